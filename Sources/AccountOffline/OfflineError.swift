@@ -3,7 +3,7 @@ import AccountKit
 import GRDB
 
 extension AccountError {
-    /// What went wrong with a database of this module, for a person.
+    /// Wraps an error of a database of this module.
     init(database name: String, _ error: any Error) {
         switch error {
         case let error as AccountError: self = error

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The folder of blobs: one sealed file each, and what is on its way to be one.
+/// The folder of blobs: one encrypted file for each, and files of unfinished downloads.
 struct BlobFolder: Sendable {
     let path: String
     let format: BlobFormat
@@ -24,9 +24,9 @@ struct BlobFolder: Sendable {
 
     func name(_ id: String, owner: String) -> BlobName { BlobName(id, owner: owner, format.seal) }
 
-    /// The blob, if all of it is there. That it is used now is noted.
+    /// Returns a complete blob, and records its use.
     ///
-    /// A file that cannot be used stays, till the next download puts another in its place: by now one may have done so.
+    /// A file that cannot be used stays until the next download replaces it, since another process may just have done so.
     func blob(_ id: String, _ name: BlobName, at date: Date) throws -> OfflineBlob? {
         try directory.checkTrust()
         guard let blob = try OfflineBlob(id, name, in: path, format, memory) else { return nil }
@@ -34,7 +34,7 @@ struct BlobFolder: Sendable {
         return blob
     }
 
-    /// Notes when it was used. What is not noted only makes it go earlier.
+    /// Records the use of a blob. If that fails, the blob is only removed earlier.
     func touch(_ name: BlobName, at date: Date) {
         try? FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path + "/" + name.file)
     }
@@ -47,7 +47,7 @@ struct BlobFolder: Sendable {
 
     // MARK: Removing
 
-    /// Removes the blobs whose names begin so, also those that are on their way: they do not get their names any more.
+    /// Removes the blobs whose names have a prefix, and unfinished downloads of such blobs.
     func remove(_ prefix: String) throws {
         memory.remove(prefix)
         for file in try SystemCall.names(in: path) where BlobName.text(of: file)?.hasPrefix(prefix) == true {
@@ -61,9 +61,9 @@ struct BlobFolder: Sendable {
         for file in [name.file, name.partialFile] { try SystemCall.remove(path + "/" + file) }
     }
 
-    /// Makes room: removes what was not used for longest, until all that is there has no more than so many bytes.
+    /// Removes the blobs that were not used for the longest time, until the others have no more than `limit` bytes.
     ///
-    /// What cannot be looked at or removed is in nobody's way. Uploads' copies that were left behind go in any case.
+    /// Files that cannot be read or removed are skipped. Leftover copies of uploads are always removed.
     func evict(to limit: Int) {
         struct Entry {
             let file: String
@@ -97,7 +97,7 @@ struct BlobFolder: Sendable {
             return
         }
         guard let lock = try? FileLock(path + "/" + file), (try? lock.tryTake()) == true else { return }
-        // Still locked, so that nobody who has just opened it begins to write.
+        // Still under the lock, so that a process that has just opened it does not begin to write.
         _ = try? SystemCall.remove(path + "/" + file)
     }
 

@@ -8,13 +8,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is known of a blob, and what a download needs to go on: it stands before the bytes, sealed.
+/// The encrypted header of a blob, with the data that a download needs to continue.
 struct BlobRecord: Codable, Hashable {
     /// Of this file's bytes alone, so that no record is taken for that of other bytes: 16 random bytes.
     var content: String
     var entityTag: String?
     var contentType: String?
-    /// `nil` as long as nobody has said.
+    /// The size of the blob; `nil` if it is unknown.
     var byteCount: Int?
 
     init(entityTag: String?, contentType: String?, byteCount: Int?) {
@@ -25,7 +25,7 @@ struct BlobRecord: Codable, Hashable {
         self.byteCount = byteCount
     }
 
-    /// What a download can be resumed with.
+    /// The entity tag with which a download can continue.
     var strongTag: String? { entityTag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
 }
 
@@ -91,7 +91,7 @@ struct BlobFormat: Sendable {
         let header = bytes.suffix(ChunkSeal.headerByteCount)
         guard bytes.count == Self.contentOffset, bytes.starts(with: Self.magic),
             let json = seal.open(sealed, type: Self.type, id: Array(name.text.utf8)),
-            // What was sealed and is no record was sealed by a later version: it is fetched again.
+            // An encrypted header that cannot be decoded is from a later version, so the blob is downloaded again.
             let record = try? JSONDecoder().decode(BlobRecord.self, from: Data(json)),
             let content = chunks.file(id: record.content, header: Array(header))
         else { return nil }

@@ -10,11 +10,11 @@ import Foundation
 
 /// Takes in the response to one request of a download.
 actor BlobReception {
-    /// What is to be done next.
+    /// The next step.
     enum Outcome {
         /// All of it is there.
         case complete
-        /// The service sent less than it was asked for, and said so.
+        /// The service announced and sent a part of the requested bytes.
         case incomplete
         case anew
         case notModified
@@ -36,7 +36,7 @@ actor BlobReception {
 
     private var response: BlobResponse?
     private var total: Int?
-    /// Where the bytes of this response end; `nil` if nobody has said.
+    /// The end of the bytes of this response; `nil` if it is unknown.
     private var end: Int?
     private var uncheckedByteCount = 0
 
@@ -45,8 +45,8 @@ actor BlobReception {
     var hasFailed: Bool { failure != nil && !(failure is Unwanted) }
 
     /// - Parameters:
-    ///   - limit: How many bytes a blob may have.
-    ///   - check: Throws if they are nobody's any more.
+    ///   - limit: The maximum size of a blob, in bytes.
+    ///   - check: Throws if the user has signed out.
     init(
         _ partial: PartialBlob, _ request: HTTPRequest, resuming resumption: PartialBlob.Resumption?, limit: Int,
         checking check: @escaping @Sendable () async throws -> Void, report: @escaping @Sendable (BlobProgress) -> Void
@@ -67,7 +67,7 @@ actor BlobReception {
         }
     }
 
-    /// How far it is, for a person.
+    /// The progress, for messages.
     var standing: String { total.map { "\(partial.byteCount) of \($0) bytes" } ?? "\(partial.byteCount) bytes" }
 
     func receive(_ head: HTTPResponse, _ piece: Data) async throws {
@@ -108,7 +108,7 @@ actor BlobReception {
         }
     }
 
-    /// What the transport has thrown means this, if the response was not one that is wanted anyway.
+    /// Returns what an error of the transport means, unless the response was already complete.
     func outcome(of error: any Error) throws -> Outcome {
         switch response {
         case .anew: return .anew
@@ -129,7 +129,7 @@ actor BlobReception {
         switch response {
         case .whole(let record):
             try checkSize(record.byteCount ?? 0)
-            // Nothing is written for somebody who is gone.
+            // Nothing is written after a sign-out.
             try await check()
             total = record.byteCount
             end = total

@@ -13,13 +13,13 @@ enum BlobResponse {
     /// All of the blob follows, from its first byte.
     case whole(BlobRecord)
 
-    /// These bytes follow, and what was kept has all before them. They need not reach to the end.
+    /// These bytes continue the stored part. They may end before the end of the blob.
     case continuation(ContentRange)
 
     /// Nothing can be done with what was kept: ask for all of it.
     case anew
 
-    /// What is stored is what the service has.
+    /// The stored blob is current.
     case notModified
 
     /// The service has it no more.
@@ -28,9 +28,9 @@ enum BlobResponse {
     case failed(AccountError)
 
     /// - Parameters:
-    ///   - request: What was asked, with the fields that were added.
-    ///   - resumption: What it asked to go on with, if it did.
-    ///   - body: What an unsuccessful response says.
+    ///   - request: The request with all its fields.
+    ///   - resumption: The part that the request continues, if it does.
+    ///   - body: The body of an error response.
     init(
         _ head: HTTPResponse, _ body: Data = Data(), to request: HTTPRequest,
         resuming resumption: PartialBlob.Resumption?
@@ -71,7 +71,7 @@ enum BlobResponse {
         let length = head.headerFields[.contentLength]
         let byteCount = length.flatMap { ContentRange.number($0) }
         let isChunked = head.headerFields[.transferEncoding]?.lowercased().contains("chunked") == true
-        // Where nothing says how long it is, an end cannot be told from a connection that was cut.
+        // Without a length, the end of the body cannot be distinguished from an interrupted connection.
         guard isChunked || byteCount != nil else { return .failed(unusable("a blob without saying how long it is")) }
         return .whole(
             BlobRecord(
@@ -139,7 +139,7 @@ extension AccountError {
         }
     }
 
-    /// What a transport, or the disk, has thrown.
+    /// Wraps an error of a transport or of the disk.
     init(blob error: any Error) {
         switch error {
         case let error as AccountError: self = error

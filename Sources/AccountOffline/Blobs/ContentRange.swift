@@ -29,7 +29,7 @@ struct ContentRange: Equatable {
 
 /// An entity tag that tells every version of a blob from all others, byte by byte (RFC 9110, section 8.8.3).
 enum EntityTag {
-    /// Longer ones are not kept, and what has one is not resumed.
+    /// The maximum length. A download with a longer tag is not continued.
     static let maximumByteCount = 512
 
     static func isStrong(_ tag: String) -> Bool {

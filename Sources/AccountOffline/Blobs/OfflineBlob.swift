@@ -8,10 +8,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A blob that is whole on this machine.
+/// A complete blob on this machine.
 ///
-/// It is read from the disk whenever it is asked for its bytes. If it was removed or replaced since, that is an error: ask
-/// ``OfflineBlobs`` for it again.
+/// Its bytes are read from the disk on each request. If the blob was removed or replaced since, that is an error: get it from
+/// ``OfflineBlobs`` again.
 public struct OfflineBlob: Sendable {
     /// The service's id of it.
     public let id: String
@@ -80,7 +80,7 @@ public struct OfflineBlob: Sendable {
         return data
     }
 
-    /// Writes it to a file of its own, whole or not at all. A file that is there is replaced. Size costs no memory.
+    /// Writes a complete copy to a file, which replaces an existing one. The size does not affect memory use.
     ///
     /// - Parameter destination: The path of the file, which only its owner can read.
     /// - Throws: As ``data()``, and `inaccessible` if the file cannot be written.

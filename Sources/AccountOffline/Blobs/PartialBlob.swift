@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A blob that is being written: what a download has brought so far, or an upload's copy. Its lock is held as long as it is open.
+/// An unfinished blob: the downloaded part, or the copy of an upload. Its lock is held while it is open.
 final class PartialBlob: Sendable {
-    /// What there is already, for a download that goes on.
+    /// The stored part, for a download that continues.
     struct Resumption: Equatable {
         let entityTag: String
         /// So many bytes from the start.
@@ -25,7 +25,7 @@ final class PartialBlob: Sendable {
         var content: ChunkSeal.File?
         /// So many bytes are sealed and in the file.
         var sealedByteCount = 0
-        /// What comes after them; at least the last byte, as long as nobody knows that it is the last.
+        /// The bytes after them; at least the last byte until the size is known.
         var rest: [UInt8] = []
 
         init(_ file: consuming FileDescriptor) { self.file = file }
@@ -62,9 +62,9 @@ final class PartialBlob: Sendable {
 
     // MARK: Writing
 
-    /// Takes up what an earlier attempt has left, as far as it is whole.
+    /// Reads the intact part of an earlier attempt.
     ///
-    /// - Returns: `nil` if there is nothing that could be gone on with.
+    /// - Returns: `nil` if there is nothing to continue.
     func resume() throws -> Resumption? {
         try state.withLock { state in
             state.rest = []
@@ -88,7 +88,7 @@ final class PartialBlob: Sendable {
         }
     }
 
-    /// Begins anew: what was there is gone.
+    /// Starts again from the beginning, and drops the stored part.
     func begin(_ record: BlobRecord) throws {
         try state.withLock { state in
             state.content = try format.begin(state.file, record, of: name)
@@ -119,10 +119,10 @@ final class PartialBlob: Sendable {
         state.sealedByteCount += chunk.count
     }
 
-    /// Says that this was all, and gives it its name when it is on the disk.
+    /// Completes the blob durably, and gives it its name.
     ///
-    /// - Parameter entityTag: Where it is known only now.
-    /// - Returns: `nil` if it was removed, or put in place by another, meanwhile.
+    /// - Parameter entityTag: The entity tag, if it is known only now.
+    /// - Returns: `nil` if another process has removed or completed the blob in between.
     func finish(entityTag: String? = nil) throws -> BlobRecord? {
         try state.withLock { state in
             guard let begun = state.record else { preconditionFailure("it was not begun") }

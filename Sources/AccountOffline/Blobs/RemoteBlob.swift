@@ -7,13 +7,12 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// How a service is asked for blobs, such as images and attachments. An app writes one for each service.
+/// An adapter for the blobs of a service, such as images and attachments. An app writes one for each service.
 ///
-/// It only says what the requests are. Ranges, validators, sending, storing and judging statuses is this module's work.
+/// An adapter only creates requests. This module adds ranges and validators, sends requests, stores blobs and interprets statuses.
 ///
-/// What the download's request says of the response is held against it: a response of a type that `Accept` does not name, or
-/// with another `ETag` than an `If-Match` names, is not the blob. Say what you know: it is how the page of a captive portal is
-/// told from a file.
+/// The response to a download must match its request: a response with a type that `Accept` does not name, or with another `ETag` than
+/// `If-Match` names, is not the blob. Set these fields, so that the page of a captive portal is not stored as a file.
 public protocol RemoteBlob: Sendable {
     /// The request that gets a blob, with the method GET.
     func request(downloading id: String) -> HTTPRequest
@@ -27,10 +26,10 @@ public typealias RemoteBlobBody = (
     byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
 )
 
-/// Sends a request with the account's authorization, and with bodies of any size, as `AuthenticatedClient.stream` does.
+/// Sends a request with the authorization of the account and with bodies of any size, for example with `AuthenticatedClient.stream`.
 ///
-/// Of a response with a status from 200 to 299 the body is handed on piece by piece, each with the head; an error that is thrown
-/// there ends the request. Any other body is returned as a whole.
+/// The body of a response with a status from 200 to 299 is passed on in pieces, each with the head. If the receiver throws, the request ends.
+/// Any other body is returned as a whole.
 public typealias RemoteBlobTransport =
     @Sendable (
         _ request: HTTPRequest, _ body: RemoteBlobBody?,
@@ -39,7 +38,7 @@ public typealias RemoteBlobTransport =
 
 /// When an upload takes place.
 public enum BlobCondition: Sendable, Hashable {
-    /// Whatever there is at the service, it is replaced.
+    /// The upload replaces any version at the service.
     case always
 
     /// If the service still has what has this entity tag (`If-Match`).

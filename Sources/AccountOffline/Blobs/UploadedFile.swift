@@ -89,7 +89,7 @@ final class UploadedFile: Sendable {
             do {
                 try body(partial)
             } catch {
-                // The service can be asked for it.
+                // The blob can be downloaded instead.
                 partial.discard()
                 copy = nil
             }

@@ -16,7 +16,7 @@ public enum Connectivity: Sendable, Hashable {
         /// Where it failed.
         public let kind: Kind
 
-        /// What happened, for a person.
+        /// The failure, for messages.
         public let description: String
     }
 
@@ -26,7 +26,7 @@ public enum Connectivity: Sendable, Hashable {
         case nameLookUp
         /// There was no connection, or it was cut.
         case network
-        /// Someone else responded, such as the sign-in page of a captive portal.
+        /// Another server responded, such as the sign-in page of a captive portal.
         case portal
         /// The connection is not trusted.
         case tls
@@ -38,7 +38,7 @@ public enum Connectivity: Sendable, Hashable {
 extension Connectivity.Problem {
     /// Why a request failed whose response, or error, this is; `nil` if it did not fail for anything on the way.
     init?(_ head: HTTPResponse, to request: HTTPRequest) {
-        // A web page for whoever wants JSON.
+        // A web page instead of JSON.
         let type = head.headerFields[.contentType] ?? "", wanted = request.headerFields[.accept] ?? ""
         if type.hasPrefix("text/html"), wanted.contains("json"), !wanted.contains("html") {
             self.init(kind: .portal, description: "a web page came where data should be: a captive portal?")

@@ -16,7 +16,7 @@ struct ChunkSeal: Sendable {
     private static let nonceByteCount = 16
 
     let seal: RowSeal
-    /// What kind of file it is.
+    /// The type of the file.
     let type: String
 
     /// One file, which chunks are sealed for or opened from.

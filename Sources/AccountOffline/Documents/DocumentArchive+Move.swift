@@ -3,8 +3,7 @@ import AccountKit
 
 /// From a document in plain text to a sealed one.
 extension DocumentArchive {
-    /// Moves what is in another document, and its files, to this one, and removes the other: as for a document that is to be sealed from
-    /// now on.
+    /// Moves the value and the files of another document to this one, and removes the other, for example to encrypt a document from now on.
     ///
     /// ```swift
     /// try await sealed.moveContents(of: plain, from: []) { notes, others in
@@ -12,18 +11,18 @@ extension DocumentArchive {
     /// }
     /// ```
     ///
-    /// Whenever the process dies, each value and each file is in one of the two, or in both: this document has reached the disk before
-    /// the other is emptied and removed. So it can be done again after any error, and files keep their ids. Both documents are
-    /// locked meanwhile. What a disk had in plain text may be found on it for a while, by who looks past the file system.
+    /// After a crash each value and each file is in one of the documents or in both: this document is durable before the other one is emptied
+    /// and removed. So the move can be repeated after any error, and files keep their ids. Both documents are locked during the move. The
+    /// unencrypted data may remain in unused blocks of the disk.
     ///
     /// - Parameters:
-    ///   - other: A document in plain text.
-    ///   - initial: What to begin with if there is no document here yet; and what the other is before it is removed.
+    ///   - other: A document without encryption.
+    ///   - initial: The initial value if there is no document here yet, and the value of the other document before it is removed.
     ///   - timeout: How long to wait for other processes, for each of the documents.
-    ///   - isolation: The actor to run on; the caller's.
-    ///   - merge: Changes this document's value. It must add what the other's names, but not what it has already, after an earlier try. If it
-    ///     throws, nothing is changed.
-    /// - Returns: What `merge` returns; `nil` if there is no other document.
+    ///   - isolation: The actor to run on; that of the caller.
+    ///   - merge: Changes the value of this document. It must add the content of the other one, except what an earlier attempt has already
+    ///     added. If it throws, nothing changes.
+    /// - Returns: The result of `merge`; `nil` if there is no other document.
     /// - Throws: As ``change(from:adding:timeout:isolation:_:)``, for either document.
     @discardableResult
     public func moveContents<Result>(
@@ -97,7 +96,7 @@ extension DocumentArchive {
             try await checkIsOwners()
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
-            // What cannot be removed now is removed by the next change.
+            // The next change removes files that cannot be removed now.
             try? await remove(added, in: transaction)
             throw error
         }
@@ -106,9 +105,9 @@ extension DocumentArchive {
         return result
     }
 
-    /// Removes this document, once another has all that is in it.
+    /// Removes this document when another one has its content.
     ///
-    /// - Parameter initial: What it is until its files are gone, so that it never names one that is not there.
+    /// - Parameter initial: The value until the files are removed, so that the document never names a missing file.
     private func removeAll(
         _ revision: ArchiveRevision, leaving initial: Value, in transaction: any ArchiveTransaction
     ) async throws {

@@ -10,19 +10,18 @@ import Foundation
 
 /// Documents that are sealed for the signed-in user.
 extension DocumentArchive {
-    /// A document that only the signed-in user can read, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
+    /// Opens a document that only the signed-in user can read, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
     ///
-    /// It and its files are sealed with the key that seals what the user has offline. Signing out destroys that key, and so the
-    /// document; see ``linkedStorage(_:)``. A session that the service ended keeps it for the same user's next sign-in. Who signs in
-    /// as somebody else has a document of their own.
+    /// The document and its files are encrypted with the user's key for offline data. A sign-out destroys that key, and so the document; see
+    /// ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's next sign-in. Each user has a separate document.
     ///
     /// - Parameters:
-    ///   - name: As for a document in plain text.
-    ///   - store: Whose account it is.
-    ///   - container: The app's folders.
-    ///   - format: How the property list is written before it is sealed.
-    ///   - files: Which files a document names. Those that no document names any more are removed with each change.
-    /// - Throws: `notSignedIn` if nobody is; `invalidArgument` for another name.
+    ///   - name: The name, as for a document without encryption.
+    ///   - store: The store of the account.
+    ///   - container: The folders of the app.
+    ///   - format: The format of the property list before encryption.
+    ///   - files: Returns the files that a document names. Each change removes files that are no longer named.
+    /// - Throws: `notSignedIn` if no user is signed in; `invalidArgument` for another name.
     public init(
         _ name: String, of store: AccountStore, in container: AppContainer, format: DocumentFormat = .binary,
         files: FileIDs? = nil
@@ -34,15 +33,15 @@ extension DocumentArchive {
             seal: key.seal, files: files, owner: (store, key))
     }
 
-    /// Whether a document of this name is there that is sealed for a user, who may be signed in or not.
+    /// Whether there is an encrypted document of this name, of a user who is signed in or whose session the service has ended.
     ///
-    /// What is left of one whose user has signed out does not count.
+    /// The remains of a document whose user has signed out do not count.
     ///
     /// - Parameters:
-    ///   - name: The document's name.
-    ///   - container: The app's folders.
-    ///   - store: Where users sign in; not made if nothing is sealed.
-    /// - Throws: `inaccessible` or `insecureContainer` if it could not be looked at.
+    ///   - name: The name of the document.
+    ///   - container: The folders of the app.
+    ///   - store: Returns the store of the account. It is not called if there is no encrypted document.
+    /// - Throws: `inaccessible` or `insecureContainer` if the folder cannot be read.
     public static func isSealed(
         _ name: String, in container: AppContainer, for store: @autoclosure () throws -> AccountStore
     ) async throws -> Bool {
@@ -61,7 +60,7 @@ extension DocumentArchive {
 
     private static func sealedFolder(in container: AppContainer) -> String { container.documentsPath + "/Offline" }
 
-    /// What signing out would lose with this document, for an app's `linkedStorage(of:)`.
+    /// Describes the data that a sign-out would lose with this document, for an app's `linkedStorage(of:)`.
     ///
     /// ```swift
     /// try await DocumentArchive<[Note]>("Notes", of: store, in: container).linkedStorage { notes in
@@ -69,15 +68,15 @@ extension DocumentArchive {
     /// }
     /// ```
     ///
-    /// - Parameter description: What would be lost with a value, for a person; `nil` if nothing.
-    /// - Returns: `nil` for a document in plain text, which stays when somebody signs out.
+    /// - Parameter description: Describes the data that would be lost with a value; returns `nil` if there is none.
+    /// - Returns: `nil` for a document without encryption, which a sign-out keeps.
     public func linkedStorage(_ description: @escaping @Sendable (_ value: Value) -> String?) -> (
         any AccountLinkedStorage
     )? {
         owner == nil ? nil : SealedDocumentData(archive: self, description: description)
     }
 
-    /// Refuses to save what nobody could read any more.
+    /// Throws an error if the key was destroyed, so that the document could not be read any more.
     func checkIsOwners() async throws(AccountError) {
         guard let owner, try await !owner.store.isCurrent(owner.key) else { return }
         throw AccountError(

@@ -72,7 +72,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     }
 }
 
-/// What stands in the file of a sealed document: so every property-list library reads it, and none takes it for a plain one.
+/// The property list of an encrypted document. Every property-list library can read it, and none mistakes it for an unencrypted one.
 private struct SealedDocument: Codable {
     static let format = "AccountKit document"
     static let version = 1

@@ -2,12 +2,11 @@
 import AccountKit
 import AccountCrypto
 
-/// The files of a document, in a folder of its name.
+/// The files of a document, in a folder with its name.
 ///
-/// A file is staged as `.<id>.tmp`, which is locked as long as whoever stages it lives. Under the document's lock it gets its
-/// name, `<id>`, and reaches the disk; only then is the document saved that names it. So each file that a document names is
-/// there, whenever the process dies. What is there and not named is swept away under the lock by the next change. Ids are
-/// random and never used again, so a file never changes.
+/// A file is staged as `.<id>.tmp`, which is locked while its process lives. Under the lock of the document it gets its name, `<id>`, and is
+/// synchronized. Only then is the document saved that names it. So even after a crash each file that a document names exists. The next
+/// change removes files that are not named. Ids are random and never used again, so a file never changes.
 struct DocumentFiles: Sendable {
     private let directory: ArchiveDirectory
     private let content: FileContent
@@ -43,7 +42,7 @@ struct DocumentFiles: Sendable {
     private func stage(
         _ input: borrowing FileDescriptor, from source: String, id known: String?
     ) throws(AccountError) -> StagedFile {
-        // That the folder itself reaches the disk is waited for by `commit`.
+        // `commit` synchronizes the folder.
         try directory.make(before: "")
         while true {
             let id = known ?? Sodium.randomBytes(count: 16).hexadecimal
@@ -93,10 +92,10 @@ struct DocumentFiles: Sendable {
 
     // MARK: Removing
 
-    /// Removes what the document does not name, and what a process that died had staged. For who holds the document's lock.
+    /// Removes files that the document does not name, and staged files of processes that died. The caller holds the lock of the document.
     ///
-    /// What cannot be looked at or removed is in nobody's way, and is tried again with the next change. The document must have
-    /// reached the disk: one that a power cut brings back may name what is removed here.
+    /// Files that cannot be read or removed are skipped until the next change. The document must be durable, since an earlier version that a
+    /// power cut restores may name the removed files.
     func sweep(keeping ids: Set<String>) {
         for name in (try? SystemCall.names(in: path)) ?? [] {
             if Self.isID(name) {
@@ -104,7 +103,7 @@ struct DocumentFiles: Sendable {
             } else if Self.isStagedName(name), let lock = try? FileLock(directory.path(name)),
                 (try? lock.tryTake()) == true
             {
-                // Still locked, so that nobody who has just made it begins to copy.
+                // Still under the lock, so that a process that has just created it does not begin to copy.
                 remove(name)
             }
         }
@@ -119,7 +118,7 @@ struct DocumentFiles: Sendable {
         _ = try? SystemCall.remove(directory.path(name))
     }
 
-    // Exactly those: somebody may keep other things in the folder.
+    // The check is exact, since the user may keep other files in the folder.
     private static func isID(_ name: String) -> Bool {
         name.utf8.count == 32 && name.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }

@@ -4,7 +4,7 @@ import AccountCrypto
 
 /// A file that the user gets at a path of their choice, whole or not at all.
 enum ExportedFile {
-    /// - Throws: What `body` throws, if that is an `AccountError`.
+    /// - Throws: An `AccountError`, including that of `body`.
     static func write(
         to destination: String, _ body: (borrowing FileDescriptor) throws -> Void
     ) throws(AccountError) {

@@ -1,7 +1,7 @@
 #if Offline
 import AccountKit
 
-/// What stands in a document's file: the bytes themselves, or the same sealed. A piece at a time is in memory.
+/// The content of a document's file, encrypted or not. Only one piece at a time is in memory.
 struct FileContent: Sendable {
     /// `nil` if files are plain.
     let chunks: ChunkSeal?

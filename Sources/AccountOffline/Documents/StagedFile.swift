@@ -9,7 +9,7 @@ public final class StagedFile: Sendable {
     /// The id that the document names the file by: 32 hexadecimal digits.
     public let id: String
 
-    // Open, and so locked, for as long as it is staged: others sweep away what nobody has the lock of.
+    // Open, and so locked, while it is staged: other processes remove files without a lock.
     private let file: Mutex<FileDescriptor?>
 
     init(id: String, file: consuming FileDescriptor) {

@@ -1,10 +1,10 @@
 #if Offline
 import GRDB
 
-/// Puts pages into the segments of a list.
+/// Inserts pages into the segments of a list.
 ///
-/// Where a page belongs is told by its anchors: the items that are stored just as they are, in the same order. One that was
-/// changed, or stands elsewhere than before, has been moved, and says nothing about its neighbours.
+/// The anchors of a page determine its place: the items that are stored unchanged and in the same order. An item that was changed, or that
+/// has another place than before, was moved, so it says nothing about its neighbours.
 struct EntryWriter {
     private let list: Int64
     private let database: Database
@@ -19,7 +19,7 @@ struct EntryWriter {
         let number: Int64
         /// A part of its digest: by that a list tells whether it has it just so. Another list may know better what it is now.
         let stamp: Int64
-        /// Whether it was in no list until now, so that it need not be looked for.
+        /// Whether the item was in no list before, so that no search is necessary.
         var isNew = false
     }
 
@@ -34,15 +34,15 @@ struct EntryWriter {
         try Int.fetchOne(database, sql: "SELECT count(*) FROM entry WHERE list = ?", arguments: [list]) ?? 0
     }
 
-    /// Puts the first page of the service in front.
+    /// Inserts the first page of the service at the front.
     ///
     /// - Parameters:
     ///   - page: The page.
-    ///   - next: Where the page after it is; `nil` makes this page the whole list.
-    ///   - isAnew: Whether nothing of what is stored counts until a further page has it too.
-    ///   - isAlone: Whether nothing of it counts any more at all.
-    ///   - segments: What the list has.
-    /// - Returns: What stood where the page is now, and is not in it. Since whatever is moved is moved to the front, it is gone.
+    ///   - next: The cursor of the next page; with `nil` this page is the whole list.
+    ///   - isAnew: Whether stored rows are trusted only after further pages have confirmed them.
+    ///   - isAlone: Whether all stored rows are dropped.
+    ///   - segments: The segments of the list.
+    /// - Returns: Stored rows in the place of the page that are not in it. Moved items move to the front, so these are gone.
     func putFirst(
         _ page: [Item], next: String?, isAnew: Bool = false, isAlone: Bool = false,
         _ segments: inout [ListRecord.Segment]
@@ -69,7 +69,7 @@ struct EntryWriter {
                 return missing
             }
         }
-        // It does not reach what is there: how much is in between, nobody knows yet.
+        // The page does not reach the stored rows, so the size of the gap is unknown.
         try delete(items)
         try insert(page, segment: top.number - 1, from: 0)
         segments.insert(ListRecord.Segment(number: top.number - 1, next: next), at: 0)
@@ -77,16 +77,16 @@ struct EntryWriter {
         return []
     }
 
-    /// Puts a page behind the first segment.
+    /// Inserts a page after the first segment.
     ///
     /// - Parameters:
     ///   - page: The page.
-    ///   - next: Where the page after it is; `nil` if the list ends with it.
-    ///   - mustOverlap: Whether the page must have a part of the segment.
-    ///   - joinsBelow: Whether the segment that the page reaches becomes a part of this one, and need not be asked for again.
-    ///   - segments: What the list has.
-    /// - Returns: What stood where the page is now, and is not in it: it was moved to the front, or is gone; and how much of the
-    ///   segment follows the page. `nil` if the page had to overlap, and does not.
+    ///   - next: The cursor of the next page; `nil` if the list ends with this one.
+    ///   - mustOverlap: Whether the page must contain a part of the segment.
+    ///   - joinsBelow: Whether the segment that the page reaches becomes a part of this one, so that it is not requested again.
+    ///   - segments: The segments of the list.
+    /// - Returns: Stored rows in the place of the page that are not in it, because they were moved to the front or are gone; and the number of
+    ///   rows of the segment after the page. `nil` if the page does not overlap although it must.
     func append(
         _ page: [Item], next: String?, mustOverlap: Bool, joinsBelow: Bool = true,
         _ segments: inout [ListRecord.Segment]
@@ -94,7 +94,7 @@ struct EntryWriter {
         guard let top = segments.first else { return (try putFirst(page, next: next, &segments), 0) }
         let numbers = Set(page.map(\.number))
         var missing: [Int64] = []
-        // What follows the page in the segment: what others have put before the page has moved it out of it.
+        // The rows of the segment after the page, which insertions before the page have moved out of it.
         var tail: [Item] = []
         var start = try lastPosition(of: top.number) + 1
         let overlap = try anchors(of: page, acceptsChanged: true) { $0 == top.number }
@@ -154,9 +154,9 @@ struct EntryWriter {
         try insert([item], segment: segment, from: (first ?? 0) - 1)
     }
 
-    /// The items of a page that are stored just so, and in the order of the page: as many as there can be.
+    /// Returns the largest set of items of a page that are stored unchanged and in the order of the page.
     ///
-    /// - Parameter acceptsChanged: Whether several that were changed will do where none was left as it was.
+    /// - Parameter acceptsChanged: Whether several changed items are accepted if no item is unchanged.
     private func anchors(
         of page: [Item], acceptsChanged: Bool = false, where isWanted: (_ segment: Int) -> Bool
     ) throws -> [Place] {
@@ -174,7 +174,7 @@ struct EntryWriter {
 
     /// The longest part of the places, in their order, that goes down the list; of several, the one that ends highest.
     private static func longestRise(of places: [Place]) -> [Place] {
-        // The place with which a rise of each length ends, and what comes before each place in its rise.
+        // The longest increasing subsequence: the last place for each length, and the predecessor of each place.
         var ends: [Int] = []
         var before: [Int?] = []
         for (index, place) in places.enumerated() {

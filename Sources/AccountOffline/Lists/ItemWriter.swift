@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes items if they are not there as they are.
+/// Writes items that are new or changed.
 struct ItemWriter {
     private let database: Database
     // Looking each up by its text, row by row, would take as long as the insertion of a short row.

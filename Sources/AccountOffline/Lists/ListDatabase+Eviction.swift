@@ -19,7 +19,7 @@ extension ListDatabase {
         }
     }
 
-    /// Notes that a list was looked at.
+    /// Records the use of a list.
     func use(_ name: String, at date: Date) async throws {
         try await write { database in
             try database.execute(
@@ -39,7 +39,7 @@ extension ListDatabase {
         guard try await read({ try Self.byteCount($0) }) > maximumBytes else { return false }
         let hasRemoved = try await write { database in
             var hasRemoved = false
-            // Not the last one: a list that is too large for itself alone is still somebody's.
+            // The last list stays, even if it is too large.
             let lists = try Int64.fetchAll(
                 database, sql: "SELECT n FROM list ORDER BY coalesce(last_used, as_of, 0), n")
             for list in lists.dropLast() where try Self.byteCount(database) > maximumBytes {
@@ -62,12 +62,12 @@ extension ListDatabase {
             return hasRemoved
         }
         guard hasRemoved else { return false }
-        // What is free now goes back to the disk; where that fails, the pages are used again.
+        // Free pages go back to the disk. If that fails, they are used again.
         try? await database.compact()
         return true
     }
 
-    /// What is in use of the file.
+    /// Returns the used bytes of the file.
     private static func byteCount(_ database: Database) throws -> Int {
         func number(_ name: String) throws -> Int { try Int.fetchOne(database, sql: "PRAGMA \(name)") ?? 0 }
         return try (number("page_count") - number("freelist_count")) * number("page_size")

@@ -10,10 +10,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Lists and their items, as the service has them. All of it can be fetched again.
+/// The lists and items of the service. All of them can be requested again.
 ///
-/// An item is stored once, in any number of lists. A list is a number of segments, and the rows of a segment are in the order of
-/// their positions, which may be negative: what is new at the service comes before what is there.
+/// An item is stored once for all lists. A list has segments, and the rows of a segment are ordered by positions, which may be negative,
+/// since new items come before the stored ones.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
     static let version = 2
@@ -73,7 +73,7 @@ struct ListDatabase: Sendable {
             do {
                 let database = try await OfflineDatabase.open(
                     name, in: folder, storage, isDurable: false, version: version, schema: schema,
-                    // What is more than that is removed at the end of each run; what comes in one run may be as much again.
+                    // Each run removes lists beyond the maximum at its end, and may store as much again before.
                     maximumBytes: 2 * maximumBytes)
                 return ListDatabase(
                     database: database, seal: seal, maximumBytes: maximumBytes, dropped: Dropped(replaced))
@@ -117,11 +117,11 @@ struct ListDatabase: Sendable {
 
     func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
 
-    /// What is shown of a list at a time.
+    /// A part of a list.
     struct StoredPage: Sendable {
         var list: StoredList?
         var rows: [StoredRow] = []
-        /// When the list was looked at last, if that is noted.
+        /// When the list was last used, if that is recorded.
         var lastUsed: Date?
     }
 
@@ -234,7 +234,7 @@ struct ListDatabase: Sendable {
         return try Row.fetchOne(find, arguments: [Data(listKey(name))]).map { try list($0) }
     }
 
-    /// - Parameter row: Number, key, date and what is sealed, in this order.
+    /// - Parameter row: Number, key, date and encrypted record, in this order.
     private func list(_ row: Row) throws -> (number: Int64, stored: StoredList) {
         let key = try row.decode(Data.self, atIndex: 1)
         guard let bytes = seal.open(try row.decode(Data.self, atIndex: 3), type: "list", id: key) else {
@@ -262,7 +262,7 @@ struct ListDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Notes that the first page is still as it was.
+    /// Records that the first page has not changed.
     func touch(_ name: String, next: String?, at date: Date) async throws {
         try await write { database in
             guard var list = try list(name, database) else { return }
@@ -280,7 +280,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// What became of a page.
+    /// The result of storing a page.
     struct Stored: Sendable, Equatable {
         /// Whether the service says that the list is empty, and that is not believed yet.
         var isDoubtful = false

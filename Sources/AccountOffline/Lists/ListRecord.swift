@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is known of a list besides its rows.
+/// The data of a list besides its rows.
 struct ListRecord: Codable, Sendable, Equatable {
     /// A run of pages that are known to follow each other; between two there is a gap.
     struct Segment: Codable, Sendable, Equatable {
@@ -32,7 +32,7 @@ struct ListRecord: Codable, Sendable, Equatable {
     init(name: String) { self.name = name }
 }
 
-/// What a service is asked by whether it has anything new (RFC 9110, section 8.8).
+/// The validators of a conditional request (RFC 9110, section 8.8).
 struct Validators: Codable, Sendable, Equatable {
     /// Path and accepted types.
     var request: String

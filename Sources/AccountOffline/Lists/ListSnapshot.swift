@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A list as it is shown: what the service had when it was asked last, and over it what was not sent yet.
+/// A list for display: the rows of the last request, with unsent changes.
 public struct ListSnapshot<Item: Sendable>: Sendable {
     /// A row.
     public struct Row: Sendable {
@@ -20,7 +20,7 @@ public struct ListSnapshot<Item: Sendable>: Sendable {
         /// Whether it is as a change that was not sent yet has made it.
         public let isPending: Bool
 
-        /// Whether there may be rows before this one that are not known.
+        /// Whether there may be unknown rows before this one.
         public let followsGap: Bool
     }
 
@@ -34,7 +34,7 @@ public struct ListSnapshot<Item: Sendable>: Sendable {
         case notModified
     }
 
-    /// In the service's order; what was made here comes first.
+    /// The rows in the order of the service. Items that were created here come first.
     public var rows: [Row]
 
     /// When the service was asked last; `nil` if never, or if the clock has been set back since.

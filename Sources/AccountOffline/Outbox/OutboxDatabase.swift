@@ -31,7 +31,7 @@ struct OutboxDatabase: Sendable {
         var change: Change { pending.change }
     }
 
-    /// What is sealed of a change.
+    /// The encrypted part of a change.
     private struct Record: Codable {
         var change: Change
         var lastProblem: String?
@@ -119,7 +119,7 @@ struct OutboxDatabase: Sendable {
         return try Row.fetchAll(database.cachedStatement(sql: sql)).map { try entry($0) }
     }
 
-    /// What is in a row may be of any type if the file was damaged: a plain subscript would stop the program.
+    /// Reads an entry. The values of a damaged file may have any type, and a plain subscript would stop the program.
     private func entry(_ row: Row) throws -> Entry {
         let number = try row.decode(Int64.self, forColumn: "n")
         guard
@@ -169,9 +169,9 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Adds a change, or makes it one with the unsent change of the same item before it.
+    /// Adds a change, or combines it with the previous unsent change of the same item.
     ///
-    /// - Returns: What was added, or changed; `nil` if nothing is left to be sent.
+    /// - Returns: The added or combined change; `nil` if both cancel each other out.
     func add(
         _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
     ) async throws -> Change? {
@@ -197,9 +197,9 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Changes how a change stands.
+    /// Replaces the state of a change.
     ///
-    /// - Returns: `nil` if it is not any more as `entry` says: meanwhile it was joined with another, or dropped.
+    /// - Returns: `nil` if the change was combined with another one or dropped since `entry` was read.
     func replace(_ entry: Entry, with pending: PendingChange, made: RemoteItem? = nil) async throws -> Entry? {
         try await database.write { database in
             let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change WHERE n = ?"

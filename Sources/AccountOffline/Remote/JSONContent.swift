@@ -5,7 +5,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a JSON text says, whatever the order of its members and the spaces in it.
+/// The content of a JSON text, independent of the order of members and of spaces.
 enum JSONContent: Decodable, Equatable {
     case null
     case boolean(Bool)

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What came of a request that carries out a change: the one place where that is judged.
+/// The result of a request for a change. Only this type interprets such responses.
 enum RemoteOutcome: Equatable {
     /// It was carried out.
     case done
@@ -32,7 +32,7 @@ enum RemoteOutcome: Equatable {
         switch head.status.code {
         case 200...299: self = .done
         case 401: self = .signIn(words)
-        // What is to be removed and is not there is removed.
+        // A missing item is removed already.
         case 404, 410:
             self =
                 switch change {
@@ -49,7 +49,7 @@ enum RemoteOutcome: Equatable {
         case 408, 425: self = .later(words, wait: Self.retryAfter(head))
         case 500...599 where head.status.code != 511: self = .unknown(words, wait: Self.retryAfter(head))
         case 400...499: self = .refused(words)
-        // Somebody else answered.
+        // Another server responded.
         default: self = .later("another server answered (\(words))", wait: nil)
         }
     }
@@ -127,10 +127,10 @@ extension AccountError {
         return error
     }
 
-    /// Whether the request that failed so may have been carried out; where nobody knows, it may.
+    /// Whether the failed request may have been carried out; `true` if that is unknown.
     var mayHaveBeenSent: Bool {
         if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
-        // What keeps a request from being made: no token can be had, or it is not of the right form.
+        // Errors before a request is sent: there is no token, or the request is malformed.
         let before: [Code] = [
             .notSignedIn, .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .inaccessible,
             .insecureContainer,

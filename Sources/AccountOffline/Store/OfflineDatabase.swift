@@ -17,16 +17,16 @@ struct OfflineDatabase: Sendable {
     /// How long to wait for another process's transaction.
     private static let busyTimeout: TimeInterval = 30
 
-    /// Opens a database, and makes it if it is not there, for the owner only.
+    /// Opens a database, or creates it for the owner only.
     ///
     /// - Parameters:
-    ///   - name: The file's name.
-    ///   - storage: The lock of the folder, which makes the folder too.
-    ///   - isDurable: Whether a commit waits for the disk. In WAL mode a commit may be lost in a power cut otherwise.
+    ///   - name: The name of the file.
+    ///   - storage: The lock of the folder, which also creates the folder.
+    ///   - isDurable: Whether a commit waits for the disk. Otherwise a power cut may lose a commit in WAL mode.
     ///   - version: The version of the schema.
-    ///   - schema: Makes it, also from an earlier version.
-    ///   - maximumBytes: How large it may get; what does not fit is not stored.
-    /// - Throws: `unsupportedVersion` if a later version wrote it, `damaged` if it is not a database; the file stays as it is.
+    ///   - schema: Creates the schema, also from an earlier version.
+    ///   - maximumBytes: The maximum size. Data beyond it is not stored.
+    /// - Throws: `unsupportedVersion` if a later version wrote the file; `damaged` if it is not a database. The file stays unchanged.
     static func open(
         _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String,
         maximumBytes: Int? = nil
@@ -106,7 +106,7 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// What was begun is ended: a task that is cancelled could not note any more that it has sent something.
+    /// Writes to the database. A cancellation does not interrupt it, so that a cancelled task can still record what it has sent.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
             return try await Task { try await queue.write(body) }.value
@@ -122,7 +122,7 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Another number if somebody else has changed the database since it was asked for last.
+    /// Returns a number that changes when another connection changes the database.
     func version() async throws -> Int {
         try await readOnce { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
@@ -146,21 +146,21 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Moves what is in the log into the database, and gives the log's space back.
+    /// Moves the content of the log into the database, and truncates the log.
     ///
-    /// The connection is closed with the last reference to it: a task that still reads would crash on one that is closed.
+    /// The connection closes with its last reference, since a task that still reads would crash on a closed one.
     func settle() async {
-        // Whoever has it open still does it later; and who has only read leaves the log as it is.
+        // If another process has the database open, it does this later. A process that has only read leaves the log unchanged.
         _ = try? await queue.writeWithoutTransaction { database in
             if database.totalChangesCount > 0 { _ = try database.checkpoint(.truncate) }
         }
     }
 
-    /// Removes the files of a database that nobody has open.
+    /// Removes the files of a database that no process has open.
     static func remove(_ name: String, in folder: String) async {
         await BlockingWork.run {
             for suffix in ["", "-wal", "-shm"] {
-                // What is not there need not be removed.
+                // A missing file is not an error.
                 try? FileManager.default.removeItem(atPath: "\(folder)/\(name)\(suffix)")
             }
         }

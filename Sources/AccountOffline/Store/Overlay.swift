@@ -5,7 +5,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What was not sent yet, laid over what the service has: taking a change back is no more than dropping it here.
+/// Unsent changes, applied to the items of the service. A dropped change has no effect any more.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
     /// What the service has made already, and the lists may lack: their changes only say where they are shown.
