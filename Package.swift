@@ -9,17 +9,19 @@ let package = Package(
         .library(name: "AccountKit", targets: ["AccountKit"]),
         .library(name: "AccountHTTP", targets: ["AccountHTTP"]),
         .library(name: "AccountCommands", targets: ["AccountCommands"]),
+        .library(name: "AccountDocuments", targets: ["AccountDocuments"]),
         .library(name: "AccountFleet", targets: ["AccountFleet"]),
+        .library(name: "AccountHelpers", targets: ["AccountHelpers"]),
         .library(name: "AccountImport", targets: ["AccountImport"]),
         .library(name: "AccountOffline", targets: ["AccountOffline"]),
         .library(name: "AccountTesting", targets: ["AccountTesting"]),
         .executable(name: "account", targets: ["account"]),
     ],
     traits: [
-        // Whoever leaves it off neither fetches nor builds GRDB.
+        // Without this trait, SwiftPM neither fetches nor builds GRDB.
         .trait(
             name: "Offline",
-            description: "AccountOffline: what an account has seen stays, what its user does is sent later.")
+            description: "AccountOffline: offline lists, and changes that are sent later.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -32,7 +34,7 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
-        // C at the bottom: libsodium, and the few system calls that Swift cannot import.
+        // The C targets: libsodium, and the few system calls that Swift cannot import.
         .systemLibrary(
             name: "CSodium",
             pkgConfig: "libsodium",
@@ -40,22 +42,27 @@ let package = Package(
         ),
         .target(name: "CAccountKitShims"),
 
-        // The core.
+        // Below the core: cryptography, and code that several modules need.
         .target(name: "AccountCrypto", dependencies: ["CSodium"]),
+        .target(name: "AccountSupport", dependencies: ["AccountCrypto"]),
+
+        // The core.
         .target(
             name: "AccountKit",
             dependencies: [
-                "CAccountKitShims",
                 "AccountCrypto",
+                "AccountSupport",
+                "CAccountKitShims",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
 
-        // Around the core: siblings, which do not import each other.
+        // The modules around the core, which do not import each other.
         .target(
             name: "AccountHTTP",
             dependencies: [
                 "AccountKit",
+                "AccountSupport",
                 "AccountCrypto",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -70,6 +77,7 @@ let package = Package(
             name: "AccountCommands",
             dependencies: [
                 "AccountKit",
+                "AccountSupport",
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -77,9 +85,19 @@ let package = Package(
             ]
         ),
         .target(
+            name: "AccountDocuments",
+            dependencies: [
+                "AccountCrypto",
+                "AccountKit",
+                "AccountSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
             name: "AccountFleet",
             dependencies: [
                 "AccountKit",
+                "AccountSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -88,11 +106,24 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
-        .target(name: "AccountImport", dependencies: ["AccountKit", "AccountCrypto"]),
+        .target(
+            name: "AccountHelpers",
+            dependencies: [
+                "AccountCommands",
+                "AccountKit",
+                "AccountSupport",
+                "CAccountKitShims",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
+        .target(name: "AccountImport", dependencies: ["AccountCrypto", "AccountKit", "AccountSupport"]),
         .target(
             name: "AccountOffline",
             dependencies: [
                 "AccountKit",
+                "AccountSupport",
                 "AccountCrypto",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -117,6 +148,7 @@ let package = Package(
                 "AccountHTTP",
                 "AccountCommands",
                 "AccountFleet",
+                "AccountHelpers",
                 "AccountImport",
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -124,9 +156,13 @@ let package = Package(
             ]
         ),
 
-        // Tests: those without I/O mirror their module; those that need files and processes have a target of their own.
+        // The tests: those without I/O mirror their module; those that need files and processes have separate targets.
         .target(name: "BoundedWaiting", path: "Tests/BoundedWaiting"),
+        .target(name: "TestScene", dependencies: ["AccountKit", "AccountTesting"], path: "Tests/TestScene"),
         .testTarget(name: "AccountCryptoTests", dependencies: ["AccountCrypto"], exclude: ["Fixtures"]),
+        .testTarget(
+            name: "AccountSupportTests",
+            dependencies: ["AccountCrypto", "AccountKit", "AccountSupport", "AccountTesting"]),
         .testTarget(
             name: "AccountKitTests",
             dependencies: [
@@ -134,7 +170,8 @@ let package = Package(
                 "AccountTesting",
                 "AccountCrypto",
                 .product(name: "Logging", package: "swift-log"),
-            ]
+            ],
+            exclude: ["Archive/Fixtures"]
         ),
         .testTarget(
             name: "AccountTestingTests",
@@ -162,7 +199,9 @@ let package = Package(
             name: "AccountCommandsTests",
             dependencies: [
                 "AccountCommands",
+                "AccountHelpers",
                 "AccountKit",
+                "AccountSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -170,6 +209,20 @@ let package = Package(
         .testTarget(
             name: "AccountCommandsSystemTests",
             dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "BoundedWaiting", "signal-exerciser"]
+        ),
+        .testTarget(
+            name: "AccountHelpersTests",
+            dependencies: [
+                "AccountCommands", "AccountHelpers", "AccountKit", "AccountSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "AccountHelpersSystemTests",
+            dependencies: [
+                "AccountCommands", "AccountHelpers", "AccountKit", "AccountSupport", "AccountTesting", "BoundedWaiting",
+            ]
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(
@@ -189,11 +242,19 @@ let package = Package(
             exclude: ["Fixtures"]
         ),
         .testTarget(
+            name: "AccountDocumentsTests",
+            dependencies: [
+                "AccountCrypto", "AccountDocuments", "AccountKit", "AccountSupport", "AccountTesting", "TestScene",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .testTarget(
             name: "AccountOfflineTests",
             dependencies: [
                 "AccountKit",
                 "AccountOffline",
                 "AccountTesting",
+                "TestScene",
                 "AccountCrypto",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -216,37 +277,38 @@ let package = Package(
         .executableTarget(
             name: "archive-exerciser",
             dependencies: ["AccountKit"],
-            path: "Tests/archive-exerciser"
+            path: "Verification/Programs/archive-exerciser"
         ),
         .executableTarget(
             name: "signal-exerciser",
             dependencies: ["AccountCommands", "AccountKit"],
-            path: "Tests/signal-exerciser"
+            path: "Verification/Programs/signal-exerciser"
         ),
         .executableTarget(
             name: "memory-exerciser",
             dependencies: ["AccountHTTP", "AccountKit"],
-            path: "Tests/memory-exerciser"
+            path: "Verification/Programs/memory-exerciser"
         ),
         .executableTarget(
             name: "offline-exerciser",
             dependencies: [
-                "AccountKit", "AccountOffline", .product(name: "HTTPTypes", package: "swift-http-types"),
+                "AccountDocuments", "AccountKit", "AccountOffline",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
-            path: "Tests/offline-exerciser"
+            path: "Verification/Programs/offline-exerciser"
         ),
-        // Random lives of sessions, each the same for its seed. The C part runs the tasks, and stands in for libsodium.
-        .target(name: "CSimulation", dependencies: ["CSodium"], path: "Tests/CSimulation"),
+        // Random lives of sessions, reproducible by their seeds. The C part runs the tasks, and replaces libsodium.
+        .target(name: "CSimulation", dependencies: ["CSodium"], path: "Verification/Simulation/CSimulation"),
         .executableTarget(
             name: "simulation",
             dependencies: ["AccountKit", "CSimulation"],
-            path: "Tests/Simulation",
-            exclude: ["README.md", "run.sh"]
+            path: "Verification/Simulation",
+            exclude: ["CSimulation", "README.md", "run.sh"]
         ),
         .executableTarget(
             name: "speed-exerciser",
             dependencies: ["AccountCommands", "AccountKit"],
-            path: "Tests/speed-exerciser"
+            path: "Verification/Programs/speed-exerciser"
         ),
         // The code of the README and the articles: Scripts/snippets.py takes it from here.
         .executableTarget(
@@ -289,7 +351,7 @@ for target in package.targets where target.type != .system {
     settings.append(.enableUpcomingFeature("MemberImportVisibility"))
 
     // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md
-    // A warning fails the build of this package; it never fails the build of one that depends on it.
+    // A warning fails the build of this package, but never the build of a package that depends on it.
     settings.append(.treatAllWarnings(as: .error))
 
     target.swiftSettings = settings

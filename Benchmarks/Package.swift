@@ -7,7 +7,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
-        // Without its traits it needs neither an allocator of its own nor a runtime of its own; the time is measured all the same.
+        // Without its traits, it replaces neither the allocator nor the runtime, and still measures time.
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
@@ -15,18 +15,18 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
-        // The least that must be done, from system calls and libsodium alone; also a program of its own, in whole-process.
+        // The minimal work, with system calls and libsodium alone; also a separate program, in whole-process.
         .target(name: "CFloor", linkerSettings: [.linkedLibrary("sodium")]),
         // A service on the loopback interface that costs next to nothing.
         .target(name: "CLoopback"),
-        // The account that is measured, in any size.
+        // The measured account, in any size.
         .target(name: "SampleAccount", dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]),
-        // Makes the containers that whole processes are measured in.
+        // Creates the containers for the benchmarks of whole processes.
         .executableTarget(
             name: "bench-container",
             dependencies: ["SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
         ),
-        // Many machines that share a session in etcd.
+        // Simulates many machines that share a session in etcd.
         .executableTarget(
             name: "fleet-storm",
             dependencies: [
@@ -36,18 +36,19 @@ let package = Package(
                 .product(name: "AccountKit", package: "swift-account-kit"),
             ]
         ),
-        // Lists of any size, and what they cost.
+        // Measures lists of any size.
         .executableTarget(
             name: "offline-bench",
             dependencies: [
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountDocuments", package: "swift-account-kit"),
                 .product(name: "AccountOffline", package: "swift-account-kit"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
-        // A check with SwiftNIO alone, to be linked as the command is.
+        // A check with SwiftNIO alone, linked like the command.
         .executableTarget(
             name: "nio-floor",
             dependencies: [

@@ -1,4 +1,4 @@
-"""Gives a folder's files, and takes one: as little as a server of files can do, in a process of its own."""
+"""A minimal file server in a separate process: serves the files of a folder, and accepts an upload."""
 
 import http.server
 import os

@@ -1,4 +1,4 @@
-"""Sessions in an etcd cluster: a good token beside the one from files, a storm, and a leader that is killed."""
+"""Sessions in an etcd cluster: a valid token compared with files, a storm, and a killed leader."""
 
 import base64
 import os
@@ -15,7 +15,7 @@ from report import time as shown
 from token_service import Handler, TokenService
 
 STORES, PROCESSES = 1000, 4
-# How long the service takes to exchange a token, as one on another continent may.
+# How long the service takes to exchange a token, such as a service on another continent.
 EXCHANGE = 0.5
 
 
@@ -73,7 +73,7 @@ class Cluster:
         return next((index for index in self.nodes if "etcd_server_is_leader 1" in self.metrics(index)), None)
 
     def requests(self):
-        """How many were begun, by method; the gateway makes one of each HTTP request."""
+        """The number of calls by method. The gateway makes one for each HTTP request."""
         counts = {}
         for index in self.nodes:
             for line in self.metrics(index):
@@ -88,7 +88,7 @@ def difference(after, before):
 
 
 class SlowService(TokenService):
-    """Counts the exchanges, and takes its time for each."""
+    """Counts the exchanges, and delays each."""
 
     def __init__(self, token):
         super().__init__(token)
@@ -112,7 +112,7 @@ def run(report, account, build, containers, folder, rounds):
 
 
 def signed_in(account, containers, cluster, name, key, service):
-    """The environment of a machine that is signed in at the cluster, or by itself if there is none."""
+    """The environment of a machine whose session is in the cluster, or in files without a cluster."""
     root = os.path.join(containers.folder, name)
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(root, mode=0o700)
@@ -144,12 +144,12 @@ def good_token(report, account, containers, folder, key, rounds):
     cluster, service = Cluster(folder, 1), service_with_person()
     try:
         shared = signed_in(account, containers, cluster, "fleet", key, service)
-        # With a key from the same place, and so with the same setting to be read.
+        # Use the same key source, so that both read the same setting.
         local = signed_in(account, containers, None, "fleet-files", key, service)
         before = cluster.requests()
         subprocess.run([account, "token"], env=shared, check=True, capture_output=True)
         counted = difference(cluster.requests(), before)
-        # env(1) is in both, and so in neither's favour.
+        # Both commands start with env(1), so it favors neither.
         command = lambda variables: "env -i " + " ".join(f"{name}={value}" for name, value in variables.items()) + f" {account} token"
         times = hyperfine(
             {"`account token`, files": command(local), "`account token`, etcd": command(shared)}, dict(os.environ), rounds)
@@ -159,7 +159,7 @@ def good_token(report, account, containers, folder, key, rounds):
     files, remote = times.values()
     gaps = [one - other for one, other in zip(remote, files, strict=True)]
     report.section(
-        "Sessions in etcd", f"A good token, from one node on this machine without TLS. Requests to etcd: {text(counted)}.",
+        "Sessions in etcd", f"A valid token, from one node on this machine without TLS. Requests to etcd: {text(counted)}.",
         ("command", "time", "to files"), [(name, shown(values), Ratio(values, files)) for name, values in times.items()])
     gap = statistics.median(gaps)
     report.target("`account token`, etcd", "≤ 2 ms more than files", f"{duration(gap)} ({duration(min(gaps))}–{duration(max(gaps))})", gap <= 0.002)
@@ -194,22 +194,22 @@ def storm(report, program, folder, key):
         shutil.rmtree(root, ignore_errors=True)
     each = sum(counted.values()) / STORES
     report.section(
-        "A storm", f"{STORES} stores in {PROCESSES} processes, each with a storage of its own, ask for a token at once when theirs has expired. The "
+        "A storm", f"{STORES} stores in {PROCESSES} processes, each with a separate storage, request a token at once when the old one has expired. The "
         f"service takes {duration(EXCHANGE)} for an exchange. Requests to etcd: {text(counted)}.",
-        ("served", "exchanges", "the first", "the last", "the last, where all read once", "requests to etcd a store"),
+        ("served", "exchanges", "first", "last", "last, if all read once", "requests to etcd per store"),
         [(served, exchanges, duration(fastest), duration(slowest), duration(trip), f"{each:.1f}")])
     report.target(f"storm of {STORES}", "all are served, 1 exchange", f"{served} served, {exchanges} exchanges", (served, exchanges) == (STORES, 1))
-    # From when all ask; and from when the new tokens are stored, which is when the first one is served.
+    # Measured from the first request; and from the time when the new tokens are stored, which is when the first store is served.
     whole, after = (slowest - EXCHANGE) / trip, (slowest - fastest) / trip
     report.target(f"storm of {STORES}", "the last ≤ the exchange and 3 reads by all at once", f"the exchange and {whole:.1f}", whole <= 3)
     report.target(f"storm of {STORES}", "the last ≤ 3 reads by all at once after the first", f"{after:.1f}", after <= 3)
-    # The account, the record of refreshes, the right to refresh (twice where that took long), a watch, the record when the token
-    # is sent, and the account again; and a few that found nobody refreshing.
-    report.target(f"storm of {STORES}", "≤ 8 requests to etcd a store", f"{each:.1f}", each <= 8)
+    # The account, the record of refreshes, the refresh lease (twice if the lookup was slow), a watch, the record when the token is
+    # sent, and the account again; and a few more from stores that found the lease free.
+    report.target(f"storm of {STORES}", "≤ 8 requests to etcd per store", f"{each:.1f}", each <= 8)
 
 
 def together(processes):
-    """Has them do what is next: how many stores were served, and the seconds that the fastest and the slowest took."""
+    """Starts the next step: returns how many stores were served, and the seconds that the fastest and the slowest took."""
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
@@ -250,13 +250,13 @@ def failover(report, account, containers, folder, key):
         cluster.stop()
     longest = {word: max(values, default=float("inf")) for word, values in seconds.items()}
     report.section(
-        "A leader that is killed", "Three nodes. `account token` with a good token, and `account refresh`, are run again and again, one after the "
-        "other; after 2 s the node that leads is killed.", ("command", "runs", "failed", "longest from one success to the next"),
+        "A killed leader", "Three nodes. `account token` with a valid token, and `account refresh`, run repeatedly; after 2 s the leader is "
+        "killed.", ("command", "runs", "failed", "longest from one success to the next"),
         [(f"`account {word}`", len(seconds[word]) + failed[word], failed[word], duration(longest[word])) for word in seconds])
     report.target("`account token` while a leader is replaced", "0 fail", f"{failed['token']} fail", failed["token"] == 0)
-    # An election takes up to 2 s (two time-outs of a second), and the lock of a transaction lasts 10; nobody dies here with the
-    # right to refresh, which would last 15, or 75 from when the token may have been sent.
-    report.target("refreshes while a leader is replaced", "go on within 12 s", duration(longest["refresh"]), longest["refresh"] <= 12)
+    # An election takes up to 2 s (two timeouts of a second), and the lock of a transaction lasts 10 s. No process dies here while it
+    # holds the refresh lease, which would last 15 s, or 75 s after the token may have been sent.
+    report.target("refreshes while a leader is replaced", "continue within 12 s", duration(longest["refresh"]), longest["refresh"] <= 12)
 
 
 def text(counts):

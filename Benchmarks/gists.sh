@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the example `gists` as the command is built for `make install`, so that its start is compared as it would be there:
+# Builds the example `gists` like the command of `make install`, so that its start time is that of an installed tool:
 # gists.sh FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."

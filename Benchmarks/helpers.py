@@ -1,4 +1,4 @@
-"""git and scripts with the sign-in's token, beside the programs that they use for that without `account`."""
+"""Compares tokens for git and scripts with the programs that are used without `account`."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from peers import Peers
 from report import time
 from whole_process import size_of
 
-# One that git-credential-oauth does not know: it would open a browser.
+# A host that git-credential-oauth does not know, since it would open a browser for others.
 HOST = "git.example.com"
 REQUEST = f"protocol=https\nhost={HOST}\n\n"
 
@@ -27,7 +27,7 @@ def run(report, account, containers, home, rounds):
             file.write(REQUEST)
 
         def fill(*helpers):
-            # An empty helper forgets those of the system, and whoever is asked in the end answers nothing.
+            # An empty helper removes the system's helpers, and `core.askPass=true` answers a prompt with nothing.
             settings = " ".join(f"-c credential.helper='{helper}'" for helper in ("", *helpers))
             return f'sh -c "git {settings} -c core.askPass=true credential fill <{request}"'
 
@@ -36,8 +36,8 @@ def run(report, account, containers, home, rounds):
             {
                 "`account git-credential`": fill(f"!{account} git-credential"),
                 "`gh auth git-credential`": fill("!gh auth git-credential"),
-                "git's own `cache`, which git-credential-oauth is set up with": fill(cache, "oauth"),
-                "git-credential-oauth, for a host that it does not know": fill("oauth"),
+                "git's own `cache`, as recommended for git-credential-oauth": fill(cache, "oauth"),
+                "git-credential-oauth, for an unknown host": fill("oauth"),
                 "a shell that prints the token": fill("!echo password=x; echo username=alice; true"),
             },
             environment, rounds) if "git" not in peers.missing else {}
@@ -45,11 +45,11 @@ def run(report, account, containers, home, rounds):
         subprocess.run(["git", "credential-cache", "--socket", f"{home}/run/cache/socket", "exit"], env=peers.environment, capture_output=True)
         peers.stop()
 
-    report.section("A token for a script", "It is good, and no request is made.", ("command", "time", "to `account token`"), rows(tokens, peers.missing))
+    report.section("A token for a script", "The token is valid, so no request is made.", ("command", "time", "to `account token`"), rows(tokens, peers.missing))
     report.section(
-        "`git credential fill`", "A shell starts git, which starts a shell, which starts the helper, which has a good token. git-credential-oauth keeps none: "
-        "its manual puts git's own cache before it, which is a process that keeps the token in memory as it is, for two hours; after "
-        "that somebody signs in again. For a host that it does not know it prints nothing, so that the row is what it takes at the least.",
+        "`git credential fill`", "A shell starts git, which starts a shell, which starts the helper, which has a valid token. git-credential-oauth stores no "
+        "token: its manual recommends git's `cache` in front of it, a process that keeps the token unencrypted in memory for two hours; "
+        "then the user must sign in again. For an unknown host git-credential-oauth prints nothing, so that row is its minimum.",
         ("helper", "time", "to `account git-credential`"), rows(fills, peers.missing))
 
     def compare(times, ours, other, limit):

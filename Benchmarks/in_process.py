@@ -1,4 +1,4 @@
-"""The benchmarks of the library, in one process: run by package-benchmark, in several rounds."""
+"""Runs the benchmarks of the library in one process, with package-benchmark, in several rounds."""
 
 import glob
 import json
@@ -9,7 +9,7 @@ import subprocess
 from measure import Ratio
 from report import time
 
-# How many reads one measurement of a read has: `readCount` in ReadBenchmarks.swift.
+# How many reads one measurement consists of: `readCount` in ReadBenchmarks.swift.
 READS = 20_000
 
 TITLES = {
@@ -25,7 +25,7 @@ def measure(programs, folder, rounds):
     for _ in range(rounds):
         shutil.rmtree(results, ignore_errors=True)
         os.makedirs(results)
-        # What `swift package benchmark` runs in the end; that builds first, each time.
+        # Run this tool directly: `swift package benchmark` would run it too, but builds first each time.
         subprocess.run(
             [f"{programs}/BenchmarkTool", "--command", "run", "--targets", "InProcess", "--benchmark-executable-paths",
              f"{programs}/InProcess", "--benchmark-package-identifier", "benchmark", "--baseline-storage-path", results,
@@ -61,11 +61,11 @@ def run(report, programs, folder, rounds):
     bases = {
         "read": ("read: bare Mutex", "a bare `Mutex`"), "load": ("load: floor", "the floor"), "save": ("save: floor", "the floor"),
         "check": ("check: floor", "the floor"), "refresh": ("refresh: floor", "the floor"),
-        "event": ("event: a bare AsyncStream, heard by another task", "a bare `AsyncStream`"),
+        "event": ("event: a bare AsyncStream, received by another task", "a bare `AsyncStream`"),
     }
     rows = []
     for group, (base, label) in bases.items():
         for name, values in sorted(medians.items()):
             if name.startswith(group + ":"):
                 rows.append((TITLES[group], name.split(": ", 1)[1], time(values), f"{ratio(name, base)} {label}"))
-    report.section("In process", "", ("", "what", "time", "ratio"), rows)
+    report.section("In process", "", ("", "operation", "time", "ratio"), rows)

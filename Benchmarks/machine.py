@@ -1,4 +1,4 @@
-"""What was measured, on what, and when."""
+"""Describes the measured version, the machine and the date."""
 
 import datetime
 import os

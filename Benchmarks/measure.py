@@ -1,4 +1,4 @@
-"""Runs commands side by side and compares them: nothing is compared across runs."""
+"""Runs commands side by side and compares them. Results of different runs are never compared."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import tempfile
 
 
 class Ratio:
-    """How many times as much one takes as the other, in each round; the median counts."""
+    """The ratio of two measurements in each round, and its median."""
 
     def __init__(self, subject, base):
         self.values = [one / other for one, other in zip(subject, base, strict=True)]
@@ -27,22 +27,22 @@ def number(value):
 
 
 def duration(seconds):
-    """A time in the unit that suits it; for orientation, never compared with a fixed one."""
+    """A time in a suitable unit; for orientation, never compared with a fixed limit."""
     for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
         if seconds * factor >= 1:
             return f"{number(seconds * factor)} {unit}"
     return f"{number(seconds * 1e9)} ns"
 
 
-# Runs of a command in a round: few, and many rounds, so that what else the machine does meets all alike.
+# Runs of a command in a round: few runs in many rounds, so that other load on the machine affects all commands alike.
 RUNS = 10
 
 
 def hyperfine(commands, environment, rounds):
-    """The median time of each command in each round, by name. In each round all commands take their turn."""
+    """The median time of each command in each round, by name. Each round runs all commands."""
     medians = {name: [] for name in commands}
     for turn in range(rounds):
-        # Every other round runs backwards, so that nobody is always the one after the disk was busy.
+        # Reverse the order in every other round, so that no command always follows a busy disk.
         names = list(commands) if turn % 2 == 0 else list(reversed(commands))
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             done = subprocess.run(
@@ -50,7 +50,7 @@ def hyperfine(commands, environment, rounds):
                  "--export-json", report.name,
                  *(commands[name] for name in names)],
                 env=environment, capture_output=True, text=True)
-            # Its warnings are about the machine, which rounds are for.
+            # Ignore hyperfine's warnings about the machine: the rounds compensate for it.
             if done.returncode != 0:
                 raise SystemExit(f"a command failed: {' '.join(done.args)}\n{done.stderr}")
             results = json.load(report)["results"]
@@ -60,7 +60,7 @@ def hyperfine(commands, environment, rounds):
 
 
 def swarm(programs, count, command, environment):
-    """Starts a command `count` times at once: seconds until the last one ended, and the largest memory of one in bytes."""
+    """Starts a command `count` times at once. Returns the seconds until the last one ended, and the largest memory of one in bytes."""
     output = subprocess.run(
         [os.path.join(programs, "swarm"), str(count), *command.split()], env=environment, check=True,
         stdout=subprocess.PIPE, text=True).stdout

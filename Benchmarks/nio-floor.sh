@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the floor with SwiftNIO into Benchmarks/.build/nio-floor, linked as the installed command is.
+# Builds the floor with SwiftNIO into Benchmarks/.build/nio-floor, linked like the installed command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,4 @@
-"""Lists that are kept for reading without the network: beside plain SQLite, and by how many there are."""
+"""Offline lists, compared with plain SQLite and by the number of rows."""
 
 import filecmp
 import os
@@ -9,7 +9,7 @@ from file_server import FileServer
 from measure import Ratio, hyperfine, number, swarm
 from report import time
 
-# How many rows there are of the large list.
+# The number of rows of the large list.
 MANY = 1_000_000
 
 
@@ -26,7 +26,7 @@ class Lists:
         return root
 
     def measure(self, *words):
-        """What the program prints, by name."""
+        """The values that the program prints, by name."""
         output = subprocess.run(
             [self.program, *map(str, words)], check=True, stdout=subprocess.PIPE, text=True).stdout
         return {name: float(value) for name, value in (line.split() for line in output.splitlines())}
@@ -66,7 +66,7 @@ def run(report, programs, commands, gists, folder, rounds):
     written = lists.measure("unchanged", root)["pages"]
     report.target("a refresh that finds nothing new", "1 page written", f"{written:.0f}", written <= 1)
 
-    # With somebody who looks on.
+    # With a concurrent reader.
     watcher = subprocess.Popen([lists.program, "hold", root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     watcher.stdout.readline()
     lists.measure("fill", root, 100_000, 301)
@@ -104,14 +104,14 @@ def run(report, programs, commands, gists, folder, rounds):
     rows.append((f"{MANY:,} rows of 300 bytes on the disk", mebibytes(os.path.getsize(lists_file)), f"plain: {mebibytes(os.path.getsize(plain))}", ""))
     report.section(
         "Lists without the network",
-        "Rows are sealed one by one. Plain SQLite has the same tables and indexes without what belongs to sealing, in the same "
-        "transactions of a hundred rows.", ("what", "this package", "beside", "ratio"), rows)
+        "AccountOffline encrypts each row. Plain SQLite has the same tables and indexes without the columns for encryption, in the "
+        "same transactions of a hundred rows.", ("operation", "this package", "comparison", "ratio"), rows)
     blobs(report, lists, commands)
     shutil.rmtree(lists.folder)
 
 
 def blobs(report, lists, commands):
-    """A file of a gibibyte, down and up: what memory it takes beyond that for a file of a kilobyte."""
+    """Downloads and uploads a file of 1 GiB, and measures how much more memory it takes than a file of 1 KiB."""
     root, served = lists.root("blobs"), lists.root("served")
     sizes = {"small": 1 << 10, "large": 1 << 30}
     for name, size in sizes.items():

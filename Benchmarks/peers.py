@@ -1,4 +1,4 @@
-"""Other programs that keep a secret for a person, each with one to read, in a home of their own."""
+"""Other programs that store secrets of a user. Each reads a prepared secret in a temporary home."""
 
 import os
 import re
@@ -13,7 +13,7 @@ SECRET = "benchmark-access-token-" + "0123456789abcdef" * 4
 
 
 class Peers:
-    """What there is to compare with, by name; and what is missing, and why."""
+    """The available peers by name, and the missing ones with the reason."""
 
     def __init__(self, home, archive_size, names=("age", "gpg_pass", "gh", "secret_service", "msal")):
         self.home = home
@@ -40,9 +40,9 @@ class Peers:
             command, env=self.environment, input=text, check=True, capture_output=True, text=True, **options).stdout
 
     def add(self, name, command, secret=SECRET):
-        """Takes a command that prints the secret; one that does not is no peer."""
+        """Adds a command, which must print the secret."""
         printed = self.run(*command.split()).strip()
-        assert printed == secret, f"it printed something else than the secret: {printed[:80]!r}"
+        assert printed == secret, f"it did not print the secret: {printed[:80]!r}"
         self.commands[name] = command
 
     def age(self, archive_size):
@@ -94,7 +94,7 @@ class Peers:
         os.makedirs(f"{self.home}/.oidc-agent", 0o700, exist_ok=True)
         service = TokenService(SECRET)
         try:
-            # It says where it is when it is in the background already, so that a pipe would stay open.
+            # The background process prints its socket and keeps standard output open, so a pipe would never end.
             with open(f"{self.home}/oidc-agent", "a+", encoding="ascii") as said:
                 subprocess.run(["oidc-agent"], env=self.environment, check=True, stdout=said, stderr=subprocess.DEVNULL)
                 deadline, found = time.monotonic() + 20, {}
@@ -118,7 +118,7 @@ class Peers:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.processes.append(bus)
         self.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
-        # It unlocks its login keyring with what it reads, and says so by closing its standard output.
+        # It reads the password that unlocks its login keyring, and closes its standard output when it is done.
         keyring = subprocess.Popen(
             ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=self.environment,
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -147,7 +147,7 @@ class Peers:
             python, "-c", "import importlib.metadata as m; print(m.version('msal-extensions'))").strip()
 
     def python(self):
-        """The interpreter of an environment with both packages, which stays for the next run."""
+        """The interpreter of an environment with both packages, which is kept for the next run."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".build", "python")
         python = f"{folder}/bin/python"
         probe = [python, "-c", "import keyring, msal_extensions"]

@@ -1,4 +1,4 @@
-"""The programs that the command is compared with: in C, and the least one in Swift."""
+"""Builds the programs for comparison: the floor in C, and a minimal Swift program."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ SWIFT_FLAGS = {"static": ["-static-executable"], "static libsodium": ["-static-s
 
 
 def build(folder, kind):
-    """The floor is linked as C programs are, to the system's libraries; another one, and the Swift program, as the command is."""
+    """Links the floor to the system's libraries, and a second floor and the Swift program like the command."""
     os.makedirs(folder, exist_ok=True)
     for name, sources in SOURCES.items():
         compile_c(folder, name, sources, {"floor": LIBRARIES["dynamic"], "rows": ["-lsqlite3"]}.get(name, []))

@@ -1,4 +1,4 @@
-"""Collects results, and writes them as Markdown."""
+"""Collects results and writes them as Markdown."""
 
 from measure import duration
 
@@ -9,11 +9,11 @@ class Report:
         self.sections = []
 
     def target(self, what, demand, measured, met):
-        """A row of the targets. `measured` and `met` are `None` where something is missing that it takes."""
+        """Adds a row of the targets. `measured` and `met` are `None` if a required program is missing."""
         self.targets.append((what, demand, measured or "not measured: see below", {True: "met", False: "**missed**", None: "–"}[met]))
 
     def at_most(self, what, ratio, limit, base):
-        """A target for a ratio; `None` stands for a peer that is missing."""
+        """Adds a target for a ratio; `None` means that the peer is missing."""
         if ratio is None:
             return self.target(what, f"≤ {round(limit, 2)}× {base}", None, None)
         return self.target(what, f"≤ {round(limit, 2)}× {base}", str(ratio), ratio.median <= limit)
@@ -25,11 +25,11 @@ class Report:
         return [f"{what}: {demand}, measured {measured}" for what, demand, measured, met in self.targets if "missed" in met]
 
     def markdown(self, head):
-        lines = ["# Benchmark results", "", "Written by `make bench`; see [README](README.md) for what is measured and how.", ""]
+        lines = ["# Benchmark results", "", "Written by `make bench`; the [README](README.md) describes the measurements.", ""]
         lines += table(("", ""), head)
         lines += [
-            "", "Each figure is the median of the rounds of one run, with the smallest and the largest round behind it. Only "
-            "the ratios say something about another machine.", "", "## Targets", ""]
+            "", "Each figure is the median of the rounds of one run, followed by the smallest and the largest round. Only the ratios "
+            "are meaningful for other machines.", "", "## Targets", ""]
         lines += table(("what", "target", "measured", ""), self.targets)
         for title, text, columns, rows in self.sections:
             lines += ["", f"## {title}", ""]
@@ -47,6 +47,6 @@ def table(columns, rows):
 
 
 def time(values):
-    """The median of rounds, as a time."""
+    """The median of the rounds, as text."""
     ordered = sorted(values)
     return duration(ordered[len(ordered) // 2])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks and writes the report: `make bench` builds what this takes first."""
+"""Runs the benchmarks and writes the report. `make bench` first builds the programs that this needs."""
 
 import argparse
 import os
@@ -23,18 +23,18 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--account", required=True, help="the command, as it is installed")
+    parser.add_argument("--account", required=True, help="the installed command")
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
     parser.add_argument("--gists", help="the example tool, built for release; without it lists are not measured")
-    parser.add_argument("--rounds", type=int, default=7, help="how often everything takes its turn")
-    parser.add_argument("--only", choices=("whole-process", "helpers", "in-process", "scale", "offline", "fleet"), help="one part, and no report is kept")
+    parser.add_argument("--rounds", type=int, default=7, help="the number of rounds")
+    parser.add_argument("--only", choices=("whole-process", "helpers", "in-process", "scale", "offline", "fleet"), help="run a single part, without writing the report")
     arguments = parser.parse_args()
     account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
 
     folder = os.path.join(FOLDER, ".build", "bench")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder, mode=0o700)
-    # Short, since a socket of gpg-agent is in it.
+    # A short path, since gpg-agent creates a socket in it.
     home = tempfile.mkdtemp(prefix="account-bench-")
     report, versions = Report(), {}
     try:
@@ -70,7 +70,7 @@ def main():
         head = machine.description(folder, versions)
         head.append(("linked", f"`account`: {linkage}; the C floor: dynamic"))
         head.append(("rounds", f"{rounds}, of {RUNS} runs each for whole processes"))
-        # One that does nothing else has about 1: more makes the ranges wide.
+        # An otherwise idle machine has about 1. A higher load makes the ranges wide.
         head.append(("load average", ", ".join(f"{load:.1f}" for load in LOADS) + " at the beginning of each part"))
         text = report.markdown(head)
     finally:
@@ -89,7 +89,7 @@ LOADS = []
 
 
 def step(name):
-    """Says what is measured next, and notes how busy the machine is."""
+    """Prints the next part, and records the load of the machine."""
     LOADS.append(os.getloadavg()[0])
     print(f"== {name}", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""What does not grow: with the number of sessions, of processes, and with the size of the profile."""
+"""Scaling with the number of sessions, the number of processes, and the size of the profile."""
 
 import os
 import shutil
@@ -14,11 +14,11 @@ PROFILES = (300, 4 << 10, 32 << 10, 128 << 10, 512 << 10)
 
 
 def crowd(folder, count):
-    """Makes other sessions; several share a file, since nobody writes to it."""
+    """Creates other sessions. Several share a file, since no process writes to it."""
     for index in range(count):
         os.mkdir(f"{folder}/s{index}", 0o700)
         file = f"{folder}/s{index}/Account.plist"
-        # A file system allows so many names of one file.
+        # File systems limit the number of links to a file.
         if index % 10_000 == 0:
             shared = file
             shutil.copyfile(f"{folder}/work/Account.plist", file)
@@ -27,7 +27,7 @@ def crowd(folder, count):
 
 
 def sessions(report, account, programs, containers, rounds):
-    """A session among many: nothing reads the others. The others are copies, which nobody opens."""
+    """Measures a session among many. No command reads the others, which are copies."""
     service = Service(programs)
     times = {}
     try:
@@ -37,7 +37,7 @@ def sessions(report, account, programs, containers, rounds):
         roots = {count: containers.make(f"sessions-{count}", "--issuer", service.issuer, "--session", "work") for count in SESSIONS}
         for count, root in roots.items():
             crowd(f"{root}/Documents/Sessions", count - 1)
-        # What was just made is to be on the disk before any time is taken.
+        # Flush the new files to the disk before measuring.
         os.sync()
         environment = {"PATH": os.environ["PATH"], "HOME": containers.folder, "ACCOUNT_SESSION": "work"}
         login = f"{account} login --issuer {service.issuer} --client-id bench --with-token <{token}"
@@ -53,7 +53,7 @@ def sessions(report, account, programs, containers, rounds):
         for count in SESSIONS
     ]
     report.section(
-        "Sessions in a container", "The session `work` among others.",
+        "Sessions in a container", "The commands use the session `work`, one of many in the container.",
         ("sessions", "`whoami --offline`", "to one session", "`login --with-token`", "to one session"), rows)
     for task, values in times.items():
         ratio = Ratio(values[SESSIONS[-1]], values[1])
@@ -62,7 +62,7 @@ def sessions(report, account, programs, containers, rounds):
 
 
 def processes(report, account, programs, containers, rounds):
-    """Many at once on one archive: readers take no lock."""
+    """Measures many processes at once with one archive: readers take no lock."""
     root = containers.make("processes")
     environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_HOME": root}
     commands = {
@@ -70,7 +70,7 @@ def processes(report, account, programs, containers, rounds):
     times = {(name, count): [] for name in commands for count in PROCESSES}
     for _ in range(rounds):
         for name, count in times:
-            # The fewer at once, the more often, so that each figure stands on enough of them.
+            # Repeat small counts more often, so that each figure is based on enough processes.
             tries = max(1, 20 // count)
             spent = sum(swarm(programs, count, commands[name], environment)[0] for _ in range(tries))
             times[name, count].append(spent / tries / count)
@@ -82,13 +82,13 @@ def processes(report, account, programs, containers, rounds):
             cells += [time(values), Ratio(values, times[name, 1]), Ratio(values, times["floor", count])]
         rows.append((count, *cells))
     report.section(
-        "Processes at once", "The time until the last one ended, divided by their number. None failed.",
+        "Processes at once", "The time until the last process ended, divided by the number of processes. None failed.",
         ("processes", "C floor", "`whoami --offline`", "to one process", "to the floor", "`token`", "to one process",
          "to the floor"), rows)
 
 
 def profiles(report, account, programs, containers, rounds):
-    """A large profile is decrypted and decoded, and costs that."""
+    """Measures large profiles, which take time to decrypt and decode."""
     roots = {count: containers.make(f"profile-{count}", "--profile-bytes", str(count)) for count in PROFILES}
     environment = {"PATH": os.environ["PATH"], "HOME": containers.folder}
     commands = {("account", count): f"env ACCOUNT_HOME={root} {account} whoami --offline" for count, root in roots.items()}

@@ -1,4 +1,4 @@
-"""The loopback service as a process of its own."""
+"""Runs the loopback service in a separate process."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ class Service:
         self.issuer = f"http://127.0.0.1:{self.port}"
 
     def stop(self):
-        """Ends it: the seconds of processor time that it took a request."""
+        """Ends the service. Returns its processor time per request in seconds."""
         output, _ = self.process.communicate()
         nanoseconds, requests = (int(word) for word in output.split())
         return nanoseconds / 1e9 / max(requests, 1)

@@ -1,4 +1,4 @@
-"""A service for programs that must refresh a token before they have one: discovery, and a token endpoint that says yes."""
+"""A service for programs that must refresh a token before they have one: discovery, and a token endpoint that accepts everything."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""The command, from its start to its end, beside a C program that does the same and beside what others use."""
+"""The command from start to end, compared with a C program that does the same and with other programs."""
 
 import os
 import shutil
@@ -9,14 +9,14 @@ from peers import Peers
 from report import time
 from service import Service
 
-# What a row of peers is named by where it is missing, and by the beginning of its name.
+# The beginnings of the names of peers, which also name the rows of missing peers.
 PEERS = ("`age -d`", "`pass show`", "`secret-tool lookup`", "`gh auth token`", "Python `keyring`", "Python msal-extensions")
 
 OURS = ("`account whoami --offline`", "`account token`")
 
 
 class Containers:
-    """Containers of the command with somebody signed in, in a scratch folder."""
+    """Containers of the command with a signed-in user, in a temporary folder."""
 
     def __init__(self, folder, maker):
         self.folder = folder
@@ -44,8 +44,8 @@ def run(report, account, programs, containers, home, rounds):
             "`account token`": f"{account} token",
             "C floor of `whoami`": f"{programs}/floor whoami {root}",
             "C floor of `token`": f"{programs}/floor token {root}",
-            "C floor of `whoami`, linked as `account` is": f"{programs}/floor-linked-alike whoami {root}",
-            "a Swift program that prints a name, linked as `account` is": f"{programs}/hello",
+            "C floor of `whoami`, linked like `account`": f"{programs}/floor-linked-alike whoami {root}",
+            "a Swift program that prints a name, linked like `account`": f"{programs}/hello",
             **peers.commands,
         }
         times = hyperfine(commands, environment, rounds)
@@ -64,7 +64,7 @@ def run(report, account, programs, containers, home, rounds):
             rows.append((f"{peer}: missing", " ".join(str(reason).split())[:120], "", "", ""))
     report.section(
         "Whole process", f"An archive of {size_of(root)} bytes. The C floor reads both files, opens the archive with libsodium "
-        "and prints; it is linked to the system's libraries. All who print a token print one of 87 bytes.",
+        "and prints; it is linked to the system's libraries. The printed tokens have 87 bytes.",
         ("command", "time", "to the C floor of `whoami`", "`account whoami --offline` to this", "peak memory"), rows)
 
     def peer(prefix):
@@ -79,12 +79,12 @@ def run(report, account, programs, containers, home, rounds):
     return peers.versions
 
 
-# What nio-floor.sh builds.
+# The program that nio-floor.sh builds.
 NIO_FLOOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".build", "nio-floor")
 
 
 def check(report, account, programs, containers, rounds):
-    """With a service: the check at start-up, and what little of it is the service's."""
+    """Measures the check at start-up with a service, and the service's share of it."""
     service = Service(programs)
     root = containers.make("check", "--issuer", service.issuer)
     environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_HOME": root}
@@ -103,7 +103,8 @@ def check(report, account, programs, containers, rounds):
     rows = [(name, time(values), Ratio(values, offline), Ratio(values, floor)) for name, values in times.items()]
     report.section(
         "With a service on the loopback interface",
-        f"Without TLS: discovery, user info, and what was confirmed is written down. The service is a C program and takes "
+        f"Each check makes the requests for discovery and user info, without TLS, and saves the confirmed account. The service is a C "
+        f"program and takes "
         f"{duration(share)} of processor time a request, {number(200 * share / sorted(checked)[len(checked) // 2])} % of the "
         "time of a check. The floors make the same requests and do not read the responses.",
         ("command", "time", "to `--offline`", "to the C floor"), rows)

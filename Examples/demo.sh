@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# The main job, with the real command and a real server: sign in, lose the network, stay signed in, be refreshed, have the
-# session ended, find out why. Run by `make demo`. Leaves nothing running and nothing behind.
+# Demonstrates the `account` command with a real server: sign in, lose the network, stay signed in, refresh the token,
+# end the session at the service, and show the reason. Run by `make demo`. Leaves no processes or files behind.
 #
-# Each step is checked: if one does not do what it says, the demo fails.
+# Each step is checked: if it does not print the expected output, the demo fails.
 #
-# demo.sh [FOLDER]: where the programs are, if they are not to be looked for.
+# demo.sh [FOLDER]: the folder of the programs (default: where `swift build` puts them).
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
 PATH=${1:-$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path)}:$PATH
-# plutil comes with the toolchain, which may be in the path by a link to `swift` alone.
+# plutil is part of the toolchain, whose folder may not be in PATH, for example if `swift` is a link.
 PATH=$PATH:$(dirname "$(readlink -f "$(command -v swift)")")
 
 work=$(mktemp -d)
@@ -37,8 +37,8 @@ fail() {
     exit 1
 }
 
-# step EXIT-CODE PATTERN COMMAND: prints a command as a person would type it, runs it, prints what it says, and checks the
-# exit code and that what it says has the pattern.
+# step EXIT-CODE PATTERN COMMAND: prints a command as a user would type it, runs it, prints its output, and checks the
+# exit code and that the output matches the pattern.
 step() {
     local expected=$1 pattern=$2 code=0 output
     shift 2
@@ -47,13 +47,13 @@ step() {
     if [[ -n $output ]]; then printf '%s\n' "$output"; fi
     if ((code != 0)); then printf '%s(exit code %d)%s\n' "$dim" "$code" "$plain"; fi
     ((code == expected)) || fail "exit code $code instead of $expected"
-    grep -qE -- "$pattern" <<<"$output" || fail "it does not say \"$pattern\""
+    grep -qE -- "$pattern" <<<"$output" || fail "the output does not contain \"$pattern\""
 }
 
-# The server keeps its tokens in a file, so that it can be stopped and started again on the same port.
+# The server stores its tokens in a file, so that it can be restarted on the same port.
 start_server() {
     local port=${1:-0}
-    # What the one before has said is still there until the shell opens the file anew.
+    # Remove the output of the previous server, which otherwise remains until the shell reopens the file.
     : >"$work/server.out"
     auth-server --quiet --port "$port" --state "$work/server.json" >"$work/server.out" &
     server=$!
@@ -66,12 +66,12 @@ start_server() {
         kill -0 "$server" 2>/dev/null || fail "the example server does not start"
         sleep 0.1
     done
-    fail "the example server does not say that it listens"
+    fail "the example server did not report that it is listening"
 }
 
 control() { curl --silent --show-error --fail --output /dev/null "$@"; }
 
-printf 'An authorization server of the examples is started on a free port of this machine.\n'
+printf 'The example authorization server is started on a free port of this machine.\n'
 start_server
 printf 'ISSUER=%s ACCOUNT_HOME=%s\n' "$ISSUER" "$ACCOUNT_HOME"
 
@@ -84,14 +84,14 @@ title '2. The archive is a property list; none of its fields can be read'
 step 0 'AccountKit archive' "plutil -p $ACCOUNT_HOME/Documents/Account.plist"
 step 1 '' "grep -ac -e alice -e example.org $ACCOUNT_HOME/Documents/Account.plist >/dev/null"
 
-title '3. The server is stopped: offline is no reason to be signed out'
+title '3. The server is stopped: you stay signed in while offline'
 port=${ISSUER##*:}
 stop_server
 step 0 'offline' 'account whoami --max-age 0'
 step 0 '^alice$' 'account whoami --offline'
 start_server "$port"
 
-title '4. The server fails, or another one answers instead: you stay signed in'
+title '4. The server fails, or another server answers: you stay signed in'
 for fault in 503 429; do
     control "$ISSUER/control/faults" --data "{\"faults\":[{\"path\":\"*\",\"status\":$fault,\"headers\":{\"Retry-After\":\"30\"}}]}"
     step 0 "You are still signed in" 'account whoami --max-age 0'
@@ -105,10 +105,10 @@ title '5. The access token expires: it is refreshed silently'
 before=$(account token | cksum)
 control --request POST "$ISSUER/control/expire"
 step 0 '^alice$' 'account whoami --max-age 0'
-[[ $(account token | cksum) != "$before" ]] || fail 'the token is still the old one'
-printf '(the token is another one now)\n'
+[[ $(account token | cksum) != "$before" ]] || fail 'the token has not changed'
+printf '(the token has changed)\n'
 
-title '6. The server ends the session: you are signed out, and told when and by whom'
+title '6. The server ends the session: you are signed out, and the reason is shown'
 control --request POST "$ISSUER/control/revoke"
 step 77 "$ISSUER ended this session on" 'account whoami --max-age 0'
 step 77 'sessionEnded' 'account whoami --json'
@@ -119,4 +119,4 @@ step 0 'Signed in as alice' "printf '%s\n' '$password' | account login --usernam
 step 0 'Signed out alice' 'account logout'
 step 77 'Signed out on' 'account whoami'
 
-printf '\n%sThat was all of it.%s The server is stopped, and %s is removed.\n' "$bold" "$plain" "$work"
+printf '\n%sThe demo is complete.%s The server is stopped, and %s is removed.\n' "$bold" "$plain" "$work"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# One sign-in on three machines, with the real command, a real server and a real etcd cluster: sign in on one, be signed in on all,
-# be refreshed once, lose a node, have the session ended everywhere. Run by `make fleet-demo`. Leaves nothing running and
-# nothing behind.
+# Demonstrates one session on three machines, with the `account` command, a real server and a real etcd cluster: sign in
+# on one machine and be signed in on all, refresh once, lose a node, and end the session everywhere. Run by `make
+# fleet-demo`. Leaves no processes or files behind.
 #
-# Each step is checked: if one does not do what it says, the demo fails.
+# Each step is checked: if it does not print the expected output, the demo fails.
 #
-# fleet-demo.sh [FOLDER]: where the programs are, if they are not to be looked for.
+# fleet-demo.sh [FOLDER]: the folder of the programs (default: where `swift build` puts them).
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
@@ -32,8 +32,8 @@ fail() {
     exit 1
 }
 
-# step MACHINE EXIT-CODE PATTERN COMMAND: runs a command on a machine, which is a home directory of its own, prints what it says,
-# and checks the exit code and that what it says has the pattern.
+# step MACHINE EXIT-CODE PATTERN COMMAND: runs a command on a machine, which is a separate home directory, prints its
+# output, and checks the exit code and that the output matches the pattern.
 step() {
     local machine=$1 expected=$2 pattern=$3 code=0 output
     shift 3
@@ -41,10 +41,10 @@ step() {
     output=$(ACCOUNT_HOME="$work/$machine" bash -c "$*" 2>&1) || code=$?
     if [[ -n $output ]]; then printf '%s\n' "$output"; fi
     ((code == expected)) || fail "exit code $code instead of $expected"
-    grep -qE -- "$pattern" <<<"$output" || fail "it does not say \"$pattern\""
+    grep -qE -- "$pattern" <<<"$output" || fail "the output does not contain \"$pattern\""
 }
 
-# Ports that are free now: etcd cannot be told to take any.
+# Ports that are currently free, since etcd cannot choose a free port itself.
 mapfile -t ports < <(python3 -c '
 import socket
 taken = [socket.socket() for _ in range(6)]
@@ -73,7 +73,7 @@ wait_for_cluster() {
     done
     fail "the cluster has no leader"
 }
-# The index of the node that leads: the fifth field of each line says whether it does.
+# The index of the leader. The fifth field of each line tells whether the node is the leader.
 leader() {
     local index
     for index in "${!nodes[@]}"; do
@@ -82,7 +82,7 @@ leader() {
             return
         fi
     done
-    fail "no node leads"
+    fail "the cluster has no leader"
 }
 
 control() { curl --silent --show-error --fail --output /dev/null "$@"; }
@@ -97,7 +97,7 @@ for _ in $(seq 100); do
     sleep 0.1
 done
 ISSUER=$(sed -n 's/^listening on //p' "$work/server.out")
-[[ -n $ISSUER ]] || fail "the example server does not start"
+[[ -n $ISSUER ]] || fail "the example server did not start"
 wait_for_cluster
 export ISSUER ACCOUNT_STORE=etcd://$ETCDCTL_ENDPOINTS/demo
 printf 'ISSUER=%s ACCOUNT_STORE=%s\n' "$ISSUER" "$ACCOUNT_STORE"
@@ -112,7 +112,7 @@ step B 0 '^alice$' 'account whoami'
 step C 0 '^alice$' 'account whoami'
 step C 0 '^[*] default +alice at ' 'account sessions'
 
-title '2. What is stored says nothing to those who run the cluster'
+title '2. The data in the cluster is encrypted: its operators cannot read it'
 step etcd 0 'demo/account/default/Account.plist' 'etcdctl get --prefix demo/ --keys-only'
 step etcd 1 '' 'etcdctl get --prefix demo/ --print-value-only | grep -ac -e alice -e example.org >/dev/null'
 
@@ -129,16 +129,16 @@ for pid in "${pids[@]}"; do wait "$pid" || fail "one of the 30 failed: $(cat "$w
 counts=$(curl --silent --show-error --fail "$ISSUER/control/log")
 grep -q '"refreshes":1,' <<<"$counts" || fail "there was not one refresh: ${counts:0:300}"
 grep -q '"reuseAlarms":0' <<<"$counts" || fail "a refresh token was sent twice: ${counts:0:300}"
-printf '(30 times alice; 1 refresh)\n'
+printf '(alice 30 times; 1 refresh)\n'
 
-title '4. The node that leads is killed: nobody notices'
+title '4. The leader of the cluster is killed: the commands still work'
 killed=$(leader)
 kill_node "$killed"
-printf '(node%s is gone)\n' "$killed"
+printf '(node%s is killed)\n' "$killed"
 control --request POST "$ISSUER/control/expire"
 step B 0 '^alice$' 'account whoami --max-age 0'
 
-title '5. A second one is killed: good tokens are still handed out, and nothing is changed'
+title '5. A second node is killed: valid tokens are still available, but nothing can be changed'
 second=$(leader)
 kill_node "$second"
 step C 0 '^alice$' 'account whoami'
@@ -148,10 +148,10 @@ start_node "$killed"
 start_node "$second"
 wait_for_cluster
 
-title '6. The service ends the session: all machines say so'
+title '6. The service ends the session: all machines report it'
 control --request POST "$ISSUER/control/revoke"
 step A 77 "$ISSUER ended this session on" 'account whoami --max-age 0'
 step B 77 "$ISSUER ended this session on" 'account whoami'
 step C 77 "$ISSUER ended this session on" 'account whoami'
 
-printf '\n%sThat was all of it.%s The nodes and the server are stopped, and %s is removed.\n' "$bold" "$plain" "$work"
+printf '\n%sThe demo is complete.%s The nodes and the server are stopped, and %s is removed.\n' "$bold" "$plain" "$work"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what a task needs and the machine does not have: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check
+# Installs the missing packages of a task: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check
 #
-# Only Debian's own packages; a Swift toolchain must be there already.
+# It installs only Debian packages. The Swift toolchain must already be installed.
 set -euo pipefail
 
 task=${1:?usage: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check}
 
-# Each element: the package, and a file or command that shows that it is there. Chosen by name below.
+# Each element consists of a package, and a file or command of the package. The list is selected by name below.
 # shellcheck disable=SC2034
 build=(libsodium-dev:/usr/include/sodium.h libsqlite3-dev:/usr/include/sqlite3.h pkg-config:pkg-config)
 # shellcheck disable=SC2034
@@ -29,16 +29,16 @@ fuzz=("${build[@]}")
 speed=("${install[@]}" python3:python3 time:/usr/bin/time valgrind:valgrind)
 # shellcheck disable=SC2034
 check=("${speed[@]}" python3-venv:/usr/share/doc/python3-venv etcd-server:etcd etcd-client:etcdctl openssl:openssl iproute2:ip ca-certificates:/etc/ssl/certs/ca-certificates.crt shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian)
-# What the command is compared with comes too.
+# Includes the programs for comparison.
 # shellcheck disable=SC2034
 bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token etcd-server:etcd etcd-client:etcdctl)
 
 command -v swift >/dev/null || {
-    echo "There is no Swift toolchain: install Swift 6.2 or later from https://www.swift.org/install" >&2
+    echo "No Swift toolchain found: install Swift 6.2 or later from https://www.swift.org/install" >&2
     exit 1
 }
 [[ $(uname -s) == Linux ]] || {
-    echo "Elsewhere than on Debian, install by hand what this script would: ${task}" >&2
+    echo "This is not Debian: install the packages for '${task}' by hand" >&2
     exit 0
 }
 

@@ -1,43 +1,43 @@
 #!/usr/bin/env bash
 # The checks that need no test run: format and documentation comments, documentation pages, shell scripts, public API,
-# SECURITY.md, what is installed, and how fast that is.
+# SECURITY.md, the installed files, and the speed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# section TITLE: what comes now, and when.
+# section TITLE: prints the elapsed time and the next check.
 section() { printf '== %3d s  %s\n' "$SECONDS" "$1"; }
 
-section "format, and a comment on everything public"
+section "format, and a comment on every public declaration"
 swift format lint --strict --recursive --parallel \
-    Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests \
+    Package.swift Sources Tests Verification Examples IntegrationTests \
     Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
 
 section "shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
-section "plain English: no more odd turns of phrase than before"
+section "plain English: no new odd phrases"
 python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
 
-section "warnings, and imports of modules that are not depended on"
+section "warnings, and imports of undeclared dependencies"
 swift build --traits Offline --explicit-target-dependency-import-check error --build-tests
 
 section "public API: as recorded, and without types of dependencies"
 Scripts/public_api.py
 
-section "each test that SECURITY.md names is there"
+section "each test that SECURITY.md names exists"
 python3 -B Scripts/security_tests.py
 
-section "documentation: its code is compiled code, its commands are the commands, its states are the states"
+section "documentation: its code, commands and states match the sources"
 Scripts/snippets.py
 Scripts/commands_page.py "$(swift build --traits Offline --show-bin-path)/account"
 Scripts/session_life.py
 
-# These wait for the network, for other programs, or for one compiler, so they go on side by side. What they say is said when all
-# have ended, and a file says that one ended well.
+# These checks wait for the network, for other programs, or for one compiler, so they run in parallel. Their output is printed when
+# all have ended. A file records that a check has passed.
 beside=$(mktemp -d)
 trap 'rm -rf "$beside"' EXIT
 names=()
-# apart NAME: the function NAME, beside the rest.
+# apart NAME: runs the function NAME in the background.
 apart() {
     names+=("$1")
     {
@@ -47,28 +47,28 @@ apart() {
 }
 
 pages() {
-    section "documentation pages: no link leads nowhere"
+    section "documentation pages: no broken links"
     python3 -B Scripts/file_links.py
     Scripts/docs.sh .build/documentation
-    section "dependencies that come with a trait only"
-    Tests/Install/traits.sh
+    section "dependencies that require a trait"
+    Verification/Install/traits.sh
     section "manual pages and completions of the tools in Examples"
-    Tests/Install/examples.sh
+    Verification/Install/examples.sh
 }
 
 installed() {
     section "installing and uninstalling"
-    Tests/Install/check.sh
+    Verification/Install/check.sh
 }
 
 package() {
     section "the Debian package, on a machine without Swift"
-    Tests/Install/deb.sh
+    Verification/Install/deb.sh
 }
 
 containers() {
-    section "the manifests for Kubernetes, and what runs in their containers"
-    Tests/Install/kubernetes.sh
+    section "the manifests for Kubernetes, and the programs in their containers"
+    Verification/Install/kubernetes.sh
 }
 
 for name in pages installed package containers; do apart "$name"; done

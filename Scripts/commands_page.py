@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the page about the commands from their own help.
+"""Writes the page about the commands from their help.
 
-    commands_page.py ACCOUNT            compares; exit code 1 if the page says something else than `ACCOUNT --help`
+    commands_page.py ACCOUNT            compares; exit code 1 if the page differs from `ACCOUNT --help`
     commands_page.py ACCOUNT --update   writes the page
 """
 
@@ -17,17 +17,17 @@ PAGE = Path(__file__).resolve().parent.parent / "Sources/AccountCommands/Account
 INTRODUCTION = """\
 # Commands
 
-Every command and every option, as `--help` shows them.
+Look up every command and option, as `--help` shows them.
 
 ## Overview
 
-The stand-alone command is `account`. A tool that embeds the commands has them under its own name (`notes account login`), and
-its variables begin with its own prefix (`NOTES_HOME`). What the commands print for scripts is in <doc:Scripting>.
+The standalone command is `account`. A tool that embeds the commands has them under its own name (`notes account login`), and
+its variables begin with its own prefix (`NOTES_HOME`). <doc:Scripting> describes the output for scripts.
 
-This page is written by `make docs-update` from the help of the commands. `make check` fails if it is out of date.
+`make docs-update` writes this page from the help of the commands. `make check` fails if it is out of date.
 """
 
-HELPERS = "The helpers, which other programs run, take those of them that `--help` shows."
+HELPERS = "The helpers, which other programs run, accept only the options that their `--help` shows."
 
 
 def visible(things):
@@ -35,7 +35,7 @@ def visible(things):
 
 
 def subcommands(command):
-    # ArgumentParser adds `help` by itself.
+    # ArgumentParser adds `help` automatically.
     return [child for child in visible(command.get("subcommands", [])) if child["commandName"] != "help"]
 
 
@@ -50,7 +50,7 @@ def spelling(name, value):
 
 
 def merged(arguments):
-    """With `--qr` and `--no-qr` in one."""
+    """Merges `--qr` and `--no-qr`."""
     named = {option(argument): argument for argument in arguments}
     for name, argument in named.items():
         if f"--no-{name[2:]}" in named:
@@ -60,7 +60,7 @@ def merged(arguments):
 
 
 def option(argument):
-    """How an argument is written."""
+    """The notation of an argument."""
     if argument["kind"] == "positional":
         return f"<{argument['valueName']}>" + (" …" if argument["isRepeating"] else "")
     value = argument["valueName"] if argument["kind"] == "option" else None
@@ -70,7 +70,7 @@ def option(argument):
 
 
 def prose(text):
-    """Options and variables as code, which no typography changes."""
+    """Marks options and variables as code, so that typography does not change them."""
     word = re.compile(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*|\b[A-Z]+(?:_[A-Z]+)+\b")
     return word.sub(lambda found: found[0] if found[0].startswith("`") else f"`{found[0]}`", text)
 
@@ -82,7 +82,7 @@ def cell(text):
 def explanation(argument):
     text = argument.get("abstract", "")
     default = argument.get("defaultValue")
-    # A flag that is on by default says so by its other half.
+    # A flag that is on by default is shown by its negated form.
     if default and argument["kind"] != "flag":
         text += f" Default: {re.sub(r'[.]0$', '', default)}."
     return prose(cell(text))
@@ -94,7 +94,7 @@ def table(arguments):
 
 
 def discussion(text):
-    """Paragraphs, in which what is indented is what a person types."""
+    """The paragraphs of a help text. Indented lines are commands to type."""
     lines = []
     for paragraph in text.rstrip().split("\n\n"):
         rows = paragraph.split("\n")
@@ -126,7 +126,7 @@ def page(tool):
     dump = subprocess.run([tool, "--experimental-dump-help"], check=True, text=True, capture_output=True).stdout
     root = json.loads(dump)["command"]
     options = [{option(argument): argument for argument in visible(leaf.get("arguments", []))} for leaf in leaves(root)]
-    # Helpers speak another program's protocol, and take only what makes sense there.
+    # Helpers use the protocol of another program, and accept only the options that apply there.
     own = [other for other in options if "--json" in other]
     common = {name: argument for name, argument in own[0].items() if all(name in other for other in own)}
     name = root["commandName"]
@@ -150,7 +150,7 @@ def main():
         print(f"{wanted.count('| `')} options")
         return 0
     print("\n".join(difflib.unified_diff(shown.splitlines(), wanted.splitlines(), PAGE.name, "--help", lineterm="")))
-    print("the commands say something else now: `make docs-update` writes the page")
+    print("the help of the commands has changed: run `make docs-update` to write the page")
     return 1
 
 

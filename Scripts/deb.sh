@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a Debian package of what `make install` puts in place: deb.sh FOLDER
+# Builds a Debian package of the files of `make install`: deb.sh FOLDER
 #
-# The command has everything in one file, so the package depends on nothing. It goes to FOLDER, which it says at the end.
+# The command is a single file, so the package has no dependencies. The script writes it to FOLDER, and prints its path.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,18 +10,18 @@ folder=${1:?usage: deb.sh FOLDER}
 source Scripts/release-flags.sh static
 
 name=accountkit
-version=$(sed -n 's/^let toolVersion = "\([^"]*\)"$/\1/p' Sources/AccountCommands/AccountCommand.swift)-1
+version=$(sed -n 's/^package let accountKitVersion = "\([^"]*\)"$/\1/p' Sources/AccountSupport/AccountKitVersion.swift)-1
 architecture=$(dpkg --print-architecture)
-# The day of the last change, so that the same sources make the same package.
+# Use the date of the last change, so that the same sources give the same package.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-# As Debian's own tools have it (debchange(1)).
+# The same variables as for Debian's tools (debchange(1)).
 maintainer="${DEBFULLNAME:-AccountKit} <${DEBEMAIL:-accountkit@example.org}>"
 
 tree=$folder/tree
 rm -rf "$folder"
 mkdir -p "$tree/DEBIAN"
 make --no-print-directory install STATIC=yes DESTDIR="$PWD/$tree" PREFIX=/usr
-# Where Debian's zsh looks.
+# Debian's zsh looks for completions in this folder.
 mkdir -p "$tree/usr/share/zsh"
 mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions"
 # Debian policy 12.1 and 12.7: manual pages and changelogs are compressed.
@@ -34,7 +34,7 @@ printf '%s (%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\
     "$(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")" | gzip -9nc >"$documents/changelog.Debian.gz"
 cp Scripts/debian/lintian-overrides "$tree/usr/share/lintian/overrides/$name"
 
-# What is in the file besides: each licence once, and of Debian's common ones a word (policy 12.5).
+# The licences of the linked libraries: each licence once, and a reference for Debian's common licences (policy 12.5).
 declare -A seen=()
 swift=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
 {

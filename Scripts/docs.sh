@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Makes the documentation of all modules, as one site: docs.sh FOLDER. A warning, such as a link that leads nowhere, is an error.
+# Builds the documentation of all modules as one site: docs.sh FOLDER. A warning, such as a broken link, is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 output=${1:?usage: docs.sh FOLDER}
-# Those that others link to come first: a link can only lead to a module that is done.
-modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountOffline AccountCommands)
-# Its exit code says that the test bundle has no symbols, which is as it should be.
+# Modules that others link to come first: a link can only lead to a module that is already built.
+modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountDocuments AccountOffline AccountCommands AccountHelpers)
+# Ignore the exit code: it reports that the test bundle has no symbols, as expected.
 graphs=$({ swift package --traits Offline dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
 [[ -d $graphs ]] || {
-    echo "the symbol graphs cannot be made: run \`swift package --traits Offline dump-symbol-graph\` and see" >&2
+    echo "cannot create the symbol graphs: run \`swift package --traits Offline dump-symbol-graph\` to see why" >&2
     exit 1
 }
 
@@ -35,6 +35,6 @@ docc merge "${archives[@]}" --output-path "$output" \
     --synthesized-landing-page-name "AccountKit" --synthesized-landing-page-kind "Sign-in that lasts" \
     --synthesized-landing-page-topics-style list
 
-# Pages also link to those of modules that come later, which the compiler does not see.
+# Pages also link to pages of later modules, which the compiler cannot check.
 python3 -B Scripts/site_links.py "$output"
 echo "$output"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether each link from one file of the repository to another leads somewhere, also to a heading."""
+"""Checks the links between files of the repository, including links to headings."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def anchors(path):
-    """The anchors of a page's headings, as code hosts make them."""
+    """The anchors of a page's headings, as code hosts create them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -23,7 +23,7 @@ def main():
         page = ROOT / name
         if not page.exists():
             continue
-        # What stands in code is no link.
+        # Ignore code, which has no links.
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if re.match(r"[a-z]+:", target) or target.startswith("/"):
@@ -32,7 +32,7 @@ def main():
             path, _, anchor = target.partition("#")
             linked = (page.parent / path).resolve() if path else page
             if not linked.exists():
-                problems.append(f"{name} links to {target}, which is not there")
+                problems.append(f"{name} links to {target}, which does not exist")
             elif anchor and anchor not in anchors(linked):
                 problems.append(f"{name} links to {target}, which has no such heading")
     print("\n".join(problems) or f"{count} links")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Writes a manual page of a command on standard output, from its own help:
+# Writes a manual page of a command to standard output, from the command's help:
 #
 #     manual.sh [--see PAGES] [--page NAME SUBCOMMAND] COMMAND CHECKOUTS [SOURCES]
 #
-# The tool is swift-argument-parser's, in the version that the command is built with. SOURCES are what the command's help is in; the
-# page has the date of their last change. With --page it is the page NAME of one subcommand, else of the command with all of
-# them. PAGES are for SEE ALSO, such as "account 1, git 1".
+# The tool is part of swift-argument-parser, in the version that the command is built with. SOURCES contain the help of the command;
+# the page has the date of their last change. With --page this is the page NAME of one subcommand, otherwise the page of the command
+# with all subcommands. PAGES are for SEE ALSO, such as "account 1, git 1".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,19 +23,19 @@ checkouts=${2:?$usage}
 sources=${3:-Sources/AccountCommands}
 build=(swift build --quiet --package-path "$checkouts/swift-argument-parser" --scratch-path "$checkouts/../manual")
 "${build[@]}" --product generate-manual >&2
-# A page with the date of the day would be another one every day.
+# Do not use the current date, with which the page would change every day.
 generate=("$("${build[@]}" --show-bin-path)/generate-manual" "$command"
     --date "$(git log -1 --format=%cs -- "$sources" 2>/dev/null || date +%F)")
 
-# mdoc(7) wants a line for each sentence, and no empty ones; nor a paragraph before an item, which the tool writes behind the help of
-# an argument. The tool also lists the hidden subcommand that suggests others.
+# mdoc(7) requires one sentence per line, no empty lines, and no paragraph before an item, which the tool writes after the help of an
+# argument. The tool also lists the hidden subcommand that suggests other commands.
 tidied() {
     awk '/^\.It Em / { hidden = $0 == ".It Em unknown-subcommand" } !hidden' |
         sed -E 's/^$/.Pp/; /^[^.]/s/([[:lower:])0-9]\.) ([[:upper:]])/\1\n\2/g' |
         sed -E '/^\.Pp$/{N; s/^\.Pp\n(\.It )/\1/}'
 }
 
-# In place of an empty one, at the end: nothing that this tool writes comes after it.
+# Replaces the empty SEE ALSO section, at the end of the page.
 with_references() {
     awk -v pages="$see" '
         /^\.Sh "SEE ALSO"$/ { next }
@@ -55,7 +55,7 @@ else
     trap 'rm -rf "$pages"' EXIT
     "${generate[@]}" --multi-page --output-directory "$pages"
     tool=$(basename "$command")
-    # The page has a name without a space, and says below it what is typed. A program of that name is typed so.
+    # The name of a page has no space. The synopsis shows the command to type, unless a program has the name of the page.
     typed="$tool $subcommand"
     if [[ $name == "$subcommand-$tool" ]]; then typed=$name; fi
     awk -v name="$name" -v typed="$typed" '

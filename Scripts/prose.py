@@ -20,14 +20,17 @@ PATTERNS = {
     "who-clause": r"(?:^|[.;:!?,(–—] ?|\b(?:and|but|or|so|for|by|to|of|that) )(?:[Ww]ho|[Ww]hoever|[Ww]hom)\b(?! (?:are you|is it\?|am))[^?]*$",
     "what-clause": r"(?:^|[.;:!?(–—] )What(?:ever)? (?!(?:is|are|does|do|happens|if|to|changed|changes|you|it|this|the|each|AccountKit|next|follows|remains)\b)[^?]*$",
     "what-is-subject": r"(?:^|[.;:!?,(–—] ?|\b(?:and|but|or|so) )[Ww]hat (?:is|was|are|were|cannot|could not|has|had|no|nobody|somebody|others?|one|comes?|came|goes|went|stands?|stays?) [^?]*$",
-    "nobody": r"\b(?:[Nn]obody|[Ss]omebody|[Nn]o one|[Ss]omeone)\b",
+    # Not the user `nobody`, a host nobody.invalid, or a quoted name.
+    "nobody": r"(?<![\"`])(?<!belongs to )\b(?:[Nn]obody|[Ss]omebody|[Nn]o one|[Ss]omeone)\b(?!\.[a-z])",
     "one-that": r"\b(?:one|ones|those|that) (?:that|who|which) (?:is|are|was|were|has|have|had|does|do|did|can|cannot|could|may|will|would)\b",
     "is-had": r"\b(?:is|are|was|were|be|been) had\b",
     "is-to-be": r"\b(?:is|are|was|were) to be \w+",
-    "waited-for": r"\b(?:is|are|was|were|be) (?:waited for|asked for|looked at|looked for|told|made sure|let go|gone on|begun anew|taken back|handed on)\b",
-    "archaic": r"\b(?:till|anew|thereof|hence|hereby|whereof|in vain|at hand|of old)\b",
-    "meanwhile": r"\b[Mm]eanwhile\b",
-    "as-it-is": r"\bas (?:it|they) (?:is|are|was|were)\b(?! (?:not|now|called|used|stored|needed|sent|read|written|printed))",
+    # Not "the user is asked for a passphrase".
+    "waited-for": r"\b(?:is|are|was|were|be) (?:waited for|asked for(?! (?:(?:a|an|the|its|their) )?(?:new )?(?:passphrase|password))|looked at|looked for|told|made sure|let go|gone on|begun anew|taken back|handed on)\b",
+    "archaic": r"\b(?:till|anew|thereof|hence|hereby|whereof|in vain|at hand)\b|\bof old\b(?! \w+s\b)",
+    # Not a parameter of this name.
+    "meanwhile": r"(?<!`)(?<!- )\b[Mm]eanwhile\b(?!`)",
+    "as-it-is": r"(?<!\bsoon )\bas (?:it|they) (?:is|are|was|were)\b(?! (?:not|now|called|used|stored|needed|sent|read|written|printed))",
     "a-person": r"\ba person\b(?!al)",
     "how-things-stand": r"\bhow things (?:stand|are)\b|\bcomes of it\b|\bcame of it\b|\bthere is nothing to\b",
     "of-its-own": r"\bof (?:its|their|one's|your) own\b",
@@ -77,7 +80,9 @@ def markdown(lines):
         if FENCE.match(line):
             in_code = not in_code
         elif not in_code and line.strip():
-            yield number, "documentation", re.sub(r"`[^`]*`", "x", line.strip().lstrip("#-*>|0123456789. "))
+            # A heading such as "What is left out" is a question without its mark.
+            mark = "?" if re.fullmatch(r"#+ What is \w+(?: out)?", line.strip()) else ""
+            yield number, "documentation", re.sub(r"`[^`]*`", "x", line.strip().lstrip("#-*>|0123456789. ")) + mark
 
 
 def script(lines):

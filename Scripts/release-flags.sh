@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# For those who source it: release-flags.sh static|portable sets `scratch`, the folder of a release build, and its `flags`.
+# To be sourced: `release-flags.sh static|portable` sets `scratch`, the folder of a release build, and its `flags`.
 # shellcheck disable=SC2034
 
-# Each function in a section of its own, so that the linker keeps one of those that are the same. And types are made from what the compiler knows of them: by their names, the runtime would
-# look through all conformances of the program for each.
+# Each function gets a separate section, so that the linker can merge identical functions. Types are created from the compiler's
+# metadata: by name, the runtime would search all conformances of the program for each type.
 flags=(
     -c release --explicit-target-dependency-import-check error
     -Xswiftc -use-ld=lld -Xswiftc -Osize
@@ -25,6 +25,6 @@ portable)
     exit 64
     ;;
 esac
-# Elsewhere than on Linux, Swift and the C library are parts of the system.
+# On systems other than Linux, Swift and the C library are part of the system.
 if [[ $(uname -s) != Linux ]]; then flags=(-c release --explicit-target-dependency-import-check error); fi
 flags+=(--scratch-path "$scratch")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds what `make install` puts in place, with the folders as they are there: release.sh static|portable FOLDER
+# Builds the files of `make install`, in the same folder structure: release.sh static|portable FOLDER
 #
-# static:    everything in one file, which starts fastest. It runs on any Linux of this architecture; only plugins for names
-#            of hosts and users, beyond /etc/hosts, DNS and /etc/passwd, must be those of the C library it was built with.
-# portable:  Swift's libraries in the file; the C library and libsodium are the system's.
+# static:    a single file, which starts fastest. It runs on any Linux of this architecture, and looks up hosts and users in
+#            /etc/hosts, DNS and /etc/passwd; other plugins must belong to the C library that it was built with.
+# portable:  Swift's libraries are in the file; the C library and libsodium are those of the system.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,13 +14,13 @@ folder=${2:?usage: release.sh static|portable FOLDER}
 source Scripts/release-flags.sh "$kind"
 # shellcheck disable=SC2154
 mkdir -p "$scratch"
-# One at a time: what is made is also taken away before.
+# One build at a time: a build first removes the previous files.
 exec {lock}>"$scratch/release.lock"
 flock "$lock"
 swift build "${flags[@]}" --product account
 products=$(swift build "${flags[@]}" --show-bin-path)
 
-# What was made from this very program is left as it is.
+# Keep the files if they are newer than the program and the scripts.
 made=$folder/.made
 is_made() { [[ $made -nt $products/account && $made -nt Scripts/release.sh && $made -nt Scripts/manual.sh ]]; }
 if is_made; then exit; fi
@@ -30,11 +30,11 @@ install -d "$folder/bin" "$folder/share/bash-completion/completions" "$folder/sh
     "$folder/share/fish/vendor_completions.d" "$folder/share/man/man1"
 strip -o "$folder/bin/account" "$products/account"
 account=$folder/bin/account
-# It is read by a shell, and not run.
+# A shell reads the completion script, so the #! line is removed.
 "$account" --generate-completion-script bash | sed '1{/^#!/d}' >"$folder/share/bash-completion/completions/account"
 "$account" --generate-completion-script zsh >"$folder/share/zsh/site-functions/_account"
 "$account" --generate-completion-script fish >"$folder/share/fish/vendor_completions.d/account.fish"
-# manual PAGE SEE [SUBCOMMAND]: of the command, or of a subcommand that other programs run, or run others.
+# manual PAGE SEE [SUBCOMMAND]: writes the page of the command, or of a subcommand.
 manual() {
     Scripts/manual.sh --see "$2" ${3:+--page "$1" "$3"} "$account" "$scratch/checkouts" >"$folder/share/man/man1/$1.1"
 }

@@ -29,7 +29,7 @@ SERVERS = [
             "password": "Signs in with a password",
             "refresh": "Sends each refresh token once",
             "revocation": "Revokes the tokens on logout",
-            "secret": "Tries the other way to send a client secret once",
+            "secret": "Tries the other client secret method once",
         },
         "Lists both ways to send a client secret, and accepts the one of the client. Leaves the promised `iss` out of its errors. "
         "`token --scope` narrows the session, since the new refresh token has the narrower scope.",
@@ -51,10 +51,10 @@ SERVERS = [
         "Django OAuth Toolkit 3.4.1",
         ["DjangoTests", "DjangoDeviceTests", "DjangoRotationTests"],
         {
-            "device": "Someone who enters the code and accepts is signed in here",
-            "password": "Signed in, refreshed, offline, verified, ended by the service, and signed in again",
-            "refresh": "Ten processes that find the token expired refresh it once, and all stay signed in",
-            "revocation": "Signed in, refreshed, offline, verified, ended by the service, and signed in again",
+            "device": "Accepting on another device signs the user in",
+            "password": "Signs in, refreshes, works offline, is ended, and revokes on logout",
+            "refresh": "Ten processes with an expired token refresh once and stay signed in",
+            "revocation": "Signs in, refreshes, works offline, is ended, and revokes on logout",
         },
         "",
     ),
@@ -62,11 +62,11 @@ SERVERS = [
         "Glewlwyd 2.7.5",
         ["GlewlwydTests"],
         {
-            "browser": "With the browser, at the redirect URI that was registered",
-            "device": "With a code on another device",
-            "refresh": "A client with a secret signs in, refreshes, and revokes its tokens",
-            "revocation": "A client with a secret signs in, refreshes, and revokes its tokens",
-            "secret": "A client with a secret signs in, refreshes, and revokes its tokens",
+            "browser": "Signs in with the browser at the registered redirect URI",
+            "device": "Signs in with a code on another device",
+            "refresh": "Signs in, refreshes and revokes with a client secret",
+            "revocation": "Signs in, refreshes and revokes with a client secret",
+            "secret": "Signs in, refreshes and revokes with a client secret",
         },
         "A client without a secret may not revoke.",
     ),
@@ -88,19 +88,19 @@ SERVERS = [
         {
             "browser": "Signs in with the browser",
             "refresh": "Sends each refresh token once",
-            "secret": "Signs in with a client secret, whichever way the client must send it",
+            "secret": "Signs in with a client secret, by either method",
         },
-        "A client without a secret may not revoke. Without user info of its own, such a server does not say who signed in: "
+        "A client without a secret may not revoke. Has no user info endpoint, so the service does not identify the user: "
         "`login --username` names the session. `token --scope` narrows the session.",
     ),
     (
         "NanoIDP 3.4.0",
         ["NanoIDPTests"],
         {
-            "browser": "With the browser, with a secret and without one",
-            "device": "With a code on another device",
-            "refresh": "Tokens for single resources of a sign-in are for these alone, and cost no session",
-            "secret": "With the browser, with a secret and without one",
+            "browser": "Signs in with the browser, with and without a client secret",
+            "device": "Signs in with a code on another device",
+            "refresh": "Derived tokens name only their resource and keep the session",
+            "secret": "Signs in with the browser, with and without a client secret",
         },
         "",
     ),
@@ -108,7 +108,7 @@ SERVERS = [
 
 
 def results(path):
-    """The names of the tests that passed, by suite."""
+    """The names of the passed tests, by suite."""
     passed = {}
     for case in ElementTree.parse(path).iter("testcase"):
         suite = case.get("classname").split(".")[-1]
@@ -127,7 +127,7 @@ def table(passed):
         for flow in FLOWS:
             test = tests.get(flow)
             if test and test not in names:
-                problems.append(f"{server}: no test passed that is called `{test}`")
+                problems.append(f"{server}: the test `{test}` did not pass, or does not exist")
             cells.append("yes" if test else "–")
         if note:
             notes.append(f"{len(notes) + 1}. {server}: {note}")
@@ -147,7 +147,7 @@ def main():
     if sys.argv[2:]:
         ARTICLE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
     elif old.strip() != text.strip():
-        problems.append(f"the table in {ARTICLE.name} is not that of the tests: Scripts/services.py RESULTS --update")
+        problems.append(f"the table in {ARTICLE.name} differs from the tests: run Scripts/services.py RESULTS --update")
     print("\n".join(problems) or f"{len(SERVERS)} servers")
     return 1 if problems else 0
 

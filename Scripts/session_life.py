@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "Sources/AccountKit/AccountKit.docc/SessionLife.md"
 SESSION = ROOT / "Sources/AccountKit/Session"
 FLOWS = {"CheckFlow", "RefreshFlow", "SignOutFlow"}
-MODEL = ROOT / "Tests/Model/session.pml"
-# Where an operation of the model begins and ends, or may end at any time; they stand in the text.
+MODEL = ROOT / "Verification/Model/session.pml"
+# The labels at which an operation of the model begins and ends, or may end at any time. The text names them.
 NOT_STEPS = {"choosing", "dying", "finishing", "done", "end"}
 
 
@@ -22,7 +22,7 @@ def cases(text, enumeration):
     """The cases of an enumeration, with the comment before each."""
     body = re.search(rf"^( *)(?:\w+ )*enum {enumeration}\b.*?\{{\n(.*?)^\1\}}", text, re.S | re.M)
     if not body:
-        sys.exit(f"there is no enumeration {enumeration} any more: Scripts/session_life.py has to follow")
+        sys.exit(f"there is no enumeration {enumeration}: update Scripts/session_life.py")
     found, comment, indent = {}, "", None
     for line in body[2].splitlines():
         spaces = len(line) - len(line.lstrip())
@@ -30,7 +30,7 @@ def cases(text, enumeration):
         if line.strip().startswith("///"):
             comment += " " + line.strip().removeprefix("///")
         elif spaces == indent and (match := re.match(r"\s*case (.*)", line)):
-            # The parameters of a case are no cases.
+            # The parameters of a case are not cases.
             names = re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)?", "", match[1])
             found.update({name.split("=")[0].strip(): comment for name in names.split(",") if name.strip()})
             comment = ""
@@ -43,7 +43,7 @@ def requirements(text, protocol):
     """The names of a protocol's functions."""
     body = re.search(rf"^protocol {protocol}\b.*?\{{\n(.*?)^\}}", text, re.S | re.M)
     if not body:
-        sys.exit(f"there is no protocol {protocol} any more: Scripts/session_life.py has to follow")
+        sys.exit(f"there is no protocol {protocol}: update Scripts/session_life.py")
     return set(re.findall(r"^    func (\w+)", body[1], re.M))
 
 
@@ -95,9 +95,9 @@ def main():
     problems += [f"the text does not name `{name}` of the model" for name in sorted((steps & NOT_STEPS) - {"done"})
                  if f"`{name}`" not in text]
 
-    calls = set(cases((ROOT / "Tests/Simulation/Turn.swift").read_text(), "Call"))
+    calls = set(cases((ROOT / "Verification/Simulation/Turn.swift").read_text(), "Call"))
     problems += compare("the simulation's call", column(rows, "call of the simulation"), calls)
-    kinds = set(cases((ROOT / "Tests/Simulation/Operation.swift").read_text(), "Kind"))
+    kinds = set(cases((ROOT / "Verification/Simulation/Operation.swift").read_text(), "Kind"))
     problems += compare("the simulation's operation", column(rows, "operation of the simulation"), kinds)
 
     functions = {name for path in SESSION.glob("*.swift") for name in re.findall(r"\bfunc (\w+)", path.read_text())}

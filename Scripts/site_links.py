@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether each link from one page of the documentation to another leads somewhere: site_links.py FOLDER"""
+"""Checks the links between pages of the documentation: site_links.py FOLDER"""
 
 import json
 import sys
@@ -16,7 +16,7 @@ def main():
             if reference.get("type") in ("topic", "link") and url.startswith("/"):
                 count += 1
                 if url.lower().rstrip("/") not in pages:
-                    problems.append(f"{name} links to {url}, which is not there")
+                    problems.append(f"{name} links to {url}, which does not exist")
     print("\n".join(problems) or f"{len(pages)} pages, {count} links")
     return 1 if problems or not pages else 0
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Keeps the Swift code of the documentation the same as code that is compiled and tested.
+"""Keeps the Swift code of the documentation identical to code that is compiled and tested.
 
-    snippets.py            compares; exit code 1 if a block differs, or does not say where it is from
+    snippets.py            compares; exit code 1 if a block differs, or does not name its source
     snippets.py --update   writes the code into the pages
 
-Above each Swift block of README.md and of the pages in Sources/*/*.docc stands one of these:
+Above each Swift block of README.md and of the pages in Sources/*/*.docc there must be one of these comments:
 
     <!-- snippet: Tests/snippet-notes/Notes.swift#check -->   a region of a file, from `// snippet.check` to `// snippet.end`
     <!-- snippet: Tests/snippet-notes/Notes.swift -->         the whole file
-    <!-- manifest: snippet-notes -->                     a manifest whose first target depends on what that target does;
+    <!-- manifest: snippet-notes -->                     a manifest whose first target has the dependencies of this target;
                                                          Examples/NAME is a target of that package
-    <!-- fragment: why it is not compiled -->            for the eye only
+    <!-- fragment: why it is not compiled -->            a block that is not compiled, with the reason
 """
 
 import difflib
@@ -34,10 +34,10 @@ def pages():
 
 
 def code(reference):
-    """The lines that a reference stands for: a file, or a region of it."""
+    """The lines of a reference: a file, or a region of it."""
     path, _, region = reference.partition("#")
-    # Only what a target of a package compiles.
-    if not path.startswith(("Examples/", "Tests/")) or not path.endswith(".swift"):
+    # Accept only files that a target of a package compiles.
+    if not path.startswith(("Examples/", "IntegrationTests/", "Tests/")) or not path.endswith(".swift"):
         raise ValueError(f"{path} is not a file that is compiled and tested")
     lines, is_in = [], not region
     found = is_in
@@ -63,7 +63,7 @@ def package(path):
 
 
 def dependencies(target):
-    """The names of what a target depends on; of this package's, whether they are named as products or as targets."""
+    """The names of a target's dependencies, whether the manifest names them as products or as targets."""
     return {(dependency.get("product") or dependency.get("byName") or dependency.get("target"))[0]
             for dependency in target["dependencies"]}
 
@@ -91,7 +91,7 @@ def check_manifest(lines, reference):
 
 
 def check(page, update):
-    """What is wrong with a page, and how many blocks it has."""
+    """The problems of a page, and the number of its blocks."""
     lines, problems, count = page.read_text().splitlines(), [], 0
     at = 0
     while at < len(lines):
@@ -105,7 +105,7 @@ def check(page, update):
         shown = lines[at + 1:end]
         try:
             if not mark:
-                problems.append(f"{where}: it does not say which compiled code this is")
+                problems.append(f"{where}: the block does not name its source")
             elif mark[1] == "snippet":
                 wanted = code(mark[2])
                 if shown != wanted and update:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Keeps the command fast and small: counts instructions, and fails where there are more than there were.
+"""Keeps the command fast and small: counts instructions, and fails if there are more than in the baseline.
 
-    speed.py check ACCOUNT EXERCISER      compares with Tests/Speed/baseline.json
+    speed.py check ACCOUNT EXERCISER      compares with Verification/Speed/baseline.json
     speed.py update ACCOUNT EXERCISER     writes it
 
-ACCOUNT and EXERCISER are stripped release builds. Instructions are those that Valgrind counts, from the first one of the
-process on: they are the same on a busy machine, which times are not. Valgrind shows programs one processor of its own
-wherever the real one has AVX2, so libsodium and the C library choose the same code everywhere.
+ACCOUNT and EXERCISER are stripped release builds. Valgrind counts the instructions from the start of the process. Unlike times, the
+counts are the same on a busy machine. On every processor with AVX2, Valgrind emulates the same processor, so libsodium and the C
+library choose the same code everywhere.
 """
 
 import json
@@ -17,21 +17,21 @@ import subprocess
 import sys
 import tempfile
 
-FOLDER = pathlib.Path(__file__).parent.parent / "Tests/Speed"
+FOLDER = pathlib.Path(__file__).parent.parent / "Verification/Speed"
 BASELINE = FOLDER / "baseline.json"
 TOLERANCE = 0.05
-# 12 MiB until each folder was checked from the root of its container; `whoami --offline` reaches 12,448 KiB since.
+# It was 12 MiB until AccountKit checked each folder from the root of its container; `whoami --offline` now reaches 12,448 KiB.
 MAXIMUM_PEAK_KIB = 13 * 1024
-# 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), 26 until other programs used the
-# sign-in: helpers, rules, derived tokens, and what doctor knows of git, docker, kubectl and systemd.
+# It was 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), and 26 MiB until other
+# programs used the session: helpers, rules, derived tokens, and doctor's checks of git, docker, kubectl and systemd.
 MAXIMUM_SIZE = 28_500_000
 
-# What one time costs is the difference of many and few, without what it takes to start.
+# The cost of one repetition is the difference between many and few, without the cost of starting.
 REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}
 
 
 class Machine:
-    """The programs and a signed-in user, on paths of the same lengths everywhere."""
+    """The programs and a signed-in user, on paths with the same lengths everywhere."""
 
     def __init__(self, folder, account, exerciser):
         self.folder = folder
@@ -63,13 +63,13 @@ class Machine:
         return result
 
     def peak_kib(self):
-        # Not this process's child: a child begins with the peak of its parent.
+        # Use time(1) instead of a direct child: a child begins with the peak of its parent.
         result = self.run(["/usr/bin/time", "-f", "%M", self.account, "whoami", "--offline"])
         return int(result.stderr.split()[-1])
 
 
 def compared(counts, baseline):
-    """A line for each count, and whether one grew too much."""
+    """Prints a line for each count, and returns whether one grew too much."""
     failed = False
     for name, count in counts.items():
         before = baseline.get(name)
@@ -94,7 +94,7 @@ def main():
     if len(sys.argv) != 4 or sys.argv[1] not in ("check", "update"):
         sys.exit(__doc__)
     if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text().split():
-        sys.exit("speed.py: the processor has no AVX2, so the counts would be others than those of the baseline")
+        sys.exit("speed.py: the processor has no AVX2, so the counts would differ from the baseline")
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="account-speed-") as folder:
         machine = Machine(folder, sys.argv[2], sys.argv[3])
         counts = machine.counted()
@@ -106,7 +106,7 @@ def main():
         print(f"written: {BASELINE}")
     elif compared(counts, json.loads(BASELINE.read_text())):
         failed = True
-        print("If that is meant: `make speed-baseline`, and commit the file together with what made it slower.")
+        print("If this is intended, run `make speed-baseline`, and commit the file together with the change.")
     sys.exit(1 if failed else 0)
 
 

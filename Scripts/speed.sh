@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Counts what the release build costs: speed.sh check|update. See speed.py.
+# Counts the instructions of the release build: speed.sh check|update. See speed.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what a terminal showed as an SVG: demo output on standard input, picture on standard output.
+"""Draws the output of a terminal as SVG. It reads the output of the demo from standard input, and writes the picture to standard output.
 
     Examples/demo.sh | Scripts/terminal_svg.py [--parts 1,3,5:1] >Documentation/demo.svg
 
-What differs from run to run (ports, temporary folders, dates) becomes the same text each time, so the picture changes only
-if the output does. It follows the reader's light or dark colours.
+Texts that differ between runs (ports, temporary folders, dates) are replaced by fixed ones, so the picture changes only if the output
+does. It follows the reader's light or dark colors.
 """
 
 import argparse
@@ -18,7 +18,7 @@ CHARACTER, LINE = 7.83, 19  # of the font at 13 pixels
 PADDING, BAR = 18, 34
 ALL = 1000
 
-# What is the same in every picture, whatever it was.
+# Replacements for texts that differ between runs.
 NORMALISED = [
     (re.compile(r"http://127\.0\.0\.1:\d+"), "http://127.0.0.1:8080"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:8080"),
@@ -48,13 +48,13 @@ STYLE = """
 
 
 def parts(lines, wanted):
-    """The lines of the parts that are wanted, each with its heading, and as many of its commands as are wanted."""
+    """The lines of the requested parts, each with its heading and the requested number of commands."""
     kept, part, commands = [], None, 0
     for line in lines:
         if heading := re.match(r"(\d+)\. (.*)", line):
             part, commands = int(heading[1]), 0
             line = f"# {heading[2]}"
-        elif line.startswith("That was all of it."):
+        elif line.startswith("The demo is complete."):
             part = None
         commands += line.startswith("$ ")
         if part is None or not line or commands > (wanted.get(part, 0) if wanted else ALL):
@@ -68,14 +68,14 @@ def parts(lines, wanted):
 
 
 def rows(line):
-    """The rows of a line, each a list of pieces of text with their class."""
+    """The rows of a line. Each row is a list of texts with their classes."""
     if line.startswith("# "):
         return [[("title", line)]]
     if re.match(r"\(.*\)$", line):
         return [[("dim", line)]]
     is_command = line.startswith("$ ")
     text = line[2:] if is_command else line
-    # A line that continues a command is indented, as a person would write it.
+    # Indent the continuation lines of a command.
     pieces = textwrap.wrap(text, COLUMNS - 4, break_on_hyphens=False, drop_whitespace=False) or [""]
     pieces = [pieces[0], *(piece.lstrip() for piece in pieces[1:])]
     if not is_command:
@@ -119,7 +119,7 @@ def main():
         wanted[int(number)] = int(commands or ALL)
     lines = parts(text.splitlines(), wanted)
     if not lines:
-        sys.exit("there is no numbered part in what was read: did the demo run?")
+        sys.exit("the input has no numbered part: did the demo run?")
     print(svg(lines))
 
 

@@ -1,4 +1,4 @@
-// What a C program takes for the same: floor whoami|token|save ROOT, floor check ROOT PORT.
+// The same operations in C: floor whoami|token|save ROOT, floor check ROOT PORT.
 //
 // check: reads the account, makes the two requests that the check makes, and writes the same archive again, durably.
 // save: the same without the requests.
@@ -18,7 +18,7 @@ static void fail(const char *what, const char *error) {
     exit(1);
 }
 
-// Sends a request, and waits for the reply's head and as much body as that says.
+// Sends a request, and waits for the head of the response and the body that the head announces.
 static void request(int connection, const char *text, size_t count) {
     char reply[8192];
     size_t got = 0;
@@ -30,7 +30,7 @@ static void request(int connection, const char *text, size_t count) {
         const char *end = strstr(reply, "\r\n\r\n"), *length = strcasestr(reply, "\r\nContent-Length: ");
         if (end && length && got >= (size_t)(end + 4 - reply) + strtoul(length + 18, NULL, 10)) break;
     }
-    if (strncmp(reply, "HTTP/1.1 200 ", 13) != 0) fail("reply", "it is no success");
+    if (strncmp(reply, "HTTP/1.1 200 ", 13) != 0) fail("reply", "the status is not 200");
 }
 
 static void check(const struct floor_account *account, const char *port) {

@@ -1,2 +1,2 @@
-// The least that a program in Swift costs: it prints as much as `whoami` does.
+// The minimal cost of a Swift program: it prints as much as `whoami` does.
 print("alice")

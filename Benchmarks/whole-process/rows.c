@@ -1,7 +1,7 @@
-// Inserts rows into a database as plain SQLite does it: rows FILE COUNT BYTES. Prints the seconds that it took.
+// Inserts rows into a plain SQLite database: rows FILE COUNT BYTES. Prints the seconds that it took.
 //
-// The tables are those of a list, without what belongs to sealing: an item, its place, and what keeps both unique; a hundred rows
-// are a transaction, as a page of a service is.
+// The tables are those of a list without the columns for encryption: an item, its place, and the indexes that keep both unique. A
+// transaction has a hundred rows, like a page of a service.
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 static sqlite3 *database;
 
-// 32 hexadecimal digits in no order, as services give them (SplitMix64): the same as in offline-bench.
+// 32 hexadecimal digits in random order, like IDs of services (SplitMix64): the same as in offline-bench.
 static int id(char *text, size_t size, uint64_t row) {
     uint64_t halves[2];
     for (int half = 0; half < 2; half++) {

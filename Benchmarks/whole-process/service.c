@@ -1,4 +1,4 @@
-// Runs the loopback service for other processes: prints its port, and at the end of standard input the processor time a
+// Runs the loopback service for other processes. Prints its port, and at the end of standard input the processor time per
 // request.
 #include <inttypes.h>
 #include <stdio.h>

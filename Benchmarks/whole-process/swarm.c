@@ -1,6 +1,6 @@
 // Starts a command many times at once, and waits for all of them: swarm COUNT COMMAND [ARGUMENT …]
 //
-// Prints the nanoseconds that it took, the largest memory of one of them in KiB, and how many failed.
+// Prints the elapsed nanoseconds, the largest memory of one process in KiB, and how many failed.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,17 +1,18 @@
 public import AccountKit
+import AccountSupport
 public import Logging
 
 extension AccountApplication {
     /// Returns the folders of the app: below `<PREFIX>_HOME` if that is set, otherwise the standard folders of the platform.
     ///
-    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if ``environmentPrefix`` is not valid in a
-    ///   shell.
+    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if
+    ///   ``environmentPrefix`` is not valid in a shell.
     public static func container() throws(AccountError) -> AppContainer {
         guard isVariableName(environmentPrefix) else {
             throw AccountError(
                 .invalidArgument,
-                "no environment variable can begin with \"\(environmentPrefix)\", which the app \(identifier) would have: give "
-                    + "it an environmentPrefix of its own, such as \"NOTES\"")
+                "\"\(environmentPrefix)\", the prefix of the app \(identifier), is not valid in environment variables: set "
+                    + "another environmentPrefix, such as \"NOTES\"")
         }
         if let home = Environment.value(environmentPrefix + "_HOME") {
             return try AppContainer(root: home, identifier: identifier)
@@ -19,10 +20,12 @@ extension AccountApplication {
         return try AppContainer(identifier: identifier)
     }
 
-    /// Returns the store that the app's account commands use, with the folders of ``container()`` and the keys that the user has set up.
+    /// Returns the store that the app's account commands use, with the folders of ``container()`` and the keys that the
+    /// user configured.
     ///
-    /// If `<PREFIX>_TOKEN` is set, the account is that token. It is never stored, and signing in, signing out and changing the account fail
-    /// with `invalidArgument`. Until the service has named the user, the account's `id` is the name of the variable.
+    /// If `<PREFIX>_TOKEN` is set, the account is that token. It is never stored, and signing in, signing out and
+    /// changing the account fail with `invalidArgument`. Until the service has identified the user, the account's `id`
+    /// is the name of the variable.
     ///
     /// A signal ends the process only after pending tokens are stored; see `AccountStore.delaySignals()`.
     ///
@@ -31,9 +34,9 @@ extension AccountApplication {
     /// ```
     ///
     /// - Parameters:
-    ///   - session: The session; with `nil` that of `<PREFIX>_SESSION`, or the one that `switch` has chosen.
-    ///   - logger: The logger; `nil` for none. No secrets and no personal data are logged.
-    /// - Throws: As ``container()``, and `misconfigured` if the settings of the commands cannot be used.
+    ///   - session: The session; `nil` for the one in `<PREFIX>_SESSION`, or the one set by `switch`.
+    ///   - logger: The logger; `nil` for none. Secrets and personal data are never logged.
+    /// - Throws: The errors of ``container()``, and `misconfigured` if the settings of the commands are not valid.
     public static func store(
         session: SessionName? = nil, logger: Logger? = nil
     ) throws(AccountError) -> AccountStore {
@@ -58,7 +61,7 @@ extension AccountApplication {
 
     /// Returns a store that ignores a token from the environment.
     ///
-    /// - Parameter isInteractive: Whether the user may be asked for a passphrase.
+    /// - Parameter isInteractive: Whether to prompt for a passphrase.
     static func archiveStore(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
@@ -88,7 +91,7 @@ extension AccountApplication {
             logger: logger)
     }
 
-    static func chosenSession(
+    package static func chosenSession(
         _ session: SessionName?, _ preferences: Preferences
     ) throws(AccountError) -> SessionName {
         if let session { return session }
@@ -96,7 +99,7 @@ extension AccountApplication {
         return try preferences.defaultSession()
     }
 
-    static func isVariableName(_ text: String) -> Bool {
+    package static func isVariableName(_ text: String) -> Bool {
         let isLetter = { (byte: UInt8) in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         }
@@ -106,10 +109,10 @@ extension AccountApplication {
 }
 
 extension AccountApplication {
-    static var tokenVariable: String { environmentPrefix + "_TOKEN" }
+    package static var tokenVariable: String { environmentPrefix + "_TOKEN" }
     static var storeVariable: String { environmentPrefix + "_STORE" }
 
-    /// Returns the location of sessions, from the option or the environment; `nil` for the files of this machine.
+    /// Returns the location of sessions, from the option or the environment; `nil` for files on this machine.
     static func storeLocation(_ option: String?) -> StoreLocation? {
         let location =
             option.map { StoreLocation(text: $0, source: "--store") }
@@ -117,31 +120,31 @@ extension AccountApplication {
         return location?.isFiles == true ? nil : location
     }
 
-    static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
+    package static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
 
-    /// Variables that no program gets that these commands run, such as a browser or a program that prints a key.
+    /// Variables withheld from the programs that these commands run, such as a browser or a program that prints a key.
     static var secretVariables: [String] {
         [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] + storeCredentials
     }
 
-    /// Credentials for an etcd cluster (etcdctl(1)). `ETCDCTL_CACERT` is not secret.
+    /// Credentials of an etcd cluster (etcdctl(1)). `ETCDCTL_CACERT` is not secret.
     private static var storeCredentials: [String] {
         ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
     }
 
-    /// Variables that only programs for keys get. These commands read no passphrase from the environment, but a program of
-    /// `key add command` may.
-    static var keyVariables: [String] {
+    /// Variables passed only to programs that supply keys. These commands read no passphrase from the environment, but
+    /// a program of `key add command` may.
+    package static var keyVariables: [String] {
         secretVariables + [environmentPrefix + "_PASSPHRASE", "CREDENTIALS_DIRECTORY"]
     }
 }
 
 extension CommandLine {
     /// The name of these commands on the command line: `account`, or `gists account` if they are part of `gists`.
-    static var toolName: String { toolName(of: arguments) }
+    package static var toolName: String { toolName(of: arguments) }
 
-    /// Returns the tool of a link named `docker-credential-account`; `nil` if the command has another name.
+    /// Returns the tool that a link such as `docker-credential-account` names; `nil` if the command has another name.
     static func dockerHelperName(of arguments: [String]) -> String? {
         let prefix = "docker-credential-"
         guard let name = arguments.first?.split(separator: "/").last, name.hasPrefix(prefix) else { return nil }
@@ -157,7 +160,7 @@ extension CommandLine {
     static func toolName(of arguments: [String]) -> String {
         if let name = dockerHelperName(of: arguments) { return name }
         let name = programName(of: arguments)
-        // `gists help account login` counts too.
+        // Also recognize `gists help account login`.
         let word = arguments.dropFirst().first { $0 != "help" && !$0.hasPrefix("-") }
         return word == "account" ? name + " account" : name
     }

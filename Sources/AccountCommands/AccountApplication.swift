@@ -15,103 +15,114 @@ public import Logging
 /// }
 /// ```
 public protocol AccountApplication: Sendable {
-    /// The identifier of the app, such as `com.example.gists`. It names the app's folders, and archives are bound to it.
+    /// The identifier of the app, such as `com.example.gists`. It names the app's folders, and archives are bound to
+    /// it.
     static var identifier: String { get }
 
-    /// The prefix of the app's environment variables, such as `GISTS` for `GISTS_HOME`, `GISTS_SESSION` and `GISTS_TOKEN`: letters, digits
-    /// and underscores, without a digit at the start. The default is the last part of ``identifier`` in capitals. An app whose identifier
-    /// ends otherwise, such as `com.example.2do`, must set it.
+    /// The prefix of the app's environment variables, such as `GISTS` for `GISTS_HOME`, `GISTS_SESSION` and
+    /// `GISTS_TOKEN`. It consists of letters, digits and underscores, and must not begin with a digit. The default is
+    /// the last part of ``identifier`` in capitals. If that is not valid, as for `com.example.2do`, the app must set
+    /// the prefix.
     static var environmentPrefix: String { get }
 
-    /// Whether the user names the service with `--issuer`.
+    /// Whether the user chooses the service with `--issuer`.
     static var acceptsIssuer: Bool { get }
 
-    /// Text for `login --help`, such as the app's defaults and its environment variables; empty for none.
+    /// Text for `login --help`, such as the app's defaults and environment variables; empty for none.
     static var signInHelp: String { get }
+
+    /// Commands to add to the account commands, such as `[.helpers]` of AccountHelpers.
+    static var commandGroups: [AccountCommandGroup<Self>] { get }
 
     /// Returns the authority for a service, without using the network.
     ///
     /// - Parameters:
-    ///   - service: The service that the user named, or that issued the stored account. Empty if ``acceptsIssuer`` is `false`.
+    ///   - service: The service that the user chose, or that issued the stored account. Empty if ``acceptsIssuer`` is
+    ///     `false`.
     ///   - timeout: How long a request may take.
-    ///   - logger: The logger for requests, if the user asked for that. Do not log secrets.
+    ///   - logger: The logger for requests, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the address of the service is invalid.
     static func authority(
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority
 
-    /// Returns the URLs to which other programs, such as git, may send tokens of a service. A sign-in creates a rule for each.
+    /// Returns the URLs to which other programs, such as git, may send tokens of a service. A sign-in creates a rule
+    /// for each.
     ///
-    /// For other URLs the user creates a rule with `rule add`.
+    /// The user creates rules for other URLs with `rule add`.
     static func tokenURLs(of service: AccountService) -> [String]
 
-    /// Returns the data that the app stores for the signed-in user, such as an `OfflineCollection`. A sign-out asks before unsent changes
-    /// are lost, and then removes the data.
+    /// Returns the data that the app stores for the signed-in user, such as an `OfflineCollection`. A sign-out asks
+    /// before it discards unsent changes, and then removes the data.
     ///
     /// - Throws: `notSignedIn` if no user is signed in, so that there is no data.
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)?
 
-    /// Returns the storage of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. Without a location, or
-    /// with `file:`, sessions are stored in files, and this is not called.
+    /// Returns the storage of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. This
+    /// method is not called without a location or with `file:`; then sessions are stored in files.
     ///
     /// - Parameters:
     ///   - location: The value of the option or the variable.
     ///   - session: The session.
     ///   - container: The folders of the app.
-    ///   - logger: The logger, if the user asked for that. Do not log secrets.
+    ///   - logger: The logger, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the app does not support the location.
     static func storage(
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage
 
-    /// Returns the sessions of this app at the location of `--store` or `<PREFIX>_STORE`, the default one first.
+    /// Returns the sessions of this app at the location of `--store` or `<PREFIX>_STORE`, with the default session
+    /// first.
     ///
-    /// - Throws: As ``storage(at:of:in:logger:)``, or an error of the storage.
+    /// - Throws: The errors of ``storage(at:of:in:logger:)``, or an error of the storage.
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName]
 
-    /// Reads the login of an older app; `nil` for an app without an `import` command.
+    /// Reads the sign-in that an older app saved; `nil` if the app has no `import` command.
     static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
 
 extension AccountApplication {
-    /// The default: the last part of the identifier in capitals, such as `GISTS` for `com.example.gists`.
+    /// By default, the last part of the identifier in capitals, such as `GISTS` for `com.example.gists`.
     public static var environmentPrefix: String {
         let name = identifier.split(separator: ".").last ?? "ACCOUNT"
         return String(name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
-    /// The default: the app has one service.
+    /// By default, the app has one service.
     public static var acceptsIssuer: Bool { false }
 
-    /// The default: no text.
+    /// By default, there are no other commands.
+    public static var commandGroups: [AccountCommandGroup<Self>] { [] }
+
+    /// By default, there is no text.
     public static var signInHelp: String { "" }
 
-    /// The default: the user creates all rules.
+    /// By default, the user creates all rules.
     public static func tokenURLs(of service: AccountService) -> [String] { [] }
 
-    /// The default: no data.
+    /// By default, there is no data.
     public static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? { nil }
 
-    /// The default: sessions are stored in files only.
+    /// Throws an error: by default, sessions are stored only in files.
     public static func storage(
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage {
         throw AccountError(
             .invalidArgument,
-            "this tool keeps sign-ins in files only: omit --store, or unset \(storeVariable)")
+            "this tool stores sessions only in files: omit --store, or unset \(storeVariable)")
     }
 
-    /// The default: the app does not list sessions.
+    /// Throws an error: by default, the app does not list sessions.
     public static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName] {
         throw AccountError(
-            .invalidArgument, "this tool cannot list the sign-ins of a store: name one, with --session")
+            .invalidArgument, "this tool cannot list the sessions of a store: choose one with --session")
     }
 
-    /// The default: no `import` command.
+    /// `nil`: by default, there is no `import` command.
     public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }
 }
 
@@ -126,22 +137,23 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// The client ID of the app at the service (RFC 6749, section 2.2).
     public var clientID: String?
 
-    /// The scopes to request, in addition to or instead of the authority's default scopes; see ``usesDefaultScopes``.
+    /// The scopes to request, in addition to the authority's default scopes or instead of them; see
+    /// ``usesDefaultScopes``.
     public var scopes: [String]
 
-    /// Whether to request the authority's default scopes too.
+    /// Whether to request the authority's default scopes as well.
     public var usesDefaultScopes: Bool
 
-    /// The scopes that replace the authority's default scopes; `nil` if it requests those too.
+    /// The scopes that replace the authority's default scopes; `nil` if the defaults are requested as well.
     public var exactScopes: [String]? { usesDefaultScopes ? nil : scopes }
 
-    /// The scopes in addition to the authority's default scopes.
+    /// The scopes to request in addition to the authority's default scopes.
     public var additionalScopes: [String] { usesDefaultScopes ? scopes : [] }
 
-    /// The redirect URI, for a service that accepts only a registered one; with `nil` the authority chooses.
+    /// The redirect URI, for a service that accepts only a registered one; with `nil`, the authority chooses.
     public var redirectURI: String?
 
-    /// The `audience` of the tokens, for services that have this parameter.
+    /// The `audience` of the tokens, for services that support this parameter.
     public var audience: String?
 
     /// The APIs of the tokens (RFC 8707).
@@ -150,15 +162,16 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
     public var parameters: [String: String]
 
-    /// How the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect Core, section 9); with `nil` the
-    /// authority chooses.
+    /// How the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect Core, section 9);
+    /// with `nil`, the authority chooses.
     public var clientAuthentication: String?
 
-    /// The user name, for a service that does not name the user. It is not stored.
+    /// The user name, for a service that does not identify the user. It is not stored.
     public var username: String?
 
-    /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account that an earlier version
-    /// stored without its secret. Any other account contains the secret of its client. It is not stored.
+    /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account that
+    /// an earlier version stored without its secret. Other accounts contain the secret of their client. This property
+    /// is not stored.
     public private(set) var acceptsGivenSecret = true
 
     /// Creates a service; see the properties. With `nil`, ``usesDefaultScopes`` is `true` only if there are no scopes.
@@ -179,9 +192,9 @@ public struct AccountService: Sendable, Hashable, Codable {
         self.clientAuthentication = clientAuthentication
     }
 
-    /// Creates the service of an account. The scopes are those that the sign-in requested, not those that the service granted.
+    /// Creates the service of an account. The scopes are the requested ones, not the granted ones.
     ///
-    /// - Parameter remembered: The service of the last sign-in. It is used if it has the issuer of the account.
+    /// - Parameter remembered: The service of the last sign-in. It is used if its issuer is the account's.
     init(of account: Account, remembered: AccountService?) {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer
@@ -196,7 +209,7 @@ extension AccountService {
         case clientAuthentication
     }
 
-    /// Decodes a service, also in the form of an earlier version.
+    /// Decodes a service, including the format of earlier versions.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -213,15 +226,15 @@ extension AccountService {
     }
 }
 
-/// The login of an older app.
+/// A sign-in that an older app saved.
 public struct ImportedLogin: Sendable {
-    /// The account.
+    /// The imported account.
     public var account: Account
 
     /// Messages about values that could not be imported.
     public var warnings: [String]
 
-    /// Creates an imported login.
+    /// Creates the result of an import.
     public init(account: Account, warnings: [String] = []) {
         self.account = account
         self.warnings = warnings

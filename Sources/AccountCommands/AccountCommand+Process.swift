@@ -2,22 +2,22 @@ import AccountKit
 import ArgumentParser
 
 extension AccountCommand {
-    /// Runs the process's command line as the stand-alone tool, and ends the process.
+    /// Runs the command line of the process as the standalone tool, and ends the process.
     package static func runProcess() -> Never {
         runTool { arguments in
             var arguments = arguments
-            // Docker runs the program of this name, which is a link.
+            // Docker runs this program through a link of that name.
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
                 arguments.insert("docker-credential", at: 0)
             }
             try checkHelp(arguments)
-            // Without a cast, since looking up a conformance takes as many instructions as `whoami --offline`.
+            // Avoid a cast: looking up a conformance takes as many instructions as `whoami --offline`.
             if var command = parsedAlone(arguments) { return try await command.run() }
             try await run(asyncParseAsRoot(arguments))
         }
     }
 
-    /// Throws an error for `help` about an unknown command. The parser would show the help of the parent command.
+    /// Throws an error for `help` with an unknown command. The parser would show the help of the parent command.
     static func checkHelp(_ arguments: [String]) throws {
         guard arguments.first == "help" else { return }
         var subcommands = Self.configuration.subcommands
@@ -35,26 +35,26 @@ extension AccountCommand {
         }
     }
 
-    /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than most commands.
+    /// Parses the subcommand that the first word names. Building the whole tree of commands would take longer than most
+    /// commands run.
     ///
     /// The commands that scripts call most have a `_superCommandName`: with it, the parser does not look for a request
     /// for a completion script, which only the whole tree can answer.
     ///
-    /// - Returns: `nil` for everything else, such as `--help` and mistakes, which need the whole tree.
+    /// - Returns: `nil` for all other input, such as `--help` and mistakes, which need the whole tree.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
-        // Prompts and scripts run these often, and parsing would take longer than the rest of the command.
+        // Prompts and scripts run these commands often, and parsing would take longer than the rest of the command.
         switch arguments {
         case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
         case ["token"]: return TokenCommand<App>(minValidity: nil)
         default: break
         }
-        if arguments.count == 2, !arguments[1].hasPrefix("-") {
-            if arguments[0] == "git-credential" { return GitCredentialCommand<App>(operation: arguments[1]) }
-            if arguments[0] == "docker-credential" { return DockerCredentialCommand<App>(action: arguments[1]) }
+        for group in App.commandGroups {
+            if let command = group.parsedAlone(arguments) { return command }
         }
         guard let name = arguments.first,
-            let subcommand = subcommands.first(where: { $0.configuration.commandName == name }),
-            // The whole tree fails for the same reason, and reports it.
+            let subcommand = configuration.subcommands.first(where: { $0.configuration.commandName == name }),
+            // On an error, the whole tree fails for the same reason and reports it.
             let command = try? subcommand.parseAsRoot(Array(arguments.dropFirst())), type(of: command) == subcommand
         else { return nil }
         return command as? any AsyncParsableCommand

@@ -1,3 +1,4 @@
+import AccountSupport
 public import ArgumentParser
 
 /// The account commands, such as `login`, `logout` and `whoami`, as a subcommand of an app or as the whole app.
@@ -9,32 +10,38 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "account", abstract: "Sign in once, and stay signed in.",
             discussion: """
-                The account is kept encrypted in Documents/Account.plist. It is cleared when you sign out, or when the \
-                service says that the session has ended; never because the network is down.
+                The account is stored encrypted in Documents/Account.plist. It is removed when you sign out or when \
+                the service ends the session, but never because of network problems.
 
-                Environment: \(App.environmentPrefix)_HOME (folder for everything), \(App.environmentPrefix)_SESSION \
-                (which sign-in), \(App.environmentPrefix)_STORE (where sign-ins are kept, as --store), \
-                \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
-                \(App.environmentPrefix)_KEY (the archive's key, if `\(CommandLine.toolName) key add environment` said so).
+                Environment: \(App.environmentPrefix)_HOME (folder for all files), \(App.environmentPrefix)_SESSION \
+                (session to use), \(App.environmentPrefix)_STORE (where to store sessions, like --store), \
+                \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \(App.environmentPrefix)_KEY \
+                (the archive's key, if set up with `\(CommandLine.toolName) key add environment`).
                 """,
-            version: toolVersion, subcommands: [UnknownCommand<App>.self] + subcommands,
+            version: accountKitVersion, subcommands: [UnknownCommand<App>.self], groupedSubcommands: groups,
             defaultSubcommand: UnknownCommand<App>.self)
     }
 
-    static var subcommands: [any AsyncParsableCommand.Type] {
+    private static var groups: [CommandGroup] {
         [
-            LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
-            TokenCommand<App>.self, ExecCommand<App>.self, KeepCommand<App>.self, RefreshCommand<App>.self,
-            SessionsCommand<App>.self,
-            SwitchCommand<App>.self,
-            KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
-            StoreCommand<App>.self, RuleCommand<App>.self, GitCredentialCommand<App>.self,
-            KubeCredentialCommand<App>.self, DockerCredentialCommand<App>.self,
-        ] + (App.importer == nil ? [] : [ImportCommand<App>.self])
+            CommandGroup(
+                name: "Sign in",
+                subcommands: [
+                    LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
+                ]),
+            CommandGroup(name: "Tokens", subcommands: [TokenCommand<App>.self, RefreshCommand<App>.self]),
+            CommandGroup(
+                name: "Sessions",
+                subcommands: [SessionsCommand<App>.self, SwitchCommand<App>.self, StoreCommand<App>.self]),
+            CommandGroup(
+                name: "Keys", subcommands: [KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self]),
+        ] + App.commandGroups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) } + [
+            CommandGroup(
+                name: "Maintenance",
+                subcommands: [DoctorCommand<App>.self] + (App.importer == nil ? [] : [ImportCommand<App>.self]))
+        ]
     }
 
     /// Creates the command, for the parser.
     public init() {}
 }
-
-let toolVersion = "0.1.0"

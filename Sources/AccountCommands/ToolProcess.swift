@@ -11,31 +11,32 @@ import Darwin
 #endif
 
 extension AccountApplication where Self: AsyncParsableCommand {
-    /// Runs a tool that is marked with `@main`; see `runTool(parsing:)`.
+    /// Runs a tool marked with `@main`; see `runTool(parsing:)`.
     public static func main() { runTool() }
 }
 
 extension AsyncParsableCommand where Self: SendableMetatype {
     /// Runs this command with the arguments of the process, and ends the process.
     ///
-    /// If one type is an `AsyncParsableCommand` and an ``AccountApplication``, it does this by itself:
+    /// If one type is both an `AsyncParsableCommand` and an ``AccountApplication``, this happens automatically:
     ///
     /// ```swift
     /// @main struct Notes: AsyncParsableCommand, AccountApplication { … }
     /// ```
     ///
-    /// Call this method from `main` if the command and the ``AccountApplication`` are two types.
+    /// Call this method from `main` if the command and the ``AccountApplication`` are separate types.
     ///
-    /// A signal, such as Ctrl-C, ends the process at once, except during a token request: a refresh token that was sent is spent, so the
-    /// process first stores the new one. This applies to stores of ``AccountApplication/store(session:logger:)`` and to stores with
-    /// `AccountStore.delaySignals()`. If `run()` returns or throws during a token request, the process waits for it too.
+    /// A signal, such as Ctrl-C, ends the process immediately, except during a token request: a refresh token can be
+    /// used only once, so the process first stores the new one. This applies to stores from
+    /// ``AccountApplication/store(session:logger:)`` and to stores with `AccountStore.delaySignals()`. If `run()`
+    /// returns or throws during a token request, the process also waits for the request.
     ///
     /// `run()` begins on the main thread. A tool that only prints stored data never starts another thread.
     ///
-    /// An `AccountError` is printed in one line, and its `exitCode` is the exit code. Other errors end the process like the parser's own
-    /// `main()`.
+    /// An `AccountError` is printed on one line, and its `exitCode` is the exit code. Other errors end the process as
+    /// with the parser's own `main()`.
     ///
-    /// - Parameter parse: Parses the arguments. By default the parser builds the whole tree of commands.
+    /// - Parameter parse: Parses the arguments. By default, the parser builds the whole tree of commands.
     public static func runTool(
         parsing parse: @escaping @Sendable (_ arguments: [String]) async throws -> any ParsableCommand = {
             try await Self.asyncParseAsRoot($0)
@@ -65,15 +66,15 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             } catch {
                 code = report(error)
             }
-            // After all output, since this may wait.
+            // Wait only after all output.
             await SignalGuard.shared.finishPendingRequests()
             endProcess(code)
         }
     }
 
-    /// Prints an error like the parser's own function, except that a failure to write to standard output is noticed.
+    /// Prints an error like the parser's own function, but detects a failure to write to standard output.
     ///
-    /// - Returns: The exit code that goes with the error.
+    /// - Returns: The exit code of the error.
     private static func report(_ error: any Error) -> ExitCode {
         if let error = error as? AccountError {
             Terminal.say("\(CommandLine.programName): \(error)")
@@ -101,14 +102,14 @@ extension AsyncParsableCommand where Self: SendableMetatype {
 extension AccountStore {
     /// Delays signals that end the process while this store exchanges tokens, so that new tokens are not lost.
     ///
-    /// ``AccountApplication/store(session:logger:)`` does so for its stores. Call this method for a store that a tool makes itself.
-    /// The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT; one that the process handles or ignores is left alone. A terminal shows
-    /// what the process waits for, and the user can give up with a second Ctrl-C.
+    /// ``AccountApplication/store(session:logger:)`` does this for its stores. Call this method for a store that a tool
+    /// creates itself. The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT. A signal that the process handles or
+    /// ignores is not affected. On a terminal, a message shows what the process waits for, and the user can end the
+    /// process with a second Ctrl-C.
     ///
-    /// A tool that runs in another way than with `runTool(parsing:)` also calls
-    /// `finishPendingRequests()` before it ends.
+    /// A tool that does not use `runTool(parsing:)` must also call `finishPendingRequests()` before it ends.
     public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
 }
 
-/// A free function, since commands also have a method `exit`.
+/// A free function, because commands also have a method `exit`.
 private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }

@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 public import Logging
 
 /// Stores archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
@@ -9,18 +10,18 @@ public import Logging
 /// - A quorum confirms each read. Without a quorum, the account is read from the replica on this machine, which is the last version that was
 ///   read or written, still encrypted. `StoredEntry.asOf` has its date. Nothing is written from a replica.
 /// - A transaction holds a lock: a key with a lease of 10 s that is kept alive. A refresh holds another one of 15 s, and of 75 s when the
-///   token may have been sent, since a token request may take 60 s. After a process was killed, other processes wait no longer than that.
+///   token may have been sent, since a token request may take 60 s. After a process is killed, other processes wait no longer than these times.
 /// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was suspended for longer
 ///   than its lease changes nothing, and gets `AccountError.Code.conflict`.
 /// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
 ///
-/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; those of locks begin with a dot there. The role of the etcd user needs
+/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; in the keys of locks, the entry begins with a dot. The role of the etcd user needs
 /// permission for keys with this prefix, and for no others.
 public struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
     public let location: EtcdLocation
 
-    /// The prefix. An entry that is copied to another prefix does not open there.
+    /// The prefix of the keys. An entry that is copied to another prefix does not open there.
     public var sharedPlace: String? { location.prefix }
 
     let client: EtcdClient
@@ -122,8 +123,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdRefreshLease(storage: self, lock: lock)
     }
 
-    /// Returns a stream that yields when any machine has written or removed an entry since it was last read here. If the entry was not read
-    /// yet, the first element comes at once. All listeners of this storage share one watch.
+    /// Returns a stream that yields when any machine has written or removed an entry since it was last read here. If the entry has not
+    /// been read yet, the first element comes at once. All listeners of this storage share one watch.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         watch.changes(of: key(entry.rawValue))
     }

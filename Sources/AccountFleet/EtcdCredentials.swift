@@ -1,11 +1,12 @@
 public import AccountKit
+import AccountSupport
 import NIOSSL
 
-/// The credentials for an etcd cluster, as for `etcdctl`.
+/// The credentials for an etcd cluster, like those of `etcdctl`.
 public struct EtcdCredentials: Sendable {
-    /// A user of etcd.
+    /// An etcd user.
     public struct User: Sendable {
-        /// The name.
+        /// The user name.
         public var name: String
 
         /// The password.
@@ -25,7 +26,7 @@ public struct EtcdCredentials: Sendable {
         var key: String?
     }
 
-    /// A PEM file with the trusted certificates; `nil` for those of the system.
+    /// A PEM file with the trusted certificates; `nil` for the system's certificates.
     public var certificateAuthorityFile: String? {
         get { files.authority }
         set { files.authority = newValue }
@@ -108,7 +109,7 @@ extension EtcdCredentials.Files {
         } catch {
             // The error may quote the file.
             throw AccountError(
-                .misconfigured, "\(path) cannot be used: it is not there, not readable, or not a PEM file")
+                .misconfigured, "\(path) cannot be used: it is missing, not readable, or not a PEM file")
         }
     }
 }

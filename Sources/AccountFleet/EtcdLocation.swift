@@ -1,12 +1,13 @@
 public import AccountKit
+import AccountSupport
 
 /// The location of sessions in an etcd cluster: `etcd://host:port,host:port/prefix`, or `etcds://…` for TLS.
 public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
     /// A node of the cluster, as `host:port`. An IPv6 address is in brackets.
-    public typealias Endpoint = String
+    typealias Endpoint = String
 
     /// The nodes, in the order in which they are tried.
-    public let endpoints: [Endpoint]
+    public let endpoints: [String]
 
     /// The prefix of the keys, without a slash at either end.
     public let prefix: String
@@ -35,38 +36,18 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
         guard !hosts.contains("@") else { throw flaw("a user and password do not belong in it, but in ETCDCTL_USER") }
         var endpoints: [Endpoint] = []
         for host in hosts.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let endpoint = Self.endpoint(host) else { throw flaw("\"\(host)\" is not a host and port") }
-            endpoints.append(endpoint)
+            guard let server = HostAndPort(host) else { throw flaw("\"\(host)\" is not a host and port") }
+            endpoints.append("\(server.host):\(server.port ?? 2379)")
         }
         self.endpoints = endpoints
         var prefix = rest.dropFirst(hosts.count)
         while prefix.first == "/" { prefix = prefix.dropFirst() }
         while prefix.last == "/" { prefix = prefix.dropLast() }
-        guard prefix.utf8.allSatisfy({ $0.isOrdinary || "./".utf8.contains($0) }), !prefix.contains("//") else {
+        guard prefix.utf8.allSatisfy({ $0.isASCIIAlphanumeric || "-_./".utf8.contains($0) }), !prefix.contains("//")
+        else {
             throw flaw("a prefix has letters, digits, dots, underscores, hyphens and slashes")
         }
         self.prefix = prefix.isEmpty ? "account" : String(prefix)
-    }
-
-    private static func endpoint(_ text: Substring) -> Endpoint? {
-        var host = text.prefix { $0 != ":" }
-        if text.first == "[" {
-            guard let end = text.firstIndex(of: "]") else { return nil }
-            host = text[...end]
-        }
-        let isAddress = host.first == "[" && host.utf8.count > 3
-        let name = isAddress ? host.dropFirst().dropLast() : host
-        guard !name.isEmpty,
-            name.utf8.allSatisfy({ byte in
-                isAddress ? byte.isHexDigit || ":.".utf8.contains(byte) : byte.isOrdinary || byte == UInt8(ascii: ".")
-            })
-        else { return nil }
-        let port = text.dropFirst(host.count)
-        if port.isEmpty { return "\(host):2379" }
-        guard port.first == ":", let number = UInt16(port.dropFirst()), number > 0,
-            port.utf8.dropFirst().first != UInt8(ascii: "+")
-        else { return nil }
-        return "\(host):\(number)"
     }
 
     /// The location as text.
@@ -90,17 +71,5 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
     private static func hostAndPort(_ endpoint: Endpoint) -> (host: String, port: Substring) {
         guard let colon = endpoint.lastIndex(of: ":") else { return (endpoint.lowercased(), "") }
         return (endpoint[..<colon].lowercased(), endpoint[endpoint.index(after: colon)...])
-    }
-}
-
-extension UInt8 {
-    fileprivate var isHexDigit: Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
-            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20)
-    }
-
-    fileprivate var isOrdinary: Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
-            || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) || "-_".utf8.contains(self)
     }
 }

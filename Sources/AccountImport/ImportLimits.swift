@@ -1,19 +1,19 @@
 import AccountKit
 
-/// What keeps a hostile file from using up memory, time or the stack.
+/// The limits that keep a hostile file from exhausting memory, time or the stack.
 enum ImportLimits {
     /// Deeper than any account, and well within the stack of a thread.
     static let depth = 64
 
-    /// Counts a value again each time that it is referred to.
+    /// The maximum number of values. A value counts each time that it is referenced.
     static let valueCount = 20_000
     static let keyByteCount = 256
 
-    /// For text and data copied out of a file: more than the file only if it repeats itself.
+    /// The maximum size of strings and data copied from a file. Only a file with repeated references exceeds its own size.
     static let copiedByteCount = 2 * LegacyArchive.maximumByteCount
 }
 
-// `LegacyArchive` puts the file's name before these.
+// `LegacyArchive` prefixes these messages with the name of the file.
 extension AccountError {
     /// `what` completes "It is damaged: …".
     static func damaged(_ what: String) -> AccountError {

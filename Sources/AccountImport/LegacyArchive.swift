@@ -7,28 +7,28 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Reads the account that an older app kept in an `NSKeyedArchiver` archive or in a plain property list.
+/// Reads an account that an older app saved in an `NSKeyedArchiver` archive or in a plain property list.
 ///
 /// ```swift
 /// let imported = try LegacyArchive.read(contentsOf: "Account.plist", now: clock.now)
 /// imported.warnings.forEach { print($0) }
 /// ```
 ///
-/// Of an archive, the object named `root` is read, or the only one, whatever its class was called. No class is looked
-/// up and no object is made from the file: it is parsed as data, within fixed limits, since `NSKeyedUnarchiver` ends the
-/// process on damaged input. The file itself is never changed. Tokens go from the file to guarded memory; what holds them in
-/// between is wiped, and they are in no error and no warning.
+/// In a keyed archive, the object named `root` is read, or the only object, whatever its class. The file is parsed as data,
+/// within fixed limits; no class is looked up and no object is created, since `NSKeyedUnarchiver` ends the process on damaged
+/// input. The file is never changed. Tokens are moved to guarded memory, the buffers in between are wiped, and no error or
+/// warning contains a token.
 public enum LegacyArchive {
-    /// The largest file that is read, in bytes.
+    /// The maximum size of a file, in bytes.
     public static let maximumByteCount = 1024 * 1024
 
     /// Reads the account in a file.
     ///
     /// - Parameters:
-    ///   - path: A regular file of at most ``maximumByteCount`` bytes; a symbolic link to one is followed.
-    ///   - now: When the tokens count as received, unless the file says so.
-    /// - Throws: What ``read(_:now:)`` throws; `inaccessible` if the file is not there or cannot be read;
-    ///   `invalidArgument` if it is not a regular file.
+    ///   - path: A regular file of at most ``maximumByteCount`` bytes, or a symbolic link to such a file.
+    ///   - now: The time at which the tokens were received, unless the file has another one.
+    /// - Throws: The errors of ``read(_:now:)``; `inaccessible` if the file is missing or cannot be read; `invalidArgument` if it
+    ///   is not a regular file.
     public static func read(contentsOf path: String, now: Date) throws(AccountError) -> ImportedAccount {
         do throws(AccountError) {
             return try account(in: try SourceFile.read(path), now: now)
@@ -39,16 +39,16 @@ public enum LegacyArchive {
 
     /// Reads the account in the bytes of a file.
     ///
-    /// Capitals, `_`, `-` and `.` do not count in a key: `access_token` is `accessToken`. Of several keys for one thing,
-    /// the first one below counts.
+    /// Capitals, `_`, `-` and `.` in a key are ignored: `access_token` equals `accessToken`. If several keys have the same
+    /// meaning, the first in this table is used.
     ///
-    /// | becomes | keys |
+    /// | field | keys |
     /// | --- | --- |
-    /// | access token (needed) | `access_token`, `auth_token`, `oauth_token`, `token` |
+    /// | access token (required) | `access_token`, `auth_token`, `oauth_token`, `token` |
     /// | refresh token, ID token | `refresh_token`; `id_token` |
     /// | token type, scopes, client | `token_type`; `scope`, `scopes`; `client_id` |
     /// | expiry, receipt | `expires_at`, `token_expires_at`, `expiration_date`, `expiry`; `issued_at` |
-    /// | `Account.id` (needed) | `sub`, `user_id`, `id`, `uid` |
+    /// | `Account.id` (required) | `sub`, `user_id`, `id`, `uid` |
     /// | `Account.issuer`, `Account.username` | `iss`, `issuer`; `username`, `preferred_username`, `login` |
     /// | nickname, registration | `nickname`; `registered_at`, `register_time` |
     /// | e-mail address | `email`; `email_verified` |
@@ -56,19 +56,19 @@ public enum LegacyArchive {
     /// | telephone | `phone_number`, `phone` |
     /// | fields `points`, `signature_text`, `qq_number` | `points`; `signature_text`, `saytext`; `qq_number`, `qq` |
     ///
-    /// Times are Unix seconds as a number or text, dates, `yyyy-MM-dd` or `yyyy-MM-dd HH:mm:ss` (UTC where no offset
-    /// stands there). A registration time of another form is kept as it is in the field `register_time_text`.
+    /// Times are Unix seconds as a number or text, dates, `yyyy-MM-dd` or `yyyy-MM-dd HH:mm:ss` (UTC without an offset). A
+    /// registration time in any other format is kept unchanged in the field `register_time_text`.
     ///
-    /// Every other key becomes a profile field of the same name, if its value is one that a property list can hold. Left
-    /// out with a warning, at any depth: keys that look like a secret (such as `password`, `passcode`, `secret`, `token`,
-    /// `cookie`, `api_key`), texts that contain one of the tokens, and data that is an archive itself.
+    /// Every other key becomes a profile field of the same name, if a property list can hold its value. At any depth, these are
+    /// left out with a warning: keys that look like a secret (such as `password`, `passcode`, `secret`, `token`, `cookie`,
+    /// `api_key`), strings that contain one of the tokens, and data that is itself an archive.
     ///
     /// - Parameters:
     ///   - bytes: The whole file, at most ``maximumByteCount`` bytes.
-    ///   - now: When the tokens count as received, unless the file says so.
-    /// - Throws: `damaged` if the bytes break off or contradict themselves; `unsupportedVersion` for a later version of
-    ///   a format; `invalidArgument` if it is another kind of file, or one without a token or user id. A field that is not
-    ///   needed and of the wrong kind, or a text that cannot be decoded, is *not* an error but a warning.
+    ///   - now: The time at which the tokens were received, unless the file has another one.
+    /// - Throws: `damaged` if the bytes are truncated or contradictory; `unsupportedVersion` for a later version of a format;
+    ///   `invalidArgument` if it is another kind of file, or has no token or user ID. An optional field of the wrong kind,
+    ///   or a string that cannot be decoded, is *not* an error but a warning.
     public static func read(_ bytes: some Collection<UInt8>, now: Date) throws(AccountError) -> ImportedAccount {
         do throws(AccountError) {
             guard bytes.count <= maximumByteCount else { throw .tooLarge }
@@ -85,7 +85,7 @@ public enum LegacyArchive {
             ? try XMLReader.read(bytes)
             : try bytes.withUnsafeBytes { bytes throws(AccountError) in try BinaryReader.read(bytes) }
         guard case .dictionary(let dictionary) = root else {
-            throw .unusable("It holds \(root.kind), not a dictionary of account fields.")
+            throw .unusable("It contains \(root.kind), not a dictionary of account fields.")
         }
         let isArchive = KeyedArchive.describes(dictionary)
         let fields = isArchive ? try KeyedArchive.rootFields(of: dictionary) : dictionary

@@ -26,7 +26,7 @@ extension AccountError {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// A code of an app's own adapter.
+        /// Creates a code for an adapter that the app provides.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
@@ -44,7 +44,7 @@ extension AccountError {
         /// A later version wrote the archive, or it uses an option that this version does not know.
         public static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
 
-        /// The operating system did not let the file be read or written.
+        /// The operating system refused to read or write the file.
         public static let inaccessible = Code(rawValue: "inaccessible")
 
         /// The store that several machines share is unreachable or has no quorum, so its content is unknown. The user was not signed
@@ -63,7 +63,7 @@ extension AccountError {
         /// The account does not fit into an archive of 1 MiB, or a response exceeds the requested length.
         public static let tooLarge = Code(rawValue: "tooLarge")
 
-        /// Saved and visible, but the disk did not confirm that it survives a power cut.
+        /// The change is saved and visible, but the disk did not confirm that the change survives a power cut.
         public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
 
         /// No user is signed in.
@@ -96,7 +96,10 @@ extension AccountError: CustomStringConvertible {
     /// The message, and the cause in brackets.
     public var description: String {
         // The message already says why a request failed.
-        if let cause, requestFailure == nil { "\(message) (\(cause))" } else { message }
+        guard let cause, requestFailure == nil else { return message }
+        // Name the file once.
+        if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
+        return "\(message) (\(cause))"
     }
 }
 

@@ -40,8 +40,8 @@ public struct ArchiveStorageConformance: Sendable {
             let receipt = try await change { transaction, current in
                 try await transaction.replace(entry, with: bytes, ifRevision: current?.revision)
             }
-            let stored = try #require(try await open().read(entry), "what was written can be read")
-            expect(stored.bytes == bytes, "\(bytes.count) bytes come back as they were written")
+            let stored = try #require(try await open().read(entry), "an entry that was written can be read")
+            expect(stored.bytes == bytes, "\(bytes.count) bytes are read as they were written")
             #expect(stored.revision == receipt.revision, "the receipt has the revision that a reader sees")
         }
         try await removeEntry()
@@ -55,24 +55,24 @@ public struct ArchiveStorageConformance: Sendable {
         let second = try await change { transaction, _ in
             try await transaction.replace(entry, with: [2], ifRevision: first).revision
         }
-        #expect(first != second, "other bytes have another revision")
+        #expect(first != second, "different bytes have different revisions")
         for stale in [first, nil] {
-            await expectConflict("a write in place of a revision that is not the stored one") { transaction in
+            await expectConflict("a write that expects a revision other than the stored one") { transaction in
                 _ = try await transaction.replace(entry, with: [3], ifRevision: stale)
             }
         }
-        await expectConflict("a removal of a revision that is not the stored one") { transaction in
+        await expectConflict("a removal that expects a revision other than the stored one") { transaction in
             _ = try await transaction.remove(entry, ifRevision: first)
         }
-        expect(try await open().read(entry)?.bytes == [2], "after a conflict the entry is as it was")
+        expect(try await open().read(entry)?.bytes == [2], "a conflict leaves the entry unchanged")
         try await removeEntry()
-        await expectConflict("a write in place of an entry that is gone") { transaction in
+        await expectConflict("a write that expects a removed entry") { transaction in
             _ = try await transaction.replace(entry, with: [3], ifRevision: second)
         }
         let afterRemoval = try await change { transaction, _ in
             try await transaction.replace(entry, with: [4], ifRevision: nil).revision
         }
-        #expect(![first, second].contains(afterRemoval), "nor is a revision used again after a removal")
+        #expect(![first, second].contains(afterRemoval), "a revision is not used again after a removal")
         try await removeEntry()
     }
 
@@ -86,16 +86,17 @@ public struct ArchiveStorageConformance: Sendable {
             try await transaction.reserve(entry, byteCount: 64 * 1024)
             _ = try await transaction.replace(entry, with: [4], ifRevision: nil)
         }
-        expect(try await open().read(entry)?.bytes == [4], "what was reserved and not needed is not in the entry")
+        expect(try await open().read(entry)?.bytes == [4], "unused reserved space is not part of the entry")
         try await removeEntry()
     }
 
     private func thereIsOneTransactionAtATime() async throws {
-        let transaction = try await open().beginTransaction(timeout: .seconds(10))
-        await expectAccountError(.busy, "a second transaction waits, and gives up in the end") {
-            _ = try await open().beginTransaction(timeout: .zero)
+        try await open().withTransaction(timeout: .seconds(10)) { _ in
+            _ = await expectAccountError(.busy, "a second transaction waits, and times out") {
+                try await open().withTransaction(timeout: .zero) { _ in }
+            }
         }
-        await transaction.end()
+        // Ending twice is not an error.
         let next = try await open().beginTransaction(timeout: .seconds(10))
         await next.end()
         await next.end()
@@ -103,38 +104,37 @@ public struct ArchiveStorageConformance: Sendable {
 
     private func thereIsOneLeaseAtATime() async throws {
         let lease = try await open().acquireRefreshLease(timeout: .seconds(10))
-        await expectAccountError(.busy, "a second lease is waited for, and given up in the end") {
-            _ = try await open().acquireRefreshLease(timeout: .zero)
+        await expectAccountError(.busy, "a second lease waits, and times out") {
+            try await open().withRefreshLease(timeout: .zero) { _ in }
         }
         // A refresh that waits for its service does not delay a change.
         try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
         try await removeEntry()
-        let held = try await open().beginTransaction(timeout: .seconds(10))
-        await expectAccountError(.busy, "the transactions of a lease wait for those of others") {
-            _ = try await lease.beginTransaction(timeout: .zero)
+        try await open().withTransaction(timeout: .seconds(10)) { _ in
+            _ = await expectAccountError(.busy, "the transactions of a lease wait for those of others") {
+                try await lease.withTransaction(timeout: .zero) { _ in }
+            }
         }
-        await held.end()
         await lease.end()
         await lease.end()
-        let next = try await open().acquireRefreshLease(timeout: .seconds(10))
-        await next.end()
+        try await open().withRefreshLease(timeout: .seconds(10)) { _ in }
     }
 
     private func whatIsReservedUnderALeaseStays() async throws {
-        let lease = try await open().acquireRefreshLease(timeout: .seconds(10))
-        let first = try await lease.beginTransaction(timeout: .seconds(10))
-        try await first.reserve(entry, byteCount: 64 * 1024)
-        await first.end()
-        expect(try await open().read(entry) == nil, "a reservation is not an entry")
-        // Another transaction writes in between.
-        let revision = try await change { transaction, _ in
-            try await transaction.replace(entry, with: [8], ifRevision: nil).revision
+        try await open().withRefreshLease(timeout: .seconds(10)) { lease in
+            try await lease.withTransaction(timeout: .seconds(10)) { transaction in
+                try await transaction.reserve(entry, byteCount: 64 * 1024)
+            }
+            expect(try await open().read(entry) == nil, "a reservation is not an entry")
+            // Another transaction writes in between.
+            let revision = try await change { transaction, _ in
+                try await transaction.replace(entry, with: [8], ifRevision: nil).revision
+            }
+            try await lease.withTransaction(timeout: .seconds(10)) { transaction in
+                _ = try await transaction.replace(entry, with: [9], ifRevision: revision)
+            }
         }
-        let second = try await lease.beginTransaction(timeout: .seconds(10))
-        _ = try await second.replace(entry, with: [9], ifRevision: revision)
-        await second.end()
-        await lease.end()
-        expect(try await open().read(entry)?.bytes == [9], "what was reserved can be written in a later transaction")
+        expect(try await open().read(entry)?.bytes == [9], "reserved space can be used in a later transaction")
         try await removeEntry()
     }
 
@@ -152,7 +152,7 @@ public struct ArchiveStorageConformance: Sendable {
             }
             try await group.waitForAll()
         }
-        expect(try await open().read(entry)?.bytes == [80], "8 tasks that write lose no update")
+        expect(try await open().read(entry)?.bytes == [80], "8 concurrent writers lose no update")
         try await removeEntry()
     }
 
@@ -161,14 +161,14 @@ public struct ArchiveStorageConformance: Sendable {
             _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
             #expect(
                 !(try await transaction.quarantine(entry, label: "unreadable").isEmpty),
-                "it says where the entry is now")
+                "quarantining returns the entry's new place")
         }
-        expect(try await open().read(entry) == nil, "an entry that was quarantined is not there any more")
+        expect(try await open().read(entry) == nil, "a quarantined entry is no longer in its place")
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [6], ifRevision: nil)
             try await transaction.restore(entry, from: try await transaction.quarantine(entry, label: "unreadable"))
         }
-        expect(try await open().read(entry)?.bytes == [6], "an entry that was restored is what it was")
+        expect(try await open().read(entry)?.bytes == [6], "a restored entry has its former bytes")
         try await removeEntry()
     }
 
@@ -179,14 +179,8 @@ public struct ArchiveStorageConformance: Sendable {
         _ body: (any ArchiveTransaction, StoredEntry?) async throws -> Result
     ) async throws -> Result {
         // A storage does not promise an order, so on a slow disk one caller may wait for all others.
-        let transaction = try await open().beginTransaction(timeout: .seconds(120))
-        do {
-            let result = try await body(transaction, try await transaction.read(entry))
-            await transaction.end()
-            return result
-        } catch {
-            await transaction.end()
-            throw error
+        try await open().withTransaction(timeout: .seconds(120)) { transaction in
+            try await body(transaction, try await transaction.read(entry))
         }
     }
 

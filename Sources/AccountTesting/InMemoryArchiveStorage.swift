@@ -95,7 +95,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         return stream
     }
 
-    /// Whether the lock is to be waited for.
+    /// Returns whether the caller must wait for the lock.
     private func join(_ waiter: UInt64, _ name: LockName, _ continuation: CheckedContinuation<Bool, Never>) -> Bool {
         let isMine: Bool? = state.withLock { state in
             if !state.locks[name]!.isHeld {
@@ -148,7 +148,7 @@ extension InMemoryArchiveStorage.State {
 
     func check(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {
         guard entries[entry]?.revision == revision else {
-            throw AccountError(.conflict, "\(entry.rawValue) was changed meanwhile")
+            throw AccountError(.conflict, "another task changed \(entry.rawValue)")
         }
     }
 }

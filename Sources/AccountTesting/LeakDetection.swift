@@ -26,6 +26,6 @@ public func expectNoLeak(
 ) {
     for secret in secrets where text.contains(secret.reveal().prefix(8)) {
         // The report does not quote the text, which contains the secret.
-        Issue.record("a secret shows itself in a text of \(text.count) characters", sourceLocation: sourceLocation)
+        Issue.record("a secret appears in a string of \(text.count) characters", sourceLocation: sourceLocation)
     }
 }

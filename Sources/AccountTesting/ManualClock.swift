@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)

@@ -16,7 +16,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         case verify, refresh, revoke, signIn, updateProfile, derive
     }
 
-    /// A response of the service.
+    /// A response from the service.
     public enum Response: Sendable {
         /// The service accepts the request.
         case accept
@@ -100,13 +100,13 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     // MARK: AccountAuthority
 
-    /// Returns the user of the account, or that of the script.
+    /// Returns the identity in the script, or else the identity of the account.
     public func verify(_ account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.verify) { return identity }
         return Identity(id: account.id, username: account.username)
     }
 
-    /// Issues `access-2` and `refresh-2`, then `access-3` and so on, valid for an hour, or the tokens of the script.
+    /// Issues `access-2` and `refresh-2`, then `access-3` and so on, valid for an hour, or the tokens in the script.
     public func refresh(_ account: Account) async throws -> Credentials {
         if case .tokens(let credentials) = try await next(.refresh) { return credentials }
         return newTokens()
@@ -135,7 +135,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         try await signIn(username: "alice", password: token)
     }
 
-    /// Accepts the profile.
+    /// Accepts the profile, and returns the identity in the script, or else the identity of the account.
     public func updateProfile(of account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.updateProfile) { return identity }
         return Identity(id: account.id, username: account.username)
@@ -146,7 +146,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }
 
-    /// Issues `derived-1`, then `derived-2` and so on, valid for an hour and without a refresh token, or the tokens of the script.
+    /// Issues `derived-1`, then `derived-2` and so on, valid for an hour and without a refresh token, or the tokens in the script.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {

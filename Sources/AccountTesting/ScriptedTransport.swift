@@ -16,7 +16,7 @@ public import Foundation
 ///     origin: "https://api.example.com", store: store, authority: ScriptedAuthority(), transport: transport.send)
 /// ```
 public final class ScriptedTransport: Sendable {
-    /// A response of the API.
+    /// A response from the API.
     public enum Response: Sendable {
         /// A complete response.
         case response(HTTPResponse, Data)
@@ -48,10 +48,10 @@ public final class ScriptedTransport: Sendable {
 
     /// A request, with the token in its `Authorization` field.
     public struct Request: Sendable {
-        /// Method, URL and header fields.
+        /// The method, URL and header fields.
         public let head: HTTPRequest
 
-        /// The body.
+        /// The request body.
         public let body: Data?
     }
 

@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -12,7 +13,7 @@ extension Account {
     /// - Parameters:
     ///   - id: The id of the user.
     ///   - date: When the tokens were received.
-    ///   - duration: How long the access token is valid after `date`; `nil` if that is unknown.
+    ///   - duration: How long the access token is valid after `date`; `nil` if the lifetime is unknown.
     ///   - hasRefreshToken: Whether there is a refresh token.
     public static func testing(
         id: String = "248289761001", at date: Date, expiringIn duration: Duration? = .seconds(3600),
@@ -76,9 +77,9 @@ public struct InMemoryKey: KeySource {
     /// The kind `file`.
     public var kind: KeyKind { .keyFile }
 
-    /// The key.
+    /// Returns the key, 32 copies of `byte`.
     public func key() async throws -> ArchiveKey? { try await makeKey() }
 
-    /// The same key.
+    /// Returns the same key as ``key()``.
     public func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: byte, count: 32)) }
 }

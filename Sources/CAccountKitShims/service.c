@@ -31,7 +31,7 @@ int accountkit_alarm_make(void) {
 
 int accountkit_alarm_set(int alarm, double seconds) {
 #ifdef __linux__
-    // Farther than any kernel counts is as good as never.
+    // Treat a date beyond the kernel's range as never.
     if (!(seconds < 1e11)) seconds = 0;
     struct itimerspec setting;
     memset(&setting, 0, sizeof setting);
@@ -65,7 +65,7 @@ int accountkit_alarm_wait(int alarm, int signals) {
             return -1;
         }
         if (waiting[1].revents != 0) {
-            // A clock that was set is an error here (ECANCELED), and a reason to look at it.
+            // If the clock was set, the read fails with ECANCELED. Wake up, so that the caller reads the clock.
             uint64_t times;
             (void)!read(alarm, &times, sizeof times);
         }
@@ -121,7 +121,7 @@ int accountkit_notify(const char *socket_path, const char *message) {
     int descriptor = socket(AF_UNIX, SOCK_DGRAM, 0);
 #endif
     if (descriptor < 0) return -1;
-    // A manager that is busy has a full queue: what is dropped then, such as READY=1, it would wait for in vain.
+    // The queue of a busy manager may be full. Wait for it: the manager would never learn of a dropped message such as READY=1.
     struct timeval timeout = {.tv_sec = 5};
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 #ifdef MSG_NOSIGNAL
@@ -140,7 +140,7 @@ int accountkit_is_in_memory(const char *folder) {
 #ifdef __linux__
     struct statfs status;
     if (statfs(folder, &status) != 0) return -1;
-    // ramfs has no name in that header on every system.
+    // On some systems that header has no name for ramfs.
     return status.f_type == TMPFS_MAGIC || (unsigned long)status.f_type == 0x858458f6UL;
 #else
     (void)folder;

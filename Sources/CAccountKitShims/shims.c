@@ -99,7 +99,7 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
     posix_spawnattr_t attributes;
     status = posix_spawnattr_init(&attributes);
     if (status == 0) {
-        // Signals that this process holds back or ignores are not held back there.
+        // The program gets the default signal handling, even for signals that this process holds back or ignores.
         sigset_t none, usual;
         sigemptyset(&none);
         sigfillset(&usual);
@@ -109,7 +109,7 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
         status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-        // What this process has open without O_CLOEXEC, connections and pipes of others, is not for that program.
+        // Close descriptors without O_CLOEXEC, such as connections and pipes of other code.
         if (status == 0) status = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
 #endif
         if (status == 0) status = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environment);
@@ -169,7 +169,7 @@ int accountkit_keyring_put(const char *name, const void *bytes, size_t count, un
     if (syscall(SYS_keyctl, KEYCTL_SETPERM, key, owner_only, 0, 0) == 0
         && syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds, 0, 0) == 0)
         return 0;
-    // It must not stay there for good.
+    // Do not leave the key there without a time limit.
     int code = errno;
     syscall(SYS_keyctl, KEYCTL_INVALIDATE, key, 0, 0, 0);
     errno = code;
@@ -207,7 +207,7 @@ int accountkit_keyring_remove(const char *name) {
 
 int accountkit_keyring_is_absent(int code) {
 #ifdef __linux__
-    // A container may forbid the call altogether: then nothing was put there either.
+    // A container may forbid the call altogether: then no key was stored either.
     return code == ENOKEY || code == EKEYEXPIRED || code == EKEYREVOKED || code == ENOSYS || code == EPERM;
 #else
     return code == ENOSYS;
@@ -226,7 +226,7 @@ const char *accountkit_errno_name(int code) {
 
 void accountkit_forbid_name_plugins(void) {
 #if defined(__GLIBC__)
-    // Without a program that loads libraries, AT_BASE is 0 (getauxval(3)).
+    // In a program without a dynamic loader, AT_BASE is 0 (getauxval(3)).
     if (getauxval(AT_BASE) != 0) return;
     __nss_configure_lookup("hosts", "files dns");
     static const char *const databases[] = {"passwd", "group", "services", "protocols", "networks"};

@@ -15,7 +15,7 @@
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { number_count = sizeof numbers / sizeof *numbers };
 
-// What the process was started with, before any library changed it.
+// The dispositions and the mask that the process inherited, before any library changed them.
 static const int inherited_numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 enum { inherited_count = sizeof inherited_numbers / sizeof *inherited_numbers };
 static int was_ignored[inherited_count];
@@ -30,17 +30,17 @@ __attribute__((constructor)) static void remember_inherited(void) {
     pthread_sigmask(SIG_SETMASK, NULL, &inherited_mask);
 }
 
-// What the handler reads. All of it is lock-free, and in one order for all threads.
+// The state that the handler reads. All of it is lock-free, and sequentially consistent across threads.
 static atomic_int is_holding, is_waiting, is_ending, noted, remembered_terminal = -1;
 static struct termios terminal;
 
-// When the user may give up, in nanoseconds of the monotonic clock; 0 before the first SIGINT, and `never` if no terminal
-// shows the notice.
+// When a further SIGINT ends the process, in nanoseconds of the monotonic clock. 0 before the first SIGINT; `never` if no
+// terminal shows the notice.
 static atomic_llong patience_end;
 static const long long never = INT64_MAX, patience = 1000000000;
 static const char advice[] = "Press Ctrl-C again to stop at once.\n";
 
-// Two of each: one may be on its way to the terminal while the other is filled.
+// Two buffers each: the handler may write one to the terminal while the other is filled.
 static char notices[2][512], farewells[2][64];
 static atomic_int notice, farewell;
 
@@ -64,7 +64,7 @@ static long long now(void) {
 
 _Noreturn static void end_by(int number) {
     atomic_store(&is_ending, 1);
-    // A terminal program that has gone does not change which signal it is.
+    // If the terminal program is gone, SIGPIPE must not replace this signal.
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
@@ -83,13 +83,13 @@ _Noreturn static void end_by(int number) {
     sigaddset(&only, number);
     pthread_sigmask(SIG_UNBLOCK, &only, NULL);
     raise(number);
-    // The first process of a container is ended by no signal (pid_namespaces(7)).
+    // No signal ends the first process of a container (pid_namespaces(7)).
     _exit(128 + number);
 }
 
 static void handle_interrupt(void) {
     long long end = 0;
-    // Until the notice is on the screen, no other SIGINT counts.
+    // Until the notice is on the screen, ignore further SIGINTs.
     if (atomic_compare_exchange_strong(&patience_end, &end, never)) {
         const char *text = notices[atomic_load(&notice)];
         if (*text != 0 && say(text) && say(advice)) atomic_store(&patience_end, now() + patience);
@@ -103,7 +103,7 @@ static void handle(int number) {
     int expected = 0;
     if (!atomic_load(&is_holding)) end_by(number);
     int is_first = atomic_compare_exchange_strong(&noted, &expected, number);
-    // If the signals were released in between, that may have been too early to see the noted signal.
+    // If the process released the signals in between, it may have missed the noted signal.
     if (is_first && !atomic_load(&is_holding)) end_by(number);
     if (number == SIGINT) {
         handle_interrupt();
@@ -161,7 +161,7 @@ void accountkit_signals_hold(const char *text) {
 void accountkit_signals_release(void) {
     atomic_store(&is_holding, 0);
     uninstall();
-    // A handler that runs on another thread sees that nothing is held back, or has noted its signal by now.
+    // A handler on another thread either sees that no signals are held back, or has noted its signal by now.
     int number = atomic_exchange(&noted, 0);
     if (number != 0) end_by(number);
 }
@@ -182,7 +182,7 @@ void accountkit_signals_end_waiting(void) {
 }
 
 int accountkit_signals_remember_terminal(int descriptor) {
-    // The handler must not see a half of the settings.
+    // The handler must not see settings that are only partly written.
     atomic_store(&remembered_terminal, -1);
     if (descriptor >= 0 && tcgetattr(descriptor, &terminal) != 0) return -1;
     atomic_store(&remembered_terminal, descriptor);
@@ -190,7 +190,7 @@ int accountkit_signals_remember_terminal(int descriptor) {
 }
 
 void accountkit_signals_raise(int number) {
-    // Who finishes something on another thread is waited for, as ever.
+    // Wait for other threads that must finish something, as for a signal from outside.
     if (atomic_load(&is_holding) && is_handled_here(number)) {
         raise(number);
         return;
@@ -236,7 +236,7 @@ ssize_t accountkit_write(int descriptor, const void *bytes, size_t count) {
     } while (written < 0 && errno == EINTR);
     int code = errno;
     if (written < 0 && code == EPIPE && !was_pending) {
-        // The one that this write has brought.
+        // The SIGPIPE that this write caused.
         sigpending(&pending);
         int number;
         if (sigismember(&pending, SIGPIPE)) sigwait(&pipe, &number);

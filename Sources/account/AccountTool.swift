@@ -1,18 +1,20 @@
 import AccountCommands
 import AccountFleet
 import AccountHTTP
+import AccountHelpers
 import AccountImport
 import AccountKit
 import ArgumentParser
 import CAccountKitShims
+import AccountSupport
 import Logging
 
 /// The `account` command: the commands of AccountCommands for any OAuth 2.0 or OpenID Connect service.
 @main
 enum AccountTool {
     static func main() {
-        // Tokens and keys are in this process's memory for a moment. If the kernel does not
-        // support the request, only that protection is missing.
+        // This process briefly holds tokens and keys in memory. If the kernel does not support the request, only this
+        // protection is missing.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
         AccountCommand<StandAlone>.runProcess()
@@ -24,16 +26,17 @@ enum StandAlone: AccountApplication {
     static let environmentPrefix = "ACCOUNT"
     static let acceptsIssuer = true
 
-    /// Unless `--client-id` names another.
+    /// The client ID, unless the user passes `--client-id`.
     private static let defaultClientID = "account-cli"
 
-    /// Some services issue a secret with the client identifier, although every copy of a program has it.
+    /// Some services issue a secret with the client ID, although every copy of a program contains it.
     private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
 
     static let signInHelp = """
-        Without --client-id, the tool calls itself \(defaultClientID); a service that is known by name wants an identifier \
-        that you get there. If a service has given you a client secret too, set \(secretVariable) at the sign-in: it \
-        is kept encrypted with the account, and sent to that service only. To replace it, sign in again.
+        Without --client-id, the tool uses the client ID \(defaultClientID). Known services (such as GitHub or Google) \
+        require a client ID, which you register with them. If the service also gave you a client secret, set \
+        \(secretVariable) at sign-in. The secret is stored encrypted with the account, and sent only to that service. \
+        To replace it, sign in again.
         """
 
     static func authority(
@@ -44,14 +47,14 @@ enum StandAlone: AccountApplication {
             let names = KnownService.all.map(\.name).joined(separator: ", ")
             throw AccountError(
                 .invalidArgument,
-                "no service is known by that name, only these: \(names). For any other, omit --service and give its "
+                "unknown service. The known services are \(names). For any other, omit --service and pass its "
                     + "address with --issuer")
         }
         guard let issuer = service.issuer ?? known?.issuer else {
             throw AccountError(
-                .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
+                .misconfigured, "the service of this account is unknown: sign in again with --issuer")
         }
-        // The known services want their programs registered.
+        // The known services require a registered client ID.
         let home = try KnownService.at(issuer)
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? defaultClientID : nil),
@@ -64,6 +67,8 @@ enum StandAlone: AccountApplication {
                 username: service.username),
             service: known, timeout: timeout, logger: logger)
     }
+
+    static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
     static func storage(
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
@@ -82,7 +87,7 @@ enum StandAlone: AccountApplication {
 
     static func tokenURLs(of service: AccountService) -> [String] {
         guard let issuer = service.issuer else { return [] }
-        // What is no issuer has no hosts.
+        // An invalid issuer maps to no hosts.
         let known = service.name.flatMap { KnownService.named($0) } ?? (try? KnownService.at(issuer))
         return known?.tokenURLs(at: issuer) ?? []
     }

@@ -4,7 +4,7 @@ import Testing
 @Suite(.serialized) struct SignalGuardTests {
     static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
-    @Test func `Without an exchange no handler is installed, and none stays behind`() throws {
+    @Test func `Installs signal handlers only during an exchange`() throws {
         let process = try GuardedProcess()
         #expect(try process.tell("installed") == "")
         try process.tell("begin 60")
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: signals)
-    func `A signal ends the process, but not before the last exchange is over`(signal: Int32) throws {
+    func `A signal ends the process after the last exchange`(signal: Int32) throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         try process.tell("begin 60")
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: signals)
-    func `Without an exchange a signal ends the process at once`(signal: Int32) throws {
+    func `A signal ends the process at once if no exchange is running`(signal: Int32) throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         try process.tell("end")
@@ -44,7 +44,8 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGHUP, SIGQUIT], [false, true])
-    func `The first Ctrl-C after another signal does not give up`(signal: Int32, onTerminal: Bool) throws {
+    func `The first Ctrl-C after another signal does not interrupt the exchange`(signal: Int32, onTerminal: Bool) throws
+    {
         let process = try GuardedProcess(onTerminal: onTerminal)
         try process.tell("begin 60")
         process.send(signal)
@@ -55,7 +56,7 @@ import Testing
         #expect(try process.end() == signal)
     }
 
-    @Test func `On a terminal a second Ctrl-C gives up, but not within a second`() throws {
+    @Test func `On a terminal, a second Ctrl-C interrupts, but not within a second`() throws {
         let process = try GuardedProcess(onTerminal: true)
         try process.tell("begin 60")
         let start = ContinuousClock.now
@@ -65,12 +66,12 @@ import Testing
         #expect(start.duration(to: .now) >= .seconds(1))
     }
 
-    @Test func `Without a terminal no Ctrl-C gives up`() throws {
+    @Test func `Without a terminal, Ctrl-C never interrupts the exchange`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         process.send(SIGINT)
         try #require(try process.tell("interrupted") == "yes")
-        // Past the second after which a user at a terminal can give up.
+        // Longer than the second after which a user at a terminal can interrupt.
         let end = ContinuousClock.now + .milliseconds(1100)
         while ContinuousClock.now < end {
             process.send(SIGINT)
@@ -80,7 +81,7 @@ import Testing
         #expect(try process.end() == SIGINT)
     }
 
-    @Test func `Any other signal after the first is held back too, and the first counts`() throws {
+    @Test func `Later signals are held back too, and the first one takes effect`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         process.send(SIGINT)
@@ -93,7 +94,7 @@ import Testing
         #expect(try process.end() == SIGINT)
     }
 
-    @Test func `A signal that is ignored stays so, and one that the process handles is the process's`() throws {
+    @Test func `Respects ignored signals and the process's own handlers`() throws {
         let process = try GuardedProcess()
         try process.tell("ignore \(SIGHUP)")
         try process.tell("handle \(SIGTERM)")
@@ -109,7 +110,7 @@ import Testing
         #expect(try process.end() == 0)
     }
 
-    @Test func `A handler that the process installs meanwhile stays`() throws {
+    @Test func `A handler that is installed during the exchange stays`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         try process.tell("handle \(SIGTERM)")
@@ -119,24 +120,24 @@ import Testing
         #expect(try process.end() == 0)
     }
 
-    @Test func `A terminal shows what is finished and for how long`() throws {
+    @Test func `A terminal shows what is being finished, and the time limit`() throws {
         let process = try GuardedProcess(onTerminal: true)
         try process.tell("begin 5")
         try process.tell("begin 60")
         process.send(SIGTERM)
         let text = try process.errors(until: " s.")
-        #expect(text.contains("Finishing what was sent to the service first, at most 60 s."))
+        #expect(text.contains("Finishing requests to the service first, for at most 60 s."))
         #expect(try process.tell("interrupted") == "yes")
-        // Only Ctrl-C can give up, so only then does the guard say how.
+        // Only Ctrl-C can interrupt, so only then does the guard explain how.
         process.send(SIGINT)
         let advice = try process.errors(until: "at once.")
-        #expect(advice.contains("Finishing what was sent to the service first, at most 60 s."))
+        #expect(advice.contains("Finishing requests to the service first, for at most 60 s."))
         #expect(advice.contains("Press Ctrl-C again to stop at once."))
         try process.command("end\nend")
         #expect(try process.end() == SIGTERM)
     }
 
-    @Test func `Without a terminal nothing is said of an exchange`() throws {
+    @Test func `Prints nothing about an exchange without a terminal`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         process.send(SIGTERM)
@@ -146,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: signals)
-    func `Who gives up waiting is told that it was cancelled`(signal: Int32) throws {
+    func `Interrupting a wait prints that it was cancelled`(signal: Int32) throws {
         let process = try GuardedProcess()
         try process.tell("wait")
         process.send(signal)
@@ -154,7 +155,7 @@ import Testing
         #expect(try process.errors(until: "Cancelled.\n") == "Cancelled.\n")
     }
 
-    @Test func `An exchange in the middle of waiting is finished first`() throws {
+    @Test func `Finishes an exchange that began while waiting`() throws {
         let process = try GuardedProcess()
         try process.tell("wait")
         try process.tell("begin 60")

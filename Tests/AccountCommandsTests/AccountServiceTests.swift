@@ -17,12 +17,12 @@ import Foundation
         parameters: ["prompt": "login"])
 
     @Test(arguments: [whole, AccountService(), AccountService(issuer: "https://auth.example.com")])
-    func `A service that was written is read as it was`(service: AccountService) throws {
+    func `An encoded service decodes unchanged`(service: AccountService) throws {
         let bytes = try PropertyListEncoder().encode(service)
         #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes) == service)
     }
 
-    @Test func `What the previous version wrote is read`() throws {
+    @Test func `Decodes what the previous version wrote`() throws {
         struct Previous: Codable {
             var name: String?
             var issuer: String?
@@ -34,20 +34,20 @@ import Foundation
         #expect(
             try PropertyListDecoder().decode(AccountService.self, from: bytes)
                 == AccountService(issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"]))
-        // And the other way round.
+        // The previous version decodes what this version wrote.
         let read = try PropertyListDecoder().decode(Previous.self, from: PropertyListEncoder().encode(Self.whole))
         #expect(read.scopes == ["openid"])
     }
 
     @Test(arguments: [true, false])
-    func `Scopes take the place of the default ones only if the user said so`(addsScopes: Bool) throws {
+    func `Given scopes replace the defaults only if the user requests it`(addsScopes: Bool) throws {
         let service = AccountService(scopes: ["notes"], usesDefaultScopes: addsScopes)
         let bytes = try PropertyListEncoder().encode(service)
         let read = try PropertyListDecoder().decode(AccountService.self, from: bytes)
         #expect(read.exactScopes == (addsScopes ? nil : ["notes"]))
         #expect(read.additionalScopes == (addsScopes ? ["notes"] : []))
         #expect(AccountService().exactScopes == nil)
-        // As apps and earlier versions have it.
+        // Apps and earlier versions do not set the flag.
         #expect(AccountService(scopes: ["notes"]).exactScopes == ["notes"])
     }
 
@@ -58,7 +58,7 @@ import Foundation
             account.credentials.clientSecret = secret
             let service = AccountService(of: account, remembered: Self.whole)
             #expect(service.acceptsGivenSecret == isAccepted)
-            // The next sign-in takes one again.
+            // The next sign-in accepts a given secret again.
             let bytes = try PropertyListEncoder().encode(service)
             #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes).acceptsGivenSecret)
         }
@@ -72,7 +72,7 @@ import Foundation
                 issuedAt: Date(timeIntervalSince1970: 0)))
     }
 
-    @Test func `The service of an account is asked for what the sign-in asked for, and not for what was granted`() {
+    @Test func `An account's service requests what the sign-in did, not what it got`() {
         var expected = Self.whole
         expected.clientID = "other"
         #expect(AccountService(of: account(issuer: "https://auth.example.com"), remembered: Self.whole) == expected)

@@ -6,7 +6,7 @@ import Testing
 @testable import AccountCommands
 
 @Suite struct ApplicationTests {
-    /// An app whose one service takes passwords.
+    /// An app whose only service accepts passwords.
     private struct Passwords: PasswordAuthority {
         func signIn(username: String, password: Secret) async throws -> Account { throw AuthorityError.unauthorized }
         func verify(_ account: Account) async throws -> Identity { throw AuthorityError.unauthorized }
@@ -45,7 +45,7 @@ import Testing
 
     // MARK: The prefix of environment variables
 
-    @Test func `An identifier that no variable can begin with is refused, unless the app says another prefix`() throws {
+    @Test func `Refuses an identifier that cannot prefix a variable`() throws {
         let error = #expect(throws: AccountError.self) { try Digit.container() }
         #expect(error?.code == .invalidArgument)
         #expect(error?.message.contains("\"2DO\"") == true)
@@ -57,7 +57,7 @@ import Testing
 
     // MARK: Help
 
-    @Test func `Help shows only the options that the app's service takes`() {
+    @Test func `Help shows only the options that the app's service supports`() {
         let help = AccountCommand<Notes>.helpMessage(for: LoginCommand<Notes>.self, columns: 200)
         for option in ["--password", "--password-stdin", "--username", "--session", "--json"] {
             #expect(help.contains(option), "\(option)")
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `Every option still means what it did where help does not show it`() throws {
+    @Test func `Hidden options still work`() throws {
         #expect(try LoginCommand<Notes>.parse(["--device"]).device)
         #expect(try LoginCommand<Notes>.parse(["--issuer", "https://a.example"]).issuer.issuer == "https://a.example")
     }
@@ -84,13 +84,13 @@ import Testing
         (["./notes", "help", "account", "login"], "notes account"), (["notes", "-v", "account"], "notes account"),
         (["notes"], "notes"), ([], "account"),
     ])
-    func `The commands are called what a person types`(arguments: [String], name: String) {
+    func `The tool name is the command that the user typed`(arguments: [String], name: String) {
         #expect(CommandLine.toolName(of: arguments) == name)
     }
 
     // MARK: Exit codes
 
-    @Test func `Each error has the exit code of sysexits`() {
+    @Test func `Each error has its exit code from sysexits`() {
         let codes: [(AccountError.Code, Int32)] = [
             (.invalidArgument, 64), (.noKey, 65), (.authenticationFailed, 65), (.damaged, 65),
             (.unsupportedVersion, 65),
@@ -102,7 +102,7 @@ import Testing
         for (code, exitCode) in codes { #expect(AccountError(code, "").exitCode == exitCode, "\(code)") }
     }
 
-    @Test func `An insecure container is one exit code, as a state and as an error`() {
+    @Test func `An insecure container has one exit code as a state and as an error`() {
         let error = AccountError(.insecureContainer, "")
         #expect(SessionState.unreadable(error).exitCode().rawValue == error.exitCode)
     }

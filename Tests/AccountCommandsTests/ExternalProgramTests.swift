@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `No program gets the tokens, keys and secrets that are in the environment`() async throws {
+    @Test func `Hides secret variables from external programs`() async throws {
         let names = ProcessInfo.processInfo.environment.keys.filter { $0 != "PATH" }.sorted()
         let hidden = try #require(names.first)
         let shown = try #require(await ExternalProgram.output(of: "env", [], hiding: [hidden]))
@@ -26,14 +26,14 @@ import Testing
         #expect(try #require(await ExternalProgram.output(of: "env", [], hiding: [])).contains(hidden + "="))
     }
 
-    @Test func `A program can be given what no argument may show`() async {
+    @Test func `Passes input to a program on standard input`() async {
         #expect(await ExternalProgram.output(of: "cat", [], input: "a b\nc", hiding: []) == "a b\nc")
         #expect(await ExternalProgram.output(of: "cat", [], hiding: []) == "")
-        // It need not read its input.
+        // The program need not read its input.
         #expect(await ExternalProgram.output(of: "true", [], input: "unread", hiding: []) == "")
     }
 
-    @Test func `A QR code's address is in no argument`() async throws {
+    @Test func `Passes the URL of a QR code outside the arguments`() async throws {
         try #require(ExternalProgram.isInstalled("qrencode"))
         let address = "https://example.com/device?user_code=WDJB-MJHT"
         let code = await QRCode(of: address, hiding: [])
@@ -42,7 +42,7 @@ import Testing
         #expect(code?.text == expected)
     }
 
-    @Test func `Programs get neither the secrets of the app nor etcd credentials`() {
+    @Test func `Hides the app's secrets and etcd credentials from programs`() {
         let ownVariables = ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"]
         let storeVariables = ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
         #expect(Set(App.secretVariables) == Set(ownVariables + storeVariables))

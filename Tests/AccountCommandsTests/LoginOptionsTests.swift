@@ -22,7 +22,7 @@ import Testing
         try LoginCommand<App>.parse(arguments)
     }
 
-    @Test func `What a service wants beyond scopes can be said`() throws {
+    @Test func `Accepts all options of an authorization request`() throws {
         let command = try parse(
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",
             "--resource", "https://b.example", "--parameter", "prompt=login", "--parameter", "login_hint=a=b", "--paste"
@@ -41,7 +41,7 @@ import Testing
         "nonce",
         "response_type", "grant_type", "request_uri",
     ])
-    func `A parameter that the sign-in needs for itself cannot be set`(name: String) throws {
+    func `Refuses a parameter that the sign-in sets itself`(name: String) throws {
         let error = try #require(throws: (any Error).self) { try parse("--parameter", "\(name)=x") }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains(name))
@@ -51,7 +51,7 @@ import Testing
         "http://127.0.0.1:8400/callback", "http://127.0.0.1/", "http://localhost:8400/a/b", "http://[::1]:1",
         "http://127.0.0.1",
     ])
-    func `An address of this machine is a redirect URI`(uri: String) throws {
+    func `Accepts a loopback redirect URI`(uri: String) throws {
         #expect(try parse("--redirect-uri", uri).request.redirectURI == uri)
     }
 
@@ -61,26 +61,26 @@ import Testing
         "http://127.0.0.1:0/", "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1@example.com/",
         "http://localhost:/", "http://127.0.0.1:80 /",
     ])
-    func `Anything else is none`(uri: String) throws {
+    func `Rejects other redirect URIs`(uri: String) throws {
         let error = try #require(throws: (any Error).self) { try parse("--redirect-uri", uri) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains("--redirect-uri"))
     }
 
     @Test(arguments: ["https://files.example/", "urn:example:mail", "api://1234-5678"])
-    func `An absolute URI is a resource`(uri: String) throws {
+    func `Accepts an absolute URI as a resource`(uri: String) throws {
         #expect(try parse("--resource", uri).request.resources == [uri])
     }
 
     @Test(arguments: ["files", "https://files.example/#part", "", ":x", "1a:x", "a b:x", "https:", "https://a b/"])
-    func `What is none is no resource`(uri: String) throws {
+    func `Rejects an invalid resource URI`(uri: String) throws {
         let error = try #require(throws: (any Error).self) { try parse("--resource", uri) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains("--resource"))
     }
 
     @Test(arguments: [["--parameter", "prompt"], ["--parameter", "=login"], ["--parameter", ""]])
-    func `A parameter has a name and a value`(arguments: [String]) {
+    func `A parameter needs a name and a value`(arguments: [String]) {
         #expect(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
     }
 
@@ -90,12 +90,12 @@ import Testing
         ["--redirect-uri", "http://127.0.0.1:1/", "--device"],
         ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
     ])
-    func `What is for a browser goes with no other way`(arguments: [String]) throws {
+    func `Browser options exclude other sign-in methods`(arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
     }
 
-    @Test func `The help has what the app has to say`() {
+    @Test func `Help includes the app's text`() {
         #expect(LoginCommand<App>.helpMessage(columns: 80).contains("Without --client-id it is called example."))
     }
 }

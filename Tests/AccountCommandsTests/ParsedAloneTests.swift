@@ -1,3 +1,4 @@
+import AccountHelpers
 import AccountKit
 import ArgumentParser
 import Logging
@@ -8,6 +9,7 @@ import Testing
 @Suite struct ParsedAloneTests {
     private enum App: AccountApplication {
         static let identifier = "com.example.app"
+        static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
         static func authority(
             for: AccountService, timeout: Duration, logger: Logger?
@@ -27,7 +29,7 @@ import Testing
         ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],
         ["kube-credential", "--session", "work"], ["kube-credential", "--any-cluster"], ["docker-credential", "get"],
     ])
-    func `A subcommand that is parsed alone means what the whole tree makes of it`(arguments: [String]) throws {
+    func `A subcommand parsed directly equals the result of the full parser`(arguments: [String]) throws {
         let alone = try #require(AccountCommand<App>.parsedAlone(arguments))
         let parsed = try AccountCommand<App>.parseAsRoot(arguments)
         #expect(type(of: alone) == type(of: parsed))
@@ -42,7 +44,7 @@ import Testing
             ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"],
             ["whoami", "--generate-completion-script", "bash"], ["--generate-completion-script", "bash"],
         ] as [[String]])
-    func `The rest is the whole tree's`(arguments: [String]) {
+    func `Leaves other arguments to the full parser`(arguments: [String]) {
         #expect(AccountCommand<App>.parsedAlone(arguments).map { "\($0)" } == nil)
     }
 }

@@ -7,7 +7,7 @@ import Testing
         "https://example.com/device?user_code=A", "http://192.168.1.7:8080/device", "https://user@example.com",
         "https://127.example.com", "https://[2001:db8::1]/device", "https://localhost.example.com",
     ])
-    func `An address that means the same everywhere is for other devices`(address: String) {
+    func `A public URL is suitable for other devices`(address: String) {
         #expect(QRCode.isForOtherDevices(address))
     }
 
@@ -17,11 +17,11 @@ import Testing
         "http://127.1.2.3:80/x", "http://[::1]:80/", "http://[::ffff:127.0.0.1]/", "http://0.0.0.0:80",
         "http://user@127.0.0.1/", "http://localhost?x=1", "not an address", "",
     ])
-    func `An address of this machine is not, and neither is what is no address`(address: String) {
+    func `A loopback or invalid URL is not suitable for other devices`(address: String) {
         #expect(!QRCode.isForOtherDevices(address))
     }
 
-    @Test func `A picture is shown only where all of it is to be seen`() {
+    @Test func `Shows a QR code only if it fits the terminal`() {
         let code = QRCode(text: String(repeating: "█▀▄ █▀▄ \n", count: 6))
         #expect(code.fits(in: TerminalSize(columns: 8, rows: 8)))
         #expect(!code.fits(in: TerminalSize(columns: 7, rows: 8)))

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import AccountCommands
+import AccountSupport
 
 @Suite struct RedirectPageTests {
     private static let address = "https://login.example.com/authorize?state=a&nonce=b\"<script>"
@@ -15,7 +16,7 @@ import Testing
         try test(folder)
     }
 
-    @Test func `Only its owner reads the page, and it is removed`() throws {
+    @Test func `The page is private and can be removed`() throws {
         try run { folder in
             let page = try RedirectPage(to: Self.address, in: folder, below: folder)
             let attributes = try FileManager.default.attributesOfItem(atPath: page.path)
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `Its URL leads to it`() throws {
+    @Test func `The page's URL leads to its file`() throws {
         try run { folder in
             let page = try RedirectPage(to: Self.address, in: folder, below: folder)
             #expect(page.url.utf8.allSatisfy { 0x21...0x7E ~= $0 })
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `A folder that others can write to gets none`() throws {
+    @Test func `Creates no page in a folder that others can write to`() throws {
         try run { folder in
             try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder)
             let error = #expect(throws: AccountError.self) {

@@ -8,24 +8,24 @@ import Testing
         result.text(service: "https://auth.example.com", reason: UnverifiedReason(.offline))
     }
 
-    @Test func `What went as it should needs no word`() {
+    @Test func `A successful revocation needs no message`() {
         #expect(text(.done) == "")
         #expect(text(.notNeeded) == "")
     }
 
-    @Test func `A sign-out that is still to be told says when it will be`() {
+    @Test func `A queued revocation says when it will be delivered`() {
         #expect(
             text(.queued)
-                == " https://auth.example.com could not be told yet (offline). The next command that reaches it "
+                == " https://auth.example.com has not been notified yet (offline). The next command that reaches it "
                 + "revokes the tokens.")
     }
 
     @Test(arguments: [RevocationResult.refused, .notSupported, .lost])
-    func `Tokens that live on are not concealed`(result: RevocationResult) {
+    func `A failed revocation says that the tokens stay valid`(result: RevocationResult) {
         #expect(text(result).contains("The tokens stay valid there until they expire"))
     }
 
-    @Test func `The values of JSON are these`() {
+    @Test func `The JSON values are stable`() {
         let all: [RevocationResult] = [.notNeeded, .done, .queued, .refused, .notSupported, .lost]
         #expect(all.map(\.rawValue) == ["notNeeded", "done", "queued", "refused", "notSupported", "lost"])
     }

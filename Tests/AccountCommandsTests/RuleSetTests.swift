@@ -36,7 +36,7 @@ import Foundation
         }
     }
 
-    @Test func `Without a rule there is none`() throws {
+    @Test func `Without a matching rule, there is no session`() throws {
         #expect(try session(RuleSet(), "https://a.example") == nil)
         #expect(try session(RuleSet([rule("https://a.example", "a")]), "https://b.example") == nil)
     }
@@ -58,18 +58,18 @@ import Foundation
         #expect(try session(root, "https://a.example", in: "/srv") == "root")
     }
 
-    @Test func `The directory is asked for only where it matters`() throws {
+    @Test func `Asks for the directory only if a rule needs it`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "any"), try rule("https://b.example", "work", directory: "/home/a/work"),
         ])
         let found = rules.rule(for: try RuleURL("https://a.example")) {
-            Issue.record("nobody needs to know")
+            Issue.record("asked for the directory")
             return nil
         }
         #expect(found?.session.rawValue == "any")
     }
 
-    @Test func `A rule with a user name is for URLs of that user, or of none`() throws {
+    @Test func `A rule with a user name matches that user or an unnamed one`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "alice", username: "alice"),
             try rule("https://a.example", "bob", username: "bob"),
@@ -88,12 +88,12 @@ import Foundation
     }
 
     @Test(arguments: ["oauth2", "x-access-token", "x-token-auth"])
-    func `A user name that stands for all users is for all`(name: String) throws {
+    func `A placeholder user name matches all users`(name: String) throws {
         let rules = RuleSet([try rule("https://a.example", "any", username: name)])
         #expect(try session(rules, "https://a.example", username: "alice") == "any")
     }
 
-    @Test func `A rule takes the place of one that is for the same`() throws {
+    @Test func `A rule replaces another one for the same URL, user and directory`() throws {
         var rules = RuleSet([try rule("https://a.example", "a")])
         #expect(rules.add(try rule("https://A.example:443/", "b"))?.session.rawValue == "a")
         #expect(rules.add(try rule("https://a.example", "c", directory: "/x")) == nil)
@@ -103,7 +103,7 @@ import Foundation
         #expect(rules.rules.map(\.session.rawValue) == ["b", "d"])
     }
 
-    @Test func `A rule that nobody asked for takes nothing away`() throws {
+    @Test func `An automatic rule never replaces an existing rule`() throws {
         var rules = RuleSet([try rule("https://a.example", "a", username: "alice")])
         #expect(rules.add(unlessRuled: try rule("https://a.example", "b"))?.session.rawValue == "a")
         #expect(rules.add(unlessRuled: try rule("https://a.example", "a")) == nil)
@@ -112,7 +112,7 @@ import Foundation
         #expect(rules.rules.count == 2)
     }
 
-    @Test func `Rules are kept as they are`() throws {
+    @Test func `Encoded rules decode unchanged`() throws {
         let rules = RuleSet([
             try rule("https://a.example/a%20b", "a", username: "alice", directory: "/home/é"),
             try rule("http://[::1]:8080", "b"),
@@ -121,7 +121,7 @@ import Foundation
         #expect(try PropertyListDecoder().decode(RuleSet.self, from: bytes) == rules)
     }
 
-    @Test func `A kept rule for a URL that none can be for is not taken`() throws {
+    @Test func `Refuses a stored rule with an invalid URL`() throws {
         let kept = ["rules": [["url": "http://evil.example", "session": "default"]]]
         let bytes = try PropertyListEncoder().encode(kept)
         #expect(throws: (any Error).self) { try PropertyListDecoder().decode(RuleSet.self, from: bytes) }

@@ -29,9 +29,9 @@ import Foundation
             CommandHint(tool: "gists account", session: session, isNamed: session != .default))
     }
 
-    @Test func `A sign-in that cannot be renewed is said to end, and what to try`() throws {
+    @Test func `Says when a non-renewable sign-in ends, and how to change that`() throws {
         let text = try #require(limit(account(lifetime: 3600), .scope("offline_access")))
-        #expect(text.hasPrefix("This sign-in lasts until 2027-01-15T09:00:00Z: the service issued no refresh token."))
+        #expect(text.hasPrefix("This session lasts until 2027-01-15T09:00:00Z: the service issued no refresh token."))
         #expect(text.contains("`gists account login --scope offline_access`"))
         #expect(text.contains("settings"))
         let parameter = try #require(
@@ -39,37 +39,37 @@ import Foundation
         #expect(parameter.contains("`gists account login --session work --parameter prompt=consent`"))
     }
 
-    @Test func `Without anything to ask for, only the settings are advised`() throws {
+    @Test func `Without a known option, advises only the settings`() throws {
         let text = try #require(limit(account(lifetime: 3600)))
         #expect(!text.contains("login"))
         #expect(text.contains("settings"))
     }
 
-    @Test func `Of a token that the user brought only the end is said`() {
+    @Test func `For an imported token, says only when it ends`() {
         let advice = RefreshTokenAdvice.scope("offline_access")
         #expect(
-            limit(account(lifetime: 3600), advice, isToken: true) == "This sign-in lasts until 2027-01-15T09:00:00Z.")
+            limit(account(lifetime: 3600), advice, isToken: true) == "This session lasts until 2027-01-15T09:00:00Z.")
     }
 
-    @Test func `A sign-in that can be renewed, or whose end nobody knows, needs no word`() {
+    @Test func `Says nothing about a renewable sign-in or an unknown expiry`() {
         #expect(limit(account(refreshToken: "refresh", lifetime: 3600)) == nil)
         #expect(limit(account(lifetime: nil)) == nil)
     }
 
-    @Test func `A sign-in is over when its token has expired and nothing can renew it`() {
+    @Test func `A sign-in has ended if its token expired and cannot be renewed`() {
         let end = Self.issued.addingTimeInterval(3600)
         #expect(account(lifetime: 3600).isOver(at: end))
         #expect(!account(lifetime: 3600).isOver(at: end.addingTimeInterval(-1)))
         #expect(!account(refreshToken: "refresh", lifetime: 3600).isOver(at: end))
         #expect(!account(lifetime: nil).isOver(at: end))
-        // The clock was set back since then: the expiry says nothing.
+        // The clock was set back since, so the expiry is meaningless.
         #expect(!account(lifetime: -7200).isOver(at: Self.issued.addingTimeInterval(-3600)))
     }
 
-    @Test func `The end of a sign-in is told with its place, its date and what to do`() {
+    @Test func `The end of a sign-in names the service, the date and the command`() {
         #expect(
             StateText.end(of: account(lifetime: 3600), Self.hint)
-                == "Your sign-in at https://auth.example.com ended at 2027-01-15T09:00:00Z, and the service issued nothing to "
-                + "renew it with. Sign in again with `account login`.")
+                == "Your session at https://auth.example.com ended at 2027-01-15T09:00:00Z, and the service issued no "
+                + "refresh token. Sign in again with `account login`.")
     }
 }

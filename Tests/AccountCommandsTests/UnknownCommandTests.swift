@@ -20,31 +20,31 @@ import Testing
         ("logn", "login"), ("LOGIN", "login"), ("lgoin", "login"), ("logot", "logout"), ("statsu", "status"),
         ("keys", "key"), ("session", "sessions"), ("who", "whoami"), ("tokens", "token"), ("refesh", "refresh"),
     ])
-    func `A mistyped subcommand brings the one that was meant`(word: String, meant: String) async throws {
+    func `A mistyped subcommand suggests the right one`(word: String, meant: String) async throws {
         #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'. Did you mean '\(meant)'?")
     }
 
     @Test(arguments: ["frobnicate", "x", "ls", "unknow"])
-    func `A word that is like none of them brings no suggestion`(word: String) async throws {
+    func `An unknown subcommand without a similar one has no suggestion`(word: String) async throws {
         #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'")
     }
 
-    @Test func `What follows an unknown subcommand does not hide it`() async throws {
+    @Test func `Later arguments do not hide an unknown subcommand`() async throws {
         #expect(try await message(for: ["logn", "--web", "--help"])?.hasSuffix("Did you mean 'login'?") == true)
         #expect(try await message(for: ["--frob"]) == "Unknown option '--frob'")
     }
 
-    @Test func `An option before the subcommand is shown its place`() async throws {
+    @Test func `An option before the subcommand is shown in its place`() async throws {
         #expect(try await message(for: ["--json", "status"])?.hasSuffix("status --json`") == true)
     }
 
-    @Test func `Without a subcommand there is help`() async throws {
+    @Test func `Shows help without a subcommand`() async throws {
         let text = try #require(try await message(for: []))
         #expect(text.contains("SUBCOMMANDS"))
         #expect(!text.contains("unknown"))
     }
 
-    @Test func `A mistyped subcommand of key brings one of key's`() async throws {
+    @Test func `A mistyped subcommand of key suggests one of key's`() async throws {
         #expect(try await message(for: ["key", "ad"]) == "Unknown subcommand 'ad'. Did you mean 'add'?")
     }
 
@@ -52,11 +52,12 @@ import Testing
         ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "ab", 1),
         ("abc", "xabc", 1), ("abc", "axc", 1), ("abcd", "badc", 2),
     ])
-    func `Adding, leaving out, replacing and swapping letters each count one`(left: String, right: String, count: Int) {
+    func `Counts an inserted, deleted, replaced or swapped letter as one edit`(left: String, right: String, count: Int)
+    {
         #expect(Suggestion.distance(left, right) == count)
     }
 
-    /// What is said of a command line that does nothing.
+    /// The message of a command line without an effect.
     private func message(for arguments: [String]) async throws -> String? {
         do {
             var command = try await AccountCommand<App>.asyncParseAsRoot(arguments)

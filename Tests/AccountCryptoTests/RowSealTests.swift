@@ -7,7 +7,7 @@ struct RowSealTests {
     private let seal = RowSeal(key: key, owner: ["https://id.example", "u-1"])
 
     @Test(arguments: [0, 1, 63, 64, 65, 1000])
-    func `What was sealed opens, and its length shows in steps of 64 only`(count: Int) {
+    func `Opens what was sealed, and the length shows only in steps of 64`(count: Int) {
         let text = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
         let sealed = seal.seal(text, type: "gist", id: [1])
         #expect(seal.open(sealed, type: "gist", id: [1]) == text)
@@ -15,7 +15,7 @@ struct RowSealTests {
         #expect(sealed != seal.seal(text, type: "gist", id: [1]))
     }
 
-    @Test func `It opens as nothing else, and for nobody else`() {
+    @Test func `A sealed row opens only for its type, id, owner and key`() {
         let sealed = seal.seal([1, 2, 3], type: "gist", id: [1])
         #expect(seal.open(sealed, type: "list", id: [1]) == nil)
         #expect(seal.open(sealed, type: "gist", id: [2]) == nil)
@@ -26,7 +26,7 @@ struct RowSealTests {
         #expect(other.open(sealed, type: "gist", id: [1]) == nil)
     }
 
-    @Test func `A bit that was flipped, or a byte that is missing, is noticed`() {
+    @Test func `Detects a flipped bit or a missing byte`() {
         let sealed = seal.seal([1, 2, 3], type: "gist", id: [1])
         for index in sealed.indices {
             var changed = sealed
@@ -37,7 +37,7 @@ struct RowSealTests {
         #expect(seal.open(sealed + [UInt8](repeating: 0, count: 64), type: "gist", id: [1]) == nil)
     }
 
-    @Test func `The same id of the same type has one keyed hash, and no other`() {
+    @Test func `An id has the same keyed hash only for the same type and owner`() {
         #expect(seal.keyedID("a".utf8, type: "gist") == seal.keyedID("a".utf8, type: "gist"))
         let others = [
             seal.keyedID("b".utf8, type: "gist"), seal.keyedID("a".utf8, type: "list"),

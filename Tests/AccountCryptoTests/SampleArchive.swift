@@ -13,10 +13,9 @@ struct SampleArchive {
     let plaintext: GuardedBytes
     let payload: [UInt8]
 
-    /// The bytes of the envelope.
     let envelope: [UInt8]
 
-    /// The bytes of the property list around it.
+    /// The bytes of the property list around the envelope.
     var file: [UInt8] { ArchivePropertyList.encode(sealed: envelope) }
 
     init(kinds: [KeySlot.Kind] = [.keyFile], payload: [UInt8] = Array("payload".utf8)) throws {
@@ -40,7 +39,7 @@ struct SampleArchive {
         envelope = Envelope.seal(plaintext, generation: 1, keys: keys, context: Self.context)
     }
 
-    /// A passphrase for that kind, 32 random bytes for any other.
+    /// A passphrase for that kind, or 32 random bytes for any other.
     static func opener(of kind: KeySlot.Kind) -> KeySlot.Opener {
         kind == .passphrase ? .passphrase(GuardedBytes(copying: passphrase.utf8)) : .key(.random(count: 32))
     }
@@ -52,7 +51,7 @@ struct SampleArchive {
         }
     }
 
-    /// Reads a file as the archive does: from its first byte to the payload.
+    /// Reads a file like the archive, from its first byte to the payload.
     func read(
         _ file: [UInt8], kind: KeySlot.Kind = .keyFile, opener: KeySlot.Opener? = nil,
         context: SealingContext = Self.context
@@ -65,7 +64,7 @@ struct SampleArchive {
 }
 
 extension Envelope {
-    /// The keys, by an opener for one of the slots of a kind.
+    /// The keys, unlocked by an opener for one of the slots of a kind.
     func unlock(
         with opener: KeySlot.Opener, kind: KeySlot.Kind, context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {
@@ -79,7 +78,6 @@ extension Envelope {
         throw .authenticationFailed
     }
 
-    /// The payload without its padding.
     func payload(
         with keys: ArchiveKeys, context: SealingContext = SampleArchive.context
     ) throws(EnvelopeError) -> [UInt8] {
@@ -89,7 +87,7 @@ extension Envelope {
 }
 
 extension EnvelopeError {
-    /// An error without what it says.
+    /// An error without its details.
     enum Category {
         case damaged, unsupported, authenticationFailed, unfitKey, outOfMemory
     }
@@ -105,7 +103,6 @@ extension EnvelopeError {
     }
 }
 
-/// Expects an error of that category.
 func expect(
     _ category: EnvelopeError.Category, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () throws -> Void
@@ -118,14 +115,14 @@ func expect(
 }
 
 extension [UInt8] {
-    /// Bytes from hexadecimal digits; spaces and line breaks do not count.
+    /// Bytes from hexadecimal digits. Ignores spaces and line breaks.
     init(hex: String) {
         let digits = hex.filter { !$0.isWhitespace }.map { UInt8($0.hexDigitValue!) }
         precondition(digits.count.isMultiple(of: 2))
         self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
-    /// The same with other bytes from `offset` on.
+    /// A copy with other bytes from `offset` on.
     func replacing(at offset: Int, with bytes: [UInt8]) -> [UInt8] {
         var changed = self
         changed.replaceSubrange(offset..<offset + bytes.count, with: bytes)
@@ -134,6 +131,5 @@ extension [UInt8] {
 }
 
 extension GuardedBytes {
-    /// A copy in ordinary memory.
     var copy: [UInt8] { withUnsafeBytes { Array($0) } }
 }

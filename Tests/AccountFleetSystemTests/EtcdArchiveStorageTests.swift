@@ -5,23 +5,23 @@ import Testing
 
 @testable import AccountFleet
 
-/// On one node, which all tests of the suite share, each below a prefix of its own.
+/// Tests with one node that all tests of the suite share, each under its own prefix.
 @Suite(.sharedCluster) struct EtcdArchiveStorageTests {
     private func cluster() throws -> EtcdCluster { try #require(SharedCluster.current) }
 
-    @Test func `A node keeps the promises of a storage`() async throws {
+    @Test func `A single node conforms to the storage requirements`() async throws {
         let cluster = try cluster()
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
-    @Test func `The keys are below the prefix, the app and the session`() async throws {
+    @Test func `Keys are under the prefix, the app and the session`() async throws {
         let cluster = try cluster()
         try await cluster.storage("keys").write([1])
         let keys = try cluster.etcdctl("get", "--prefix", "--keys-only", "keys/")
         #expect(keys.split(separator: "\n") == ["keys/exerciser/default/Account.plist"], "locks are gone too")
     }
 
-    @Test func `The sessions of an app are those of which there is anything`() async throws {
+    @Test func `Lists the sessions that have entries`() async throws {
         let cluster = try cluster()
         let container = try cluster.folder.container()
         func sessions(_ prefix: String = "sessions", of container: AppContainer) async throws -> [String] {
@@ -42,7 +42,7 @@ import Testing
         #expect(try await sessions("session", of: container) == [])
     }
 
-    @Test func `Who waits in vain is told who holds the lock`() async throws {
+    @Test func `A lock timeout names the holder`() async throws {
         let storage = try cluster().storage("holder")
         let held = try await storage.beginTransaction(timeout: .seconds(60))
         await #expect {
@@ -54,7 +54,7 @@ import Testing
         await held.end()
     }
 
-    @Test func `Who waits gets the lock once it is given up`() async throws {
+    @Test func `A waiting caller acquires the lock when it is released`() async throws {
         let storage = try cluster().storage("waiting")
         let held = try await storage.beginTransaction(timeout: .seconds(60))
         let waiting = Task { try await storage.beginTransaction(timeout: .seconds(120)) }
@@ -62,7 +62,7 @@ import Testing
         await (try await waiting.value).end()
     }
 
-    @Test func `Who is cancelled while waiting leaves no lease`() async throws {
+    @Test func `A cancelled wait leaves no lease`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("cancelled")
         let held = try await storage.acquireRefreshLease(timeout: .seconds(60))
@@ -74,7 +74,7 @@ import Testing
         await next.end()
     }
 
-    @Test func `What etcd keeps says nothing of the user`() async throws {
+    @Test func `Etcd's files reveal nothing about the user`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let container = try cluster.folder.container()
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: The fence
 
-    @Test func `Who has lost the lock changes nothing`() async throws {
+    @Test func `A holder that lost the lock changes nothing`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("fence")
         let first = try await storage.write([1])
@@ -111,13 +111,13 @@ import Testing
         try cluster.revokeLease(of: "fence/exerciser/default/.lock")
         for isTaken in [false, true] {
             let other = isTaken ? try await storage.beginTransaction(timeout: .seconds(60)) : nil
-            await expectAccountError(.conflict, "a write of one that lost the lock") {
+            await expectAccountError(.conflict, "a write by a former lock holder") {
                 _ = try await late.replace(.account, with: [2], ifRevision: first)
             }
-            await expectAccountError(.conflict, "a removal of one that lost the lock") {
+            await expectAccountError(.conflict, "a removal by a former lock holder") {
                 _ = try await late.remove(.account, ifRevision: first)
             }
-            await expectAccountError(.conflict, "a quarantine of one that lost the lock") {
+            await expectAccountError(.conflict, "a quarantine by a former lock holder") {
                 _ = try await late.quarantine(.account, label: "late")
             }
             await other?.end()
@@ -126,7 +126,7 @@ import Testing
         #expect(try await storage.read(.account) == StoredEntry(bytes: [1], revision: first))
     }
 
-    @Test func `Who has lost the right to refresh changes nothing`() async throws {
+    @Test func `A holder that lost the lease changes nothing`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("refreshing")
         let first = try await storage.write([1])
@@ -135,12 +135,12 @@ import Testing
         let second = try await before.replace(.account, with: [2], ifRevision: first).revision
         await before.end()
         #expect(await lease.lasts(for: .seconds(10)))
-        #expect(await !lease.lasts(for: .seconds(60)), "it is one of 15 s as long as nothing is about to be sent")
+        #expect(await !lease.lasts(for: .seconds(60)), "the lease has 15 s before a request")
         try cluster.revokeLease(of: "refreshing/exerciser/default/.refresh")
-        #expect(await !lease.lasts(for: .zero), "nobody has it")
+        #expect(await !lease.lasts(for: .zero), "no process holds it")
         let other = try await storage.acquireRefreshLease(timeout: .seconds(60))
         let late = try await lease.beginTransaction(timeout: .seconds(60))
-        await expectAccountError(.conflict, "a write of one that lost the right to refresh") {
+        await expectAccountError(.conflict, "a write by a former holder of the refresh lease") {
             _ = try await late.replace(.account, with: [3], ifRevision: second)
         }
         await late.end()
@@ -155,7 +155,7 @@ import Testing
     // MARK: Faults
 
     @Test(arguments: [CuttingProxy.Fault.response, .request])
-    func `A change whose response was lost is made once`(_ fault: CuttingProxy.Fault) async throws {
+    func `A change is made only once if its response is lost`(_ fault: CuttingProxy.Fault) async throws {
         let cluster = try cluster()
         let proxy = try await CuttingProxy(to: cluster.nodes[0].port)
         let storage = try EtcdArchiveStorage(
@@ -169,7 +169,7 @@ import Testing
         let second = try await transaction.replace(.account, with: [2], ifRevision: receipt.revision)
         #expect(try await storage.read(.account) == StoredEntry(bytes: [2], revision: second.revision))
         let fields = try cluster.etcdctl("get", "cut-\(fault)/exerciser/default/Account.plist", "-w", "fields")
-        #expect(fields.contains("\"Version\" : 2\n"), "two writes, and no more: \(fields)")
+        #expect(fields.contains("\"Version\" : 2\n"), "expected only two writes: \(fields)")
         proxy.cutNext(fault)
         #expect(try await transaction.remove(.account, ifRevision: second.revision) == .durable)
         #expect(proxy.cutCount == 3)
@@ -178,12 +178,12 @@ import Testing
         await proxy.close()
     }
 
-    @Test func `A change that follows one of whose end nothing was heard is made`() async throws {
+    @Test func `A change succeeds after one with an unknown result`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("uncertain")
         let first = try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
-        // As if one had been carried out.
+        // As if an earlier change had been made.
         try cluster.etcdctl("put", "uncertain/exerciser/default/.lock", "--ignore-value", "--ignore-lease")
         let receipt = try await transaction.replace(.account, with: [2], ifRevision: first)
         #expect(try await transaction.read(.account)?.bytes == [2])
@@ -191,7 +191,7 @@ import Testing
         #expect(try await storage.read(.account) == StoredEntry(bytes: [2], revision: receipt.revision))
     }
 
-    @Test func `A value above etcd's limit is refused before anything is spent`() async throws {
+    @Test func `Refuses a value above etcd's limit before anything is spent`() async throws {
         let storage = try cluster().storage("large")
         let first = try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
@@ -213,7 +213,7 @@ import Testing
         let storage = try cluster().storage("foreign")
         try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
-        await expectAccountError(.conflict, "a digest is no revision of etcd's") {
+        await expectAccountError(.conflict, "a digest is not an etcd revision") {
             _ = try await transaction.replace(
                 .account, with: [2], ifRevision: ArchiveRevision(bytes: [UInt8](repeating: 1, count: 16)))
         }
@@ -222,7 +222,7 @@ import Testing
 
     // MARK: Changes
 
-    @Test func `Changes on another machine are told`() async throws {
+    @Test func `Reports changes from another machine`() async throws {
         let cluster = try cluster()
         let (here, there) = (try cluster.storage("changes"), try cluster.storage("changes", machine: TemporaryFolder()))
         var changes = here.changes(of: .account).makeAsyncIterator()
@@ -237,7 +237,7 @@ import Testing
         #expect(try await here.read(.account) == nil)
     }
 
-    @Test func `What happened since an entry was last read is told`() async throws {
+    @Test func `Reports changes since an entry was last read`() async throws {
         let cluster = try cluster()
         let (here, there) = (try cluster.storage("since"), try cluster.storage("since", machine: TemporaryFolder()))
         try await there.write([1])
@@ -247,12 +247,12 @@ import Testing
         #expect(try await here.read(.account)?.revision == last)
     }
 
-    @Test func `A watch of what does not change ends after its time`() async throws {
+    @Test func `A watch without changes ends after its time limit`() async throws {
         let client = try cluster().client()
         try await client.watch(.watch("nothing/", toEndOf: "nothing/", from: 1), for: .milliseconds(300)) { _ in true }
     }
 
-    @Test func `Changes that are not known any more are told`() async throws {
+    @Test func `Reports changes after a compaction`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("compacted")
         let first = try #require(try await storage.write([1]).modRevision)
@@ -261,33 +261,33 @@ import Testing
         try cluster.etcdctl("compaction", "\(last)")
         let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: first)
         var changes = watch.changes(of: storage.key("Account.plist")).makeAsyncIterator()
-        // That it begins.
+        // The watch has begun.
         try await changes.next()
-        // Etcd ends a watch of what is gone; the next one begins where there is something.
+        // Etcd ends a watch of a compacted revision. The next watch begins at an available one.
         try await changes.next()
         try await storage.write([4])
         try await changes.next()
     }
 
-    /// It counts from an older revision.
-    @Test func `After a backup was restored, changes are told all the same`() async throws {
+    /// The restored cluster counts from an older revision.
+    @Test func `Reports changes after a backup was restored`() async throws {
         let storage = try cluster().storage("restored")
         let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: 1_000_000_000)
         var changes = watch.changes(of: storage.key("Account.plist")).makeAsyncIterator()
-        // That it begins, and begins anew.
+        // The watch has begun, and begun again.
         try await changes.next()
         try await changes.next()
         try await storage.write([1])
         try await changes.next()
     }
 
-    @Test func `Many listeners share one watch, and hear of their entries only`() async throws {
+    @Test func `Many listeners share one watch and receive only their entries`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (here, there) = (try cluster.storage("many"), try cluster.storage("many", machine: TemporaryFolder()))
         let accounts = (1...1000).map { _ in here.changes(of: .account) }
         let signOuts = here.changes(of: .signOut)
-        // That it begins.
+        // The watch has begun.
         for changes in accounts + [signOuts] { for try await _ in changes { break } }
         try await there.write([1])
         for changes in accounts { for try await _ in changes { break } }
@@ -299,7 +299,7 @@ import Testing
         try await next.value
     }
 
-    @Test func `Who was told a moment ago that somebody refreshes waits without looking again`() async throws {
+    @Test func `A caller that knows the lease is held waits without another read`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (here, there) = (try cluster.storage("wait"), try cluster.storage("wait", machine: TemporaryFolder()))
@@ -309,15 +309,17 @@ import Testing
                 #"grpc_server_started_total{grpc_method="Range",grpc_service="etcdserverpb.KV",grpc_type="unary"}"#)
         }
         let before = try reads()
-        await expectAccountError(.busy, "somebody has it") { _ = try await here.acquireRefreshLease(timeout: .zero) }
+        await expectAccountError(.busy, "another process holds it") {
+            _ = try await here.acquireRefreshLease(timeout: .zero)
+        }
         let waiting = Task { try await here.acquireRefreshLease(timeout: .seconds(120)) }
         while try cluster.metric("etcd_debugging_mvcc_watcher_total") == 0 {}
         await held.end()
         await (try await waiting.value).end()
-        #expect(try reads() - before == 2, "once when it was busy, and once when it was given up")
+        #expect(try reads() - before == 2, "one read when the lock was held, and one after its release")
     }
 
-    @Test func `Who gives up with an exchange unfinished is waited for as if it had died`() async throws {
+    @Test func `A lease released during an exchange lasts as if its holder had died`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("unfinished")
         let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
@@ -325,13 +327,13 @@ import Testing
         _ = try await transaction.replace(.refreshRecord, with: [1], ifRevision: nil)
         await transaction.end()
         await lease.end()
-        await expectAccountError(.busy, "the token may have been sent, and its successor not be stored") {
+        await expectAccountError(.busy, "the token may have been sent, but its successor not stored") {
             _ = try await storage.acquireRefreshLease(timeout: .zero)
         }
         #expect(try cluster.timeToLive(ofLeaseOf: "unfinished/exerciser/default/.refresh") == 75)
     }
 
-    @Test func `It says how it is`() async throws {
+    @Test func `Inspection reports members, quorum, TLS and the refreshing process`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let storage = try cluster.storage("inspection")
@@ -342,7 +344,7 @@ import Testing
         var members: [String] = []
         repeat {
             members = await texts("Member")
-            // On a busy machine they elect another one now and then.
+            // On a busy machine, the members occasionally elect another leader.
         } while members.count(where: { $0.contains(", leads: etcd 3.") }) != 1 && ContinuousClock.now < deadline
         #expect(members.count == 3 && members.count { $0.contains(", leads: etcd 3.") } == 1, "\(members)")
         #expect(await texts("Quorum") == ["yes, of 3 members"])
@@ -359,10 +361,10 @@ import Testing
         cluster.kill("node2")
         #expect(await texts("Quorum").first?.hasPrefix("none") == true)
         members = await texts("Member")
-        #expect(members.count { $0.contains("see whether it runs") } == 2, "\(members)")
+        #expect(members.count { $0.contains("check that it runs") } == 2, "\(members)")
     }
 
-    @Test func `Who dies with the lease is waited for longer once the token may have been sent`() async throws {
+    @Test func `The lease of a dead holder lasts longer once the token may be sent`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("stages")
         let key = "stages/exerciser/default/.refresh"
@@ -374,7 +376,7 @@ import Testing
         let record = try await transaction.replace(.refreshRecord, with: [1], ifRevision: nil)
         await transaction.end()
         #expect(try cluster.timeToLive(ofLeaseOf: key) == 75)
-        // It is the same right, with which is saved what came.
+        // The same lease also saves the response.
         let last = try await lease.beginTransaction(timeout: .seconds(60))
         _ = try await last.replace(.account, with: [2], ifRevision: receipt.revision)
         _ = try await last.remove(.refreshRecord, ifRevision: record.revision)
@@ -387,7 +389,7 @@ import Testing
 }
 
 extension EtcdArchiveStorage {
-    /// Writes the account, whatever is there.
+    /// Writes the account, whatever is stored.
     @discardableResult
     func write(_ bytes: [UInt8]) async throws -> ArchiveRevision {
         let transaction = try await beginTransaction(timeout: .seconds(120))

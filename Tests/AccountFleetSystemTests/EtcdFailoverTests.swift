@@ -6,16 +6,16 @@ import Testing
 
 @testable import AccountFleet
 
-/// On three nodes.
+/// Tests with three nodes.
 @Suite(.serialized) struct EtcdFailoverTests {
-    @Test func `Three nodes keep the promises of a storage`() async throws {
+    @Test func `Three nodes conform to the storage requirements`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
-    /// Each writer adds marks of its own, one after the other, while the node that leads is killed, and comes back.
-    @Test func `No confirmed write is lost and none is made twice when the leader is killed`() async throws {
+    /// Each writer adds its own marks, one after the other, while the leader is killed and restarted.
+    @Test func `Killing the leader neither loses nor repeats a confirmed write`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let confirmed = Confirmed()
@@ -33,7 +33,7 @@ import Testing
             group.addTask {
                 var additions = confirmed.additions.makeAsyncIterator()
                 for round in 1...rounds {
-                    // In the middle of it all.
+                    // While the writers are running.
                     while confirmed.count < round * 10 { await additions.next() }
                     let leader = try cluster.leader()
                     cluster.kill(leader)
@@ -45,15 +45,15 @@ import Testing
             try await group.waitForAll()
         }
         let marks = try #require(try await cluster.storage("writes", machine: TemporaryFolder()).read(.account)?.bytes)
-        #expect(Set(marks).count == marks.count, "no mark is there twice")
-        #expect(confirmed.marks.withLock { Set($0) } == Set(marks), "all that were confirmed are there, and no other")
+        #expect(Set(marks).count == marks.count, "each mark is stored only once")
+        #expect(confirmed.marks.withLock { Set($0) } == Set(marks), "exactly the confirmed marks are stored")
         for writer in 0..<3 {
             let own = marks.filter { $0 / 64 == writer }
-            #expect(own == own.sorted(), "in the order in which they were written")
+            #expect(own == own.sorted(), "the marks are in the order of the writes")
         }
     }
 
-    @Test func `Without a quorum the replica is read and nothing is written`() async throws {
+    @Test func `Without a quorum, reads use the replica and writes fail`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let machine = try TemporaryFolder()
@@ -62,11 +62,11 @@ import Testing
         cluster.kill("node1")
         #expect(try await storage.write([2]) != revision, "two of three are enough")
         cluster.kill("node2")
-        // The same, and one that has just started.
+        // The same storage object, and a new one.
         for storage in [storage, try cluster.storage("quorum", machine: machine)] {
             let stored = try #require(try await storage.read(.account))
             #expect(stored.bytes == [2] && stored.asOf != nil)
-            await expectAccountError(.storeUnreachable, "without a quorum nothing begins") {
+            await expectAccountError(.storeUnreachable, "no transaction begins without a quorum") {
                 _ = try await storage.beginTransaction(timeout: .zero)
             }
         }
@@ -77,7 +77,6 @@ import Testing
     }
 }
 
-/// Shared by tasks.
 private final class Confirmed: Sendable {
     let marks = Mutex<[UInt8]>([])
     let additions: AsyncStream<Void>
@@ -94,9 +93,9 @@ private final class Confirmed: Sendable {
 }
 
 extension EtcdArchiveStorage {
-    /// Adds a mark behind the others.
+    /// Appends a mark.
     ///
-    /// - Returns: Whether it is known to be there. What could not be begun is begun again.
+    /// - Returns: Whether the mark is known to be stored. Retries if a transaction could not begin.
     fileprivate func add(_ mark: UInt8) async throws -> Bool {
         let deadline = ContinuousClock.now + .seconds(300)
         while true {
@@ -117,7 +116,7 @@ extension EtcdArchiveStorage {
                 where [.storeUnreachable, .conflict].contains(error.code) && ContinuousClock.now < deadline
             {
                 await transaction.end()
-                // After a conflict it is certain that it is not there; else who looks sees.
+                // After a conflict the mark is certainly not stored, otherwise a read tells.
                 if error.code == .conflict { continue }
             }
             while ContinuousClock.now < deadline {

@@ -5,15 +5,15 @@ import Testing
 
 @testable import AccountFleet
 
-/// A node that is not there any more.
+/// A node that no longer exists.
 @Suite struct EtcdReplicaTests {
-    @Test func `The account is read from the replica while nothing responds`() async throws {
+    @Test func `Reads the account from the replica while no node responds`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (writer, reader, stranger) = (try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder())
         let revision = try await cluster.storage("replica", machine: writer).write([1, 2, 3])
         let current = try await cluster.storage("replica", machine: reader).read(.account)
-        #expect(current == StoredEntry(bytes: [1, 2, 3], revision: revision), "what is stored now is of no other time")
+        #expect(current == StoredEntry(bytes: [1, 2, 3], revision: revision), "a current entry has no earlier date")
 
         cluster.kill("node1")
         for machine in [writer, reader] {
@@ -23,10 +23,10 @@ import Testing
             #expect(replica.bytes == [1, 2, 3] && replica.revision == revision)
             #expect(try #require(replica.asOf) <= before)
             for _ in 0..<2 {
-                await expectAccountError(.storeUnreachable, "nothing is written from a replica") {
+                await expectAccountError(.storeUnreachable, "a replica cannot be written") {
                     _ = try await storage.beginTransaction(timeout: .zero)
                 }
-                await expectAccountError(.storeUnreachable, "nor is a refresh begun") {
+                await expectAccountError(.storeUnreachable, "a refresh cannot begin") {
                     _ = try await storage.acquireRefreshLease(timeout: .zero)
                 }
             }
@@ -34,10 +34,10 @@ import Testing
                 _ = try await storage.read(.signOut)
             }
         }
-        await expectAccountError(.storeUnreachable, "who never read it does not know whether somebody is signed in") {
+        await expectAccountError(.storeUnreachable, "a machine that never read the account has no replica") {
             _ = try await cluster.storage("replica", machine: stranger).read(.account)
         }
-        await expectAccountError(.storeUnreachable, "the replica of another prefix is none") {
+        await expectAccountError(.storeUnreachable, "the replica of another prefix is not used") {
             _ = try await cluster.storage("other", machine: reader).read(.account)
         }
 
@@ -47,12 +47,12 @@ import Testing
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
         _ = try await transaction.remove(.account, ifRevision: revision)
         await transaction.end()
-        // The other machine hears of the sign-out by reading.
+        // The other machine learns of the sign-out by reading.
         #expect(try await cluster.storage("replica", machine: writer).read(.account) == nil)
 
         cluster.kill("node1")
         for machine in [writer, reader] {
-            await expectAccountError(.storeUnreachable, "a sign-out that was seen leaves no replica") {
+            await expectAccountError(.storeUnreachable, "a known sign-out removes the replica") {
                 _ = try await cluster.storage("replica", machine: machine).read(.account)
             }
         }

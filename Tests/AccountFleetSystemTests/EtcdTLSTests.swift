@@ -7,7 +7,7 @@ import Testing
 @testable import AccountFleet
 
 @Suite struct EtcdTLSTests {
-    /// Makes a certificate that is its own authority.
+    /// Makes a self-signed certificate.
     private func makeCertificate(
         _ name: String, for subject: String = "IP:127.0.0.1", in folder: TemporaryFolder
     ) throws -> EtcdCredentials {
@@ -21,11 +21,11 @@ import Testing
         process.standardError = FileHandle.nullDevice
         try process.run()
         try process.waitForEnd()
-        try #require(process.terminationStatus == 0, "openssl makes a certificate")
+        try #require(process.terminationStatus == 0, "openssl creates a certificate")
         return EtcdCredentials(certificateAuthorityFile: certificate, certificateFile: certificate, keyFile: key)
     }
 
-    @Test func `Both sides show who they are`() async throws {
+    @Test func `Client and server authenticate each other`() async throws {
         let folder = try TemporaryFolder()
         let own = try makeCertificate("own", in: folder)
         let other = try makeCertificate("other", in: folder)
@@ -44,13 +44,13 @@ import Testing
         (wrongCertificate.certificateFile, wrongCertificate.keyFile) = (other.certificateFile, other.keyFile)
         let noCertificate = EtcdCredentials(certificateAuthorityFile: certificate)
         for credentials in [wrongAuthority, wrongCertificate, noCertificate] {
-            await expectAccountError(.storeUnreachable, "no connection that both trust") {
+            await expectAccountError(.storeUnreachable, "no mutually trusted connection") {
                 _ = try await cluster.storage("tls", machine: TemporaryFolder(), credentials: credentials)
                     .read(.account)
             }
         }
         let missing = EtcdCredentials(certificateAuthorityFile: folder.path + "/missing")
-        await expectAccountError(.misconfigured, "a file that is not there") {
+        await expectAccountError(.misconfigured, "a missing file") {
             _ = try await cluster.storage("tls", machine: TemporaryFolder(), credentials: missing).read(.account)
         }
     }

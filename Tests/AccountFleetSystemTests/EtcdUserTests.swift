@@ -7,7 +7,7 @@ import Testing
 
 /// Etcd's own users.
 @Suite struct EtcdUserTests {
-    @Test func `A user does what its role allows`() async throws {
+    @Test func `A user has the rights of its role`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         try cluster.etcdctl("user", "add", "root:r")
@@ -30,17 +30,17 @@ import Testing
         let writer = try storage("writer")
         try await writer.write([1])
         #expect(try await storage("reader").read(.account)?.bytes == [1])
-        await expectAccountError(.misconfigured, "a role that may only read takes no lock") {
+        await expectAccountError(.misconfigured, "a read-only role acquires no lock") {
             _ = try await storage("reader").beginTransaction(timeout: .zero)
         }
-        await expectAccountError(.misconfigured, "another prefix is not the role's") {
+        await expectAccountError(.misconfigured, "the role has no access to another prefix") {
             _ = try await storage("writer", prefix: "others").read(.account)
         }
         await expectAccountError(.misconfigured, "a wrong password") {
             _ = try await storage("writer", "wrong").read(.account)
         }
         await expectAccountError(.misconfigured, "no user") { _ = try await storage(nil).read(.account) }
-        await #expect(throws: AccountError.self, "what may not be read is not followed either") {
+        await #expect(throws: AccountError.self, "entries that may not be read are not watched either") {
             for try await _ in try storage("writer", prefix: "others").changes(of: .account) {}
         }
 
@@ -49,7 +49,7 @@ import Testing
             #expect(user.text.hasPrefix(name) && (user.advice == nil) == isWell, "\(user)")
         }
 
-        // A node that starts anew does not know the tokens that it gave.
+        // A restarted node does not know the tokens that it issued before.
         cluster.kill("node1")
         try cluster.start("node1")
         while true {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountFleet
 
-/// Changes that reach a machine although the watch does not tell of them.
+/// Changes that reach a machine even though the watch does not report them.
 struct SessionWatchSystemTests {
     private let interval = Duration.milliseconds(500)
 
@@ -12,7 +12,7 @@ struct SessionWatchSystemTests {
         SessionWatch(client: storage.client, folder: storage.key(""), interval: interval)
     }
 
-    @Test func `A listener learns of a change although its event never arrives`() async throws {
+    @Test func `A listener learns of a change whose event is lost`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let proxy = try await CuttingProxy(to: cluster.nodes[0].port)
@@ -22,11 +22,11 @@ struct SessionWatchSystemTests {
         let watch = self.watch(here)
         var changes = watch.changes(of: here.key("Account.plist")).makeAsyncIterator()
         var removals = watch.changes(of: here.key("Account.plist"), isForRemoval: true).makeAsyncIterator()
-        // That it begins.
+        // The watch has begun.
         try await changes.next()
         try await removals.next()
         proxy.dropEvents()
-        // If the interval ends at the moment of the removal, there is no event that could be dropped.
+        // If the interval ends at the moment of the removal, there is no event to drop.
         repeat {
             let revision = try await there.write([1])
             try await changes.next()
@@ -36,7 +36,7 @@ struct SessionWatchSystemTests {
             try await changes.next()
             try await removals.next()
         } while proxy.droppedRemovalCount == 0
-        // Compaction loses what happened in between.
+        // The compaction discards the changes in between.
         try await there.write([2])
         let last = try #require(try await there.write([3]).modRevision)
         try cluster.etcdctl("compaction", "\(last)")
@@ -45,7 +45,7 @@ struct SessionWatchSystemTests {
         await proxy.close()
     }
 
-    @Test func `A listener learns of a change although its node is paused`() async throws {
+    @Test func `A listener learns of a change while its node is paused`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let (here, there) = (try cluster.storage("paused"), try cluster.storage("paused", machine: TemporaryFolder()))
@@ -62,7 +62,7 @@ struct SessionWatchSystemTests {
         #expect(try await here.read(.account)?.bytes == [2])
     }
 
-    @Test func `All entries are read once in each interval beside the watch`() async throws {
+    @Test func `Reads all entries once in each interval beside the watch`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let storage = try cluster.storage("interval")
@@ -75,7 +75,7 @@ struct SessionWatchSystemTests {
         try await changes.next()
         let (start, before) = (ContinuousClock.now, try reads())
         while try reads() < before + 3 {}
-        #expect(start.duration(to: .now) > interval, "the second and the third are an interval apart")
+        #expect(start.duration(to: .now) > interval, "the second and third readings are an interval apart")
         try await storage.write([1])
         try await changes.next()
     }

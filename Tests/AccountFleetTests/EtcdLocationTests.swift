@@ -4,7 +4,7 @@ import Testing
 @testable import AccountFleet
 
 @Suite struct EtcdLocationTests {
-    @Test func `Machines share a place that has the name of the prefix`() throws {
+    @Test func `The shared place has the name of the prefix`() throws {
         let storage = try EtcdArchiveStorage(
             location: EtcdLocation("etcd://a.example,b.example:2380//notes/team/"),
             container: AppContainer(root: "/nonexistent", identifier: "testing"))
@@ -20,7 +20,7 @@ import Testing
         #expect(try EtcdLocation(location.description) == location)
     }
 
-    @Test func `A location has a port and a prefix where none is given`() throws {
+    @Test func `A location has a default port and prefix`() throws {
         let location = try EtcdLocation("etcd://localhost,[fe80::1]")
         #expect(location.endpoints == ["localhost:2379", "[fe80::1]:2379"])
         #expect(location.prefix == "account")
@@ -32,11 +32,11 @@ import Testing
         "etcd://a:0/x", "etcd://a:65536/x", "etcd://a:+1/x", "etcd://a b/x", "etcd://[::1/x", "etcd://[]:1/x",
         "etcd://a/x y", "etcd://a/x//y", "etcd://a/x?y", "etcd://[::1]x:1/a", "etcd://a:1:2/x",
     ])
-    func rejectsWhatIsNone(_ text: String) {
+    func rejectsInvalidLocations(_ text: String) {
         #expect { try EtcdLocation(text) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
     }
 
-    @Test func `What is wrong with a location is said without repeating a password`() {
+    @Test func `Rejects a location with a password without repeating it`() {
         #expect {
             try EtcdLocation("etcd://root:hunter2@a:2379/x")
         } throws: { error in
@@ -51,7 +51,7 @@ import Testing
         ("etcd://127.0.0.1,127.x.example", false), ("etcd://127.255.0.7:1", true), ("etcd://[0:0:0:0:0:0:0:1]", true),
         ("etcd://[::2]", false),
     ])
-    func knowsWhatStaysOnThisMachine(_ text: String, _ isLoopback: Bool) throws {
+    func recognizesLoopbackLocations(_ text: String, _ isLoopback: Bool) throws {
         #expect(try EtcdLocation(text).isLoopback == isLoopback)
     }
 }
@@ -61,7 +61,7 @@ import Testing
         try EtcdCredentials(environment: { values[$0] })
     }
 
-    @Test func `The credentials are those of etcdctl`() throws {
+    @Test func `Reads the same credentials as etcdctl`() throws {
         let credentials = try credentials([
             "ETCDCTL_CACERT": "/ca", "ETCDCTL_CERT": "/cert", "ETCDCTL_KEY": "/key", "ETCDCTL_USER": "ci:a:b",
             "SSL_CERT_FILE": "/all",
@@ -77,11 +77,11 @@ import Testing
     }
 
     @Test(arguments: [["ETCDCTL_CERT": "/c"], ["ETCDCTL_KEY": "/k"], ["ETCDCTL_USER": "ci"], ["ETCDCTL_USER": ":x"]])
-    func `Half of the credentials are none`(_ values: [String: String]) {
+    func `Refuses incomplete credentials`(_ values: [String: String]) {
         #expect { try credentials(values) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
     }
 
-    @Test func `A password is sent over TLS only`() throws {
+    @Test func `Sends a password only over TLS`() throws {
         let container = try AppContainer(root: "/nowhere", identifier: "tests")
         let user = EtcdCredentials(user: .init(name: "ci", password: Secret("x")))
         func storage(_ location: String) throws -> EtcdArchiveStorage {

@@ -3,11 +3,12 @@ import Foundation
 import Testing
 
 @testable import AccountFleet
+import AccountSupport
 
 @Suite struct EtcdMessageTests {
     private func object(_ json: String) throws -> JSONObject { try #require(JSONObject.read(Array(json.utf8))) }
 
-    @Test func `A transaction is written as the gateway reads it`() throws {
+    @Test func `Writes a transaction in the gateway's format`() throws {
         let call = EtcdCall.transaction(
             if: [.modRevision("a", 7), .createRevision("b", 0)],
             then: [.touch("b"), .put("a", [1, 2], lease: 9), .delete("c")], else: [.range("a")])
@@ -26,20 +27,20 @@ import Testing
         #expect(json["failure"]?[0]["request_range"] as? [String: String] == ["key": "YQ=="])
     }
 
-    @Test func `A password is quoted`() throws {
+    @Test func `Escapes a password`() throws {
         let call = EtcdCall.authenticate(.init(name: "a\"b", password: Secret("\\\u{1}\né")))
         let json = try JSONSerialization.jsonObject(with: Data(call.json.utf8)) as? [String: String]
         #expect(json == ["name": "a\"b", "password": "\\\u{1}\né"])
     }
 
-    @Test func `What is left out is zero or empty`() throws {
+    @Test func `Omitted fields are zero or empty`() throws {
         let value = EtcdKeyValue(
             try object(#"{"kvs":{"key":"YQ==","create_revision":"2","mod_revision":"9007199254740993"}}"#)["kvs"])
         #expect(
             value == EtcdKeyValue(key: "a", value: [], createRevision: 2, modRevision: 9_007_199_254_740_993, lease: 0))
     }
 
-    @Test func `A transaction's response is read`() throws {
+    @Test func `Reads the response to a transaction`() throws {
         let failed = try #require(
             EtcdTransactionResponse(
                 try object(
@@ -59,7 +60,7 @@ import Testing
         #expect(EtcdTransactionResponse(try object(#"{"succeeded":true}"#)) == nil)
     }
 
-    @Test func `What the gateway refuses in plain text is no node that cannot be reached`() {
+    @Test func `A plain-text refusal by the gateway does not count as unreachable`() {
         let text = "CommonName of client sending a request against gateway will be ignored and not used as expected\n"
         #expect(
             AccountError(EtcdFailure(status: 400, text: text), store: "etcds://host/x").description.contains(
@@ -67,7 +68,7 @@ import Testing
         #expect(EtcdFailure(status: 502, text: "Bad Gateway").code == nil, "the next node may respond")
     }
 
-    @Test func `A watch tells what happened`() throws {
+    @Test func `Reads the messages of a watch`() throws {
         func message(_ json: String) throws -> EtcdWatchMessage { EtcdWatchMessage(try object(json)) }
         #expect(
             try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress(revision: 5))
@@ -101,7 +102,7 @@ import Testing
         (8, "grpc: received message larger than max (2600010 vs. 2097152)", .tooLarge),
         (8, "etcdserver: mvcc: database space exceeded", .inaccessible),
     ])
-    func anErrorSaysWhatToDo(_ code: Int, _ text: String, _ expected: AccountError.Code) throws {
+    func mapsErrorsToCodes(_ code: Int, _ text: String, _ expected: AccountError.Code) throws {
         let failure = EtcdFailure(try object(#"{"error":"\#(text)","message":"\#(text)","code":\#(code)}"#))
         #expect(failure.code != nil)
         #expect(AccountError(failure, store: "etcd://a").code == expected)
@@ -111,11 +112,11 @@ import Testing
         (14, "etcdserver: leader changed"), (14, "etcdserver: request timed out"), (8, "etcdserver: too many requests"),
         (4, "context deadline exceeded"), (2, "anything"),
     ])
-    func anErrorThatSaysNothingOfTheRequestHasNoCode(_ code: Int, _ text: String) throws {
+    func errorsUnrelatedToTheRequestHaveNoCode(_ code: Int, _ text: String) throws {
         #expect(EtcdFailure(try object(#"{"message":"\#(text)","code":\#(code)}"#)).code == nil)
     }
 
-    @Test func `A replica is read as it was written`() throws {
+    @Test func `An encoded replica decodes unchanged, and a damaged one is rejected`() throws {
         let content = ReplicaContent(
             location: "etcd://a:1/x", revision: 0x0102_0304_0506_0708, date: Date(timeIntervalSince1970: 1_700_000_000),
             bytes: [1, 2, 3])

@@ -17,7 +17,7 @@ struct EtcdVersionTests {
     }
 
     @Test(arguments: ["", "3", "3.4", "3.4.x", "3.4.23.1", "..", "unknown"])
-    func `Text that is not a version is none`(text: String) {
+    func `Rejects text that is not a version`(text: String) {
         #expect(EtcdVersion(text) == nil)
     }
 
@@ -31,7 +31,7 @@ struct EtcdVersionTests {
             })
     }
 
-    @Test func `Nodes of one version share one observation with its faults and the update`() throws {
+    @Test func `Nodes of one version share one observation with its faults and update`() throws {
         let found = observations(["3.4.23", "3.4.42", "3.4.23", "3.5.27", "unknown"])
         #expect(found.count == 2)
         let first = try #require(found.first)

@@ -4,8 +4,8 @@ import Testing
 @testable import AccountFleet
 
 struct SessionWatchTests {
-    @Test func `Who listens to a session is cancelled while it is told of a change`() async throws {
-        // Nothing listens there.
+    @Test func `A change stream ends when its listener is cancelled during a change`() async throws {
+        // No server listens there.
         let client = try EtcdClient(
             location: EtcdLocation("etcd://127.0.0.1:1/test"), credentials: EtcdCredentials(), logger: nil)
         let watch = SessionWatch(client: client, folder: "test/", revision: 1)

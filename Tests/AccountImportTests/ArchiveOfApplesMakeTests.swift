@@ -3,10 +3,10 @@ import AccountKit
 import Foundation
 import Testing
 
-@Suite("Archives as iOS wrote them, made by another program")
+@Suite("Archives in the format of iOS, made by another program")
 struct ArchiveOfApplesMakeTests {
     @Test(
-        "every field is taken from the committed archives",
+        "Imports every field of the committed archives",
         arguments: [
             ("JFAccountModel.plist", ImportedAccount.Format.binaryKeyedArchive),
             ("JFAccountModel.xml.plist", .xmlKeyedArchive),

@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-@Suite("Binary property lists that contradict themselves")
+@Suite("Inconsistent binary property lists")
 struct BinaryPropertyListTests {
     /// A binary property list of the given objects, with references of one byte and offsets of two.
     private static func list(
@@ -28,7 +28,7 @@ struct BinaryPropertyListTests {
 
     private static func text(_ text: String) -> [UInt8] { [0x50 | UInt8(text.utf8.count)] + Array(text.utf8) }
 
-    /// A dictionary with `token`, `id` and `extra`, which is the object at place 6.
+    /// A dictionary with `token`, `id` and `extra`, where `extra` is the object with index 6.
     private static func account(extra objects: [[UInt8]]) -> [[UInt8]] {
         [[0xD3, 1, 2, 3, 4, 5, 6], text("token"), text("id"), text("extra"), text("abcdefgh"), [0x10, 8]] + objects
     }
@@ -37,7 +37,7 @@ struct BinaryPropertyListTests {
         try Legacy.read(list(account(extra: objects))).account.profile
     }
 
-    @Test("every kind of value is read")
+    @Test("Reads every kind of value")
     func readsValues() throws {
         #expect(try Self.profile(extra: [0x08]) == ["extra": false])
         #expect(try Self.profile(extra: [0x09]) == ["extra": true])
@@ -59,7 +59,7 @@ struct BinaryPropertyListTests {
     }
 
     @Test(
-        "a value of the wrong form is damaged",
+        "Rejects a malformed value as damaged",
         arguments: [
             [0x0F], [0x15], [0x24], [0x32], [0x70], [0xC1, 4], [0xE0], [0x88], [0x5F, 0x50], [0x5F, 0x14, 0x00],
             [0x5F, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
@@ -74,13 +74,13 @@ struct BinaryPropertyListTests {
     }
 
     @Test(
-        "a text that cannot be decoded is left out, unless it is needed",
+        "Omits text that cannot be decoded, unless it is required",
         arguments: [[0x51, 0x80], [0x61, 0xD8, 0x00], [0x61, 0xDC, 0x00], [0x62, 0xD8, 0x00, 0x00, 0x41]] as [[UInt8]])
     func leavesOutUndecodableTexts(object: [UInt8]) throws {
         let imported = try Legacy.read(Self.list(Self.account(extra: [object])))
         #expect(imported.account.id == "8")
         #expect(imported.account.profile == [:])
-        #expect(imported.warnings == ["`extra` was left out: it is a damaged text."])
+        #expect(imported.warnings == ["`extra` was left out: it is a damaged string."])
 
         for needed in [4, 5] {
             var objects = Self.account(extra: [[0x09]])
@@ -92,14 +92,14 @@ struct BinaryPropertyListTests {
         #expect(Legacy.refusal(of: Self.list(objects))?.code == .damaged, "a key")
     }
 
-    @Test("a UID in a plain list is left out")
+    @Test("Omits a UID in a plain list")
     func leavesOutReference() throws {
         let imported = try Legacy.read(Self.list(Self.account(extra: [[0x80, 3]])))
         #expect(imported.account.profile == [:])
         #expect(imported.warnings.count == 1)
     }
 
-    @Test("a wrong end is damaged")
+    @Test("Rejects a wrong trailer as damaged")
     func refusesWrongTrailers() {
         let objects = Self.account(extra: [[0x09]])
         let hostile = [
@@ -115,20 +115,20 @@ struct BinaryPropertyListTests {
         for data in hostile { #expect(Legacy.refusal(of: data)?.code == .damaged) }
     }
 
-    @Test("another version of the format is named")
+    @Test("Names another version of the format")
     func refusesVersions() {
         let error = Legacy.refusal(of: Data("bplist15".utf8) + Data(count: 100))
         #expect(error?.code == .unsupportedVersion)
     }
 
-    @Test("lists that grow without end when they are written out are damaged")
+    @Test("Rejects lists that grow without limit when expanded")
     func refusesGrowth() {
         let lists = (0..<60).map { [0xA4] + Array(repeating: UInt8($0 + 7), count: 4) } + [[0x09]]
         #expect(Legacy.refusal(of: Self.list(Self.account(extra: lists)))?.code == .damaged)
     }
 
     @Test(
-        "a list of other things than a dictionary is not an account",
+        "Rejects a list that is not a dictionary",
         arguments: [[0x09], [0xA0], [0x51, 0x61]] as [[UInt8]])
     func refusesOtherRoots(object: [UInt8]) {
         let error = Legacy.refusal(of: Self.list([object]))

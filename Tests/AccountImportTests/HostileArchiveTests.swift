@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-@Suite("Keyed archives that contradict themselves")
+@Suite("Inconsistent keyed archives")
 struct HostileArchiveTests {
     private static let account = """
         <dict><key>$class</key>\(Legacy.uid(2))<key>token</key>\(Legacy.uid(3))<key>id</key><integer>8</integer>
@@ -11,7 +11,7 @@ struct HostileArchiveTests {
         \(Legacy.classObject("JFAccountModel"))<string>\(Legacy.canary)</string>
         """
 
-    /// An archive of an account whose field `extra` is the first of `objects`, which is at place 4.
+    /// An archive of an account whose field `extra` is the first of `objects`, with index 4.
     private static func archive(extra objects: String) -> Data {
         Legacy.xmlArchive(objects: account + objects)
     }
@@ -23,17 +23,17 @@ struct HostileArchiveTests {
         """
     }
 
-    @Test("the account around the hostile field is whole")
+    @Test("Reads the account around the hostile field")
     func readsBase() throws {
         #expect(try Legacy.read(Self.archive(extra: "<string>x</string>")).account.profile == ["extra": "x"])
     }
 
-    @Test("a list that holds itself is damaged")
+    @Test("Rejects a list that contains itself")
     func refusesCycle() {
         let direct = Self.list(of: [4], className: 5) + Legacy.classObject("NSArray")
         let error = Legacy.refusal(of: Self.archive(extra: direct))
         #expect(error?.code == .damaged)
-        #expect(error?.message.contains("holds itself") == true)
+        #expect(error?.message.contains("contains itself") == true)
         #expect(error?.message.contains("Copy it again") == true)
 
         let indirect =
@@ -41,7 +41,7 @@ struct HostileArchiveTests {
         #expect(Legacy.refusal(of: Self.archive(extra: indirect))?.code == .damaged)
     }
 
-    @Test("an account that refers to itself is no cycle, since accounts are not followed")
+    @Test("Omits a reference to the account instead of following it")
     func leavesOutItself() throws {
         let objects = Self.account.replacingOccurrences(of: "<integer>4</integer>", with: "<integer>1</integer>")
         let imported = try Legacy.read(Legacy.xmlArchive(objects: objects))
@@ -49,14 +49,14 @@ struct HostileArchiveTests {
         #expect(imported.warnings.count == 1)
     }
 
-    @Test("objects nested very deeply are damaged")
+    @Test("Rejects deeply nested objects")
     func refusesDepth() {
         let lists = (0..<2000).map { Self.list(of: [$0 + 6], className: 5) }
         let objects = Self.list(of: [6], className: 5) + Legacy.classObject("NSArray") + lists.joined()
         #expect(Legacy.refusal(of: Self.archive(extra: objects))?.code == .damaged)
     }
 
-    @Test("objects that grow without end when they are written out are damaged, and found so soon")
+    @Test("Rejects objects that grow without limit when expanded, quickly")
     func refusesGrowth() {
         let lists = (0..<40).map { Self.list(of: [$0 + 7, $0 + 7], className: 5) }
         let objects =
@@ -64,7 +64,7 @@ struct HostileArchiveTests {
         #expect(Legacy.refusal(of: Self.archive(extra: objects))?.code == .damaged)
     }
 
-    @Test("a long text that is referred to many times is damaged")
+    @Test("Rejects a long text with many references")
     func refusesRepetition() {
         let objects =
             Self.list(of: Array(repeating: 6, count: 200), className: 5) + Legacy.classObject("NSArray")
@@ -73,7 +73,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "a reference to nowhere is damaged", arguments: [5, 1_000_000, Int(Int32.max), -1, Int(UInt32.max), Int.max])
+        "Rejects a dangling reference", arguments: [5, 1_000_000, Int(Int32.max), -1, Int(UInt32.max), Int.max])
     func refusesWrongReferences(place: Int) {
         let objects = Self.list(of: [place], className: 5)
         #expect(Legacy.refusal(of: Self.archive(extra: objects))?.code == .damaged)
@@ -82,7 +82,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "an object of the wrong form is damaged",
+        "Rejects a malformed object",
         arguments: [
             "<dict/>", "<array/>", "<dict><key>$class</key><integer>5</integer></dict>",
             "<dict><key>$class</key>\(Legacy.uid(0))</dict>", "<dict><key>$class</key>\(Legacy.uid(4))</dict>",
@@ -102,7 +102,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "a Foundation object with the wrong content is left out",
+        "Omits a Foundation object with invalid content",
         arguments: [
             ("NSString", "<key>NS.string</key><integer>1</integer>"),
             ("NSDate", "<key>NS.time</key>\(Legacy.uid(3))"),
@@ -123,7 +123,7 @@ struct HostileArchiveTests {
 
     private static let dictionaryContent = "<key>NS.objects</key><array>\(Legacy.uid(3))</array>"
 
-    @Test("an archive without its parts, or of another version, says so")
+    @Test("Reports an incomplete archive or another version")
     func refusesIncompleteArchives() throws {
         let archiver = Legacy.xml("<dict><key>$archiver</key><string>NSKeyedArchiver</string></dict>")
         #expect(Legacy.refusal(of: archiver)?.code == .damaged)
@@ -135,10 +135,10 @@ struct HostileArchiveTests {
         #expect(Legacy.refusal(of: inline)?.code == .damaged)
     }
 
-    @Test("no class is looked up, and its name is not shown, since it may be anything")
+    @Test("Looks up no class and does not show its name")
     func hidesClassNames() throws {
         let objects = "<dict><key>$class</key>\(Legacy.uid(5))</dict>" + Legacy.classObject(Legacy.canary)
         let imported = try Legacy.read(Self.archive(extra: objects))
-        #expect(imported.warnings == ["`extra` was left out: it is an object of the old app's own."])
+        #expect(imported.warnings == ["`extra` was left out: it is an object of one of the old app's classes."])
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Archives by NSKeyedArchiver")
 struct KeyedArchiveTests {
     @Test(
-        "every field of the old account class is taken, whatever the class was called and however it was archived",
+        "Imports every field, whatever the class name and archive format",
         arguments: ["JFAccountModel", "_TtC5MyApp14JFAccountModel", "MyApp.JFAccountModel", "NSObject"],
         [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func takesEveryField(className: String, format: PropertyListSerialization.PropertyListFormat) throws {
@@ -41,34 +41,34 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("the only object is the account, under any key")
+    @Test("The only object is the account, under any key")
     func takesTheOnlyObject() throws {
         #expect(try Legacy.read(Legacy.archive(Legacy.needed(), key: "accountModel")).account.id == "8")
     }
 
-    @Test("of several objects the one named root is the account")
+    @Test("Of several objects, the one named root is the account")
     func takesTheRoot() throws {
         let data = Legacy.archive(of: ["other": "text", "root": LegacyModel(Legacy.needed())])
         #expect(try Legacy.read(data).account.id == "8")
     }
 
-    @Test("several objects without a root are refused with what to do")
+    @Test("Refuses several objects without a root, with the fix")
     func refusesSeveralObjects() throws {
         let error = try #require(throws: AccountError.self) {
             try Legacy.read(Legacy.archive(of: ["first": "text", "second": LegacyModel(Legacy.needed())]))
         }
         #expect(error.code == .invalidArgument)
-        #expect(error.message.contains("archive the account alone"))
+        #expect(error.message.contains("archive only the account"))
     }
 
-    @Test("a dictionary with the fields is an account too")
+    @Test("Accepts a dictionary with the fields as an account")
     func takesDictionary() throws {
         let imported = try Legacy.read(Legacy.archive(of: ["root": ["token": Legacy.canary, "id": "8"]]))
         #expect(imported.account.id == "8")
         #expect(imported.format == .binaryKeyedArchive)
     }
 
-    @Test("an account inside of a list or dictionary is refused as what it is")
+    @Test("Refuses an account inside of a list or dictionary")
     func refusesNestedAccount() throws {
         let model = LegacyModel(Legacy.needed())
         let list = try #require(throws: AccountError.self) { try Legacy.read(Legacy.archive(of: ["root": [model]])) }
@@ -80,10 +80,10 @@ struct KeyedArchiveTests {
         #expect(dictionary.code == .invalidArgument)
         #expect(dictionary.message.contains("no access token"))
         let text = try #require(throws: AccountError.self) { try Legacy.read(Legacy.archive(of: ["root": "text"])) }
-        #expect(text.message.contains("is a text, not an account"))
+        #expect(text.message.contains("is a string, not an account"))
     }
 
-    @Test("an id may be a number or a text, in the object or beside it")
+    @Test("Accepts numbers and text as ids, inline or as objects")
     func takesIDs() throws {
         let ids: [(Any, String)] = [
             (8, "8"), (-8, "-8"), (Int.max, "9223372036854775807"), (NSNumber(value: 8), "8"),
@@ -99,7 +99,7 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("numbers may stand there as texts, and texts as numbers")
+    @Test("Converts between numbers and text")
     func takesNumbersAndTexts() throws {
         let fields: [String: Any] = ["points": "1350", "phone": 13_800_138_000, "qq": NSNumber(value: 10001)]
         let profile = try Legacy.read(try Legacy.archive(Legacy.needed(and: fields))).account.profile
@@ -108,7 +108,7 @@ struct KeyedArchiveTests {
         #expect(profile["qq_number"] == "10001")
     }
 
-    @Test("a registration time may be seconds, a date or a text; what is none of these is kept as it is")
+    @Test("Reads a registration time as seconds, a date or text")
     func takesRegistrationTimes() throws {
         let date = Date(timeIntervalSince1970: 1_448_266_500)
         let times: [Any] = [
@@ -129,7 +129,7 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("unknown fields become profile fields of the same names")
+    @Test("Keeps unknown fields as profile fields")
     func keepsUnknownFields() throws {
         let fields: [String: Any] = [
             "level": 3, "ratio": 0.5, "born": NSDate(timeIntervalSince1970: 1), "tags": ["a", "b"],
@@ -148,7 +148,7 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("an object that no property list can hold is left out, and nothing is made of it")
+    @Test("Omits an object that no property list can contain")
     func leavesOutObjects() throws {
         let fields: [String: Any] = [
             "friend": LegacyModel(["x": 1]), "friends": [LegacyModel(["x": 1])],
@@ -158,13 +158,13 @@ struct KeyedArchiveTests {
         #expect(imported.account.profile == ["friends": []])
         #expect(
             imported.warnings == [
-                "`friend` was left out: it is an object of the old app's own.",
-                "`friends` was left out: it is an object of the old app's own.",
-                "`here` was left out: it is an object of the old app's own.",
+                "`friend` was left out: it is an object of one of the old app's classes.",
+                "`friends` was left out: it is an object of one of the old app's classes.",
+                "`here` was left out: it is an object of one of the old app's classes.",
             ])
     }
 
-    @Test("nothing, empty texts and NSNull are absent")
+    @Test("Null values, empty text and NSNull count as missing")
     func readsAbsence() throws {
         let objects = """
             <dict><key>$class</key>\(Legacy.uid(2))<key>token</key>\(Legacy.uid(3))<key>id</key><integer>8</integer>

@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// An account class as an older app may have had it, which `NSKeyedArchiver` itself archives.
+/// An account class of an older app, which `NSKeyedArchiver` itself archives.
 final class LegacyModel: NSObject, NSSecureCoding {
     static let supportsSecureCoding = true
 
@@ -17,7 +17,7 @@ final class LegacyModel: NSObject, NSSecureCoding {
         nil
     }
 
-    /// Whole numbers go into the object itself, as `encodeInteger:forKey:` does it; everything else is an object.
+    /// Whole numbers are stored inline, like `encodeInteger:forKey:`; everything else is an object.
     func encode(with coder: NSCoder) {
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
             if let value = value as? Int {
@@ -29,12 +29,12 @@ final class LegacyModel: NSObject, NSSecureCoding {
     }
 }
 
-/// Files as older apps wrote them.
+/// Files in the formats of older apps.
 enum Legacy {
     static let canary = "canary-5d41402abc4b2a76b9719d911017c592"
     static let now = Date(timeIntervalSince1970: 1_700_000_000)
 
-    /// All fields that the old account class had.
+    /// All fields of the old account class.
     static var allFields: [String: Any] {
         [
             "token": canary, "id": 8, "username": "wang", "nickname": "老王 👋", "registerTime": "1448266500",
@@ -43,7 +43,7 @@ enum Legacy {
         ]
     }
 
-    /// What an account must have, and `others`.
+    /// The required fields of an account, and `others`.
     static func needed(and others: [String: Any] = [:]) -> [String: Any] {
         others.merging(["token": canary, "id": 8]) { other, _ in other }
     }
@@ -61,7 +61,7 @@ enum Legacy {
         return try renamingClass(in: archiver.encodedData, to: className, format: format)
     }
 
-    /// Gives the account's class the name that `setClassName` does not give it in swift-corelibs-foundation (Swift 6.3).
+    /// Renames the account's class, which `setClassName` does not do in swift-corelibs-foundation (Swift 6.3).
     private static func renamingClass(
         in data: Data, to className: String, format: PropertyListSerialization.PropertyListFormat
     ) throws -> Data {
@@ -79,7 +79,7 @@ enum Legacy {
         return try propertyList(archive, format: format)
     }
 
-    /// An archive by `NSKeyedArchiver` of anything else.
+    /// An archive by `NSKeyedArchiver` of any other objects.
     static func archive(of roots: [String: Any]) -> Data {
         let archiver = NSKeyedArchiver(requiringSecureCoding: false)
         for (key, root) in roots { archiver.encode(root, forKey: key) }
@@ -125,12 +125,12 @@ enum Legacy {
         try LegacyArchive.read(data, now: now)
     }
 
-    /// The error with which `data` is refused; `nil`, and a failed test, if it is not.
+    /// The error that refuses `data`. If there is none, the test fails and the result is `nil`.
     static func refusal(of data: Data, sourceLocation: SourceLocation = #_sourceLocation) -> AccountError? {
         #expect(throws: AccountError.self, sourceLocation: sourceLocation) { try read(data) }
     }
 
-    /// A file that lies beside this one in `Fixtures`.
+    /// A file from the `Fixtures` folder beside this one.
     static func fixture(_ name: String, file: String = #filePath) throws -> Data {
         let folder = URL(fileURLWithPath: file).deletingLastPathComponent()
         return try Data(contentsOf: folder.appendingPathComponent("Fixtures").appendingPathComponent(name))

@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// Every file that is a little wrong gives an account or an error with a reason, and neither shows the token.
+/// Every slightly wrong file results in an account or an error with a reason, and neither shows the token.
 @Suite("Damaged files")
 struct MutationTests {
     private static let names = ["JFAccountModel.plist", "JFAccountModel.xml.plist"]
@@ -12,11 +12,11 @@ struct MutationTests {
         var accountCount = 0
         var codes: Set<AccountError.Code> = []
 
-        /// Parts of the token, so that one flipped bit in it does not hide it.
+        /// Parts of the token, which are found even if one bit of it was flipped.
         private static let parts = [Legacy.canary.prefix(16), Legacy.canary.suffix(16)]
 
         mutating func read(_ data: Data) async {
-            // Thousands of them take seconds, and other tests watch the clock.
+            // Thousands of reads take seconds, and other tests watch the clock.
             await Task.yield()
             let texts: [String]
             do {
@@ -31,7 +31,7 @@ struct MutationTests {
         }
     }
 
-    @Test("every flipped bit gives an account or an error", arguments: names, 0..<8)
+    @Test("Every flipped bit gives an account or an error", arguments: names, 0..<8)
     func flips(name: String, bit: Int) async throws {
         let original = try Legacy.fixture(name)
         var outcome = Outcome()
@@ -45,10 +45,10 @@ struct MutationTests {
         #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument, .unsupportedVersion]))
     }
 
-    @Test("every truncation gives an error", arguments: names)
+    @Test("Every truncation gives an error", arguments: names)
     func truncations(name: String) async throws {
         let original = try Legacy.fixture(name)
-        // The XML file ends with a line break that may be missing.
+        // The XML file ends with a line break, which may be missing.
         let whole = name.contains("xml") ? original.count - 1 : original.count
         var outcome = Outcome()
         for count in 0..<whole { await outcome.read(original.prefix(count)) }
@@ -56,7 +56,7 @@ struct MutationTests {
         #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument]))
     }
 
-    @Test("every byte of a binary archive with each of the values that mean most gives an account or an error")
+    @Test("Every replaced byte gives an account or an error")
     func replacedBytes() async throws {
         let original = try Legacy.fixture("JFAccountModel.plist")
         var outcome = Outcome()
@@ -70,7 +70,7 @@ struct MutationTests {
         #expect(outcome.accountCount > 0)
     }
 
-    @Test("many random changes at once give an account or an error", arguments: names, 0..<4)
+    @Test("Many random changes give an account or an error", arguments: names, 0..<4)
     func randomChanges(name: String, seed: UInt64) async throws {
         let original = try Legacy.fixture(name)
         var random = SplitMix64(state: seed)
@@ -92,7 +92,7 @@ struct MutationTests {
     }
 }
 
-/// Random numbers that are the same in every run.
+/// Reproducible random numbers.
 private struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

@@ -3,10 +3,10 @@ import AccountKit
 import Foundation
 import Testing
 
-@Suite("Files that are something else")
+@Suite("Other files")
 struct OtherFileTests {
     @Test(
-        "what is no property list is refused with what to do",
+        "Refuses a file that is not a property list, with the fix",
         arguments: [
             "{\"token\": \"\(Legacy.canary)\", \"id\": 8}", "{ token = \"\(Legacy.canary)\"; id = 8; }", Legacy.canary,
             "SQLite format 3\u{0}", "<html><body>Sign in</body></html>", "<?xml version=\"1.0\"?><rss/>", "\u{0}\u{1}",
@@ -18,7 +18,7 @@ struct OtherFileTests {
         #expect(error?.description.contains("canary") == false)
     }
 
-    @Test("an empty file, an NSArchiver stream and this program's own archive are named")
+    @Test("Names an empty file, an NSArchiver stream and AccountKit's archive")
     func namesFormats() throws {
         #expect(Legacy.refusal(of: Data())?.message.contains("empty") == true)
         let stream = Legacy.refusal(of: Data("\u{04}\u{0B}streamtyped\u{01}".utf8))
@@ -27,7 +27,7 @@ struct OtherFileTests {
         #expect(Legacy.refusal(of: own)?.message.contains("already") == true)
     }
 
-    @Test("more than 1 MiB is refused")
+    @Test("Refuses more than 1 MiB")
     func refusesLargeData() {
         let error = Legacy.refusal(of: Data(count: 2 * 1024 * 1024))
         #expect(error?.code == .invalidArgument)

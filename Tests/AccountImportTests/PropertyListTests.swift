@@ -6,7 +6,7 @@ import Testing
 @Suite("Plain property lists")
 struct PropertyListTests {
     @Test(
-        "the names of OAuth and OpenID Connect are understood",
+        "Accepts the names of OAuth and OpenID Connect",
         arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func takesOAuthNames(format: PropertyListSerialization.PropertyListFormat) throws {
         let fields: [String: Any] = [
@@ -34,7 +34,7 @@ struct PropertyListTests {
                     profile: profile))
     }
 
-    @Test("capitals, underscores and hyphens do not count", arguments: ["accessToken", "access-token", "ACCESS_TOKEN"])
+    @Test("Ignores case, underscores and hyphens in names", arguments: ["accessToken", "access-token", "ACCESS_TOKEN"])
     func foldsKeys(key: String) throws {
         let data = try Legacy.propertyList([key: Legacy.canary, "userId": 8, "login": "wang"])
         let account = try Legacy.read(data).account
@@ -43,14 +43,14 @@ struct PropertyListTests {
         #expect(account.username == "wang")
     }
 
-    @Test("the old account's own names are understood too")
+    @Test("Accepts the old account's own names")
     func takesLegacyNames() throws {
         let account = try Legacy.read(try Legacy.propertyList(Legacy.allFields, format: .xml)).account
         #expect(account == (try Legacy.read(try Legacy.archive(Legacy.allFields)).account))
     }
 
     @Test(
-        "an expiry may be seconds, a date or a text",
+        "Reads an expiry as seconds, a date or text",
         arguments: ["1700003600", "2023-11-14T23:13:20Z", "2023-11-14T23:13:20.000Z", "2023-11-15 07:13:20+0800"])
     func takesExpiries(text: String) throws {
         let expected = Date(timeIntervalSince1970: 1_700_003_600)
@@ -60,7 +60,7 @@ struct PropertyListTests {
         }
     }
 
-    @Test("an expiry that cannot be understood is unknown, with a warning")
+    @Test("Warns of an invalid expiry and treats it as unknown")
     func warnsOfExpiries() throws {
         for value in ["soon", -5, 1_700_003_600_000, true, [1]] as [Any] {
             let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: ["expires_at": value])))
@@ -74,7 +74,7 @@ struct PropertyListTests {
         #expect(imported.warnings.first?.contains("the expiry is unknown") == true)
     }
 
-    @Test("fields of the wrong kind are left out with a warning, and the rest is taken")
+    @Test("Omits fields of a wrong type with a warning")
     func warnsOfWrongKinds() throws {
         let fields: [String: Any] = [
             "refresh_token": 5, "id_token": "two words", "token_type": "a b", "username": ["wang"], "email": true,
@@ -91,7 +91,7 @@ struct PropertyListTests {
         #expect(imported.warnings.count == fields.count - 1)
     }
 
-    @Test("a number that is no number and a date outside of the calendar are left out")
+    @Test("Omits numbers and dates that cannot be represented")
     func warnsOfOddValues() throws {
         let fields: [String: Any] = [
             "a": Double.nan, "b": Double.infinity, "c": Date(timeIntervalSince1970: 1e15), "d": UInt64.max,
@@ -101,7 +101,7 @@ struct PropertyListTests {
         #expect(imported.warnings.count == 4)
     }
 
-    @Test("a field that another key holds already is left out with a warning")
+    @Test("Omits a duplicate field with a warning")
     func warnsOfDuplicates() throws {
         let fields: [String: Any] = ["picture": "https://example.com/1.png", "avatarUrl": "https://example.com/2.png"]
         let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
@@ -114,7 +114,7 @@ struct PropertyListTests {
     }
 
     @Test(
-        "a missing, empty or wrong token is named",
+        "Names a missing, empty or invalid token",
         arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func namesTheToken(format: PropertyListSerialization.PropertyListFormat) throws {
         let missing = Legacy.refusal(of: try Legacy.propertyList(["id": 8], format: format))
@@ -129,15 +129,15 @@ struct PropertyListTests {
     }
 
     @Test(
-        "a token that would break a request header is refused",
+        "Refuses a token that no header can carry",
         arguments: ["a b", "a\r\nX-Evil: 1", "tökén", "a\u{0}b"])
     func refusesUnsendableTokens(token: String) throws {
         let error = Legacy.refusal(of: try Legacy.propertyList(["id": 8, "token": token]))
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("characters that no token has") == true)
+        #expect(error?.message.contains("characters that are not valid in a token") == true)
     }
 
-    @Test("a missing, empty or wrong user id is named")
+    @Test("Names a missing, empty or invalid user id")
     func namesTheID() throws {
         let missing = Legacy.refusal(of: try Legacy.propertyList(["token": Legacy.canary]))
         #expect(missing?.code == .invalidArgument)

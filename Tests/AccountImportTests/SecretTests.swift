@@ -6,7 +6,7 @@ import Testing
 @Suite("Secrets in old files")
 struct SecretTests {
     @Test(
-        "a field that looks like a secret does not get into the profile",
+        "Omits a field that looks like a secret",
         arguments: [
             "password", "userPassword", "Pass_Word", "pwd", "passcode", "secret", "clientSecret", "deviceToken",
             "push_token", "apiKey", "api-key", "privateKey", "session", "cookie", "Authorization", "jwt", "PIN", "密码",
@@ -25,14 +25,14 @@ struct SecretTests {
     }
 
     @Test(
-        "ordinary fields are not taken for secrets",
+        "Keeps ordinary fields",
         arguments: ["passport", "keyboard", "author", "spinner", "company"])
     func keepsOrdinaryFields(name: String) throws {
         let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: [name: "x"])))
         #expect(imported.account.profile[name] == "x")
     }
 
-    @Test("a token gets into no other field, whole or as a part")
+    @Test("Omits any field that contains a token")
     func keepsTokensApart() throws {
         let refresh = "refresh-canary-0123456789"
         let fields: [String: Any] = [
@@ -58,7 +58,7 @@ struct SecretTests {
         #expect(sameID?.description.contains("canary") == false)
     }
 
-    @Test("a short token is not found everywhere by chance")
+    @Test("Does not search for a short token, which may occur by chance")
     func ignoresShortTokens() throws {
         let imported = try Legacy.read(try Legacy.propertyList(["token": "8", "id": 8, "phone": "888"]))
         #expect(imported.account.id == "8")
@@ -67,7 +67,7 @@ struct SecretTests {
     }
 
     @Test(
-        "a token is found wherever a text begins to look like it", arguments: ["ababababac", "aaaaaaaab", "abcabcabd"])
+        "Finds a token at any position", arguments: ["ababababac", "aaaaaaaab", "abcabcabd"])
     func findsTokens(token: String) throws {
         for text in ["\(token)", "ab\(token)", "abababab\(token)", "aaaa\(token)aaaa", "abcabc\(token)"] {
             let fields: [String: Any] = ["token": token, "id": 8, "nickname": text, "title": String(text.dropLast(5))]
@@ -78,7 +78,7 @@ struct SecretTests {
         #expect(try Legacy.read(try Legacy.propertyList(fields)).account.profile.nickname != nil)
     }
 
-    @Test("an archive within the data of a field is left out, since it may hold secrets")
+    @Test("Omits an archive inside a field's data, which may contain secrets")
     func leavesOutInnerArchives() throws {
         let fields: [String: Any] = ["inner": try Legacy.archive(["password": "x"]), "xml": Legacy.xml("<true/>")]
         let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
@@ -86,7 +86,7 @@ struct SecretTests {
         #expect(imported.warnings.count == 2)
     }
 
-    @Test("names in warnings cannot steer a terminal, and there are not too many")
+    @Test("Sanitizes the names in warnings and limits their number")
     func warnsSafely() throws {
         var fields: [String: Any] = ["\u{1B}[2Jpassword": 1, String(repeating: "p", count: 200) + "wd": 1]
         var imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
@@ -98,7 +98,7 @@ struct SecretTests {
         #expect(imported.warnings.last == "452 more fields were left out.")
     }
 
-    @Test("nothing that is printed of an imported account shows a token")
+    @Test("Printing an imported account shows no token")
     func printsNoToken() throws {
         let imported = try Legacy.read(try Legacy.archive(Legacy.allFields))
         var dumped = ""

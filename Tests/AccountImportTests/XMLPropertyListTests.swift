@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-@Suite("XML property lists by hand")
+@Suite("XML property lists without Foundation")
 struct XMLPropertyListTests {
     private static func data(extra value: String) -> Data {
         Legacy.xml(
@@ -14,7 +14,7 @@ struct XMLPropertyListTests {
     }
 
     @Test(
-        "every kind of value is read as Foundation reads it",
+        "Reads every kind of value like Foundation",
         arguments: [
             "<string>a &lt;b&gt; &amp; &quot;c&quot; &apos;d&apos; &#65;&#x1F44B;</string>",
             "<string>x<![CDATA[<b> & ]] > ]]>y</string>", "<string/>", "<string></string>", "<string > a </string >",
@@ -33,7 +33,7 @@ struct XMLPropertyListTests {
     }
 
     @Test(
-        "a value of the wrong form is damaged",
+        "Rejects a malformed value as damaged",
         arguments: [
             "", "x", "<", "<true", "<TRUE/>", "<truex/>", "</true/>", "<true>x</true>", "<plist/>", "<key>a</key>",
             "<integer/>", "<integer></integer>", "<integer>1a</integer>", "<integer>--1</integer>",
@@ -53,7 +53,7 @@ struct XMLPropertyListTests {
         #expect(error?.description.contains("canary") == false)
     }
 
-    @Test("a text that is not UTF-8 is left out, unless it is needed")
+    @Test("Omits text that is not UTF-8, unless it is required")
     func leavesOutUndecodableTexts() throws {
         let data = { (xml: String) in
             let bytes = Legacy.xml(xml).map { $0 == UInt8(ascii: "~") ? 0xFF : $0 }
@@ -63,7 +63,7 @@ struct XMLPropertyListTests {
         let imported = try Legacy.read(data("<dict>\(needed)<key>extra</key><string>~</string></dict>"))
         #expect(imported.account.id == "8")
         #expect(imported.account.profile == UserProfile())
-        #expect(imported.warnings == ["`extra` was left out: it is a damaged text."])
+        #expect(imported.warnings == ["`extra` was left out: it is a damaged string."])
 
         let token = data("<dict><key>id</key><integer>8</integer><key>token</key><string>~</string></dict>")
         #expect(Legacy.refusal(of: token)?.code == .invalidArgument)
@@ -72,7 +72,7 @@ struct XMLPropertyListTests {
         }
     }
 
-    @Test("nesting and size have limits that come before the stack's and the memory's")
+    @Test("Limits nesting and size before stack or memory run out")
     func refusesDepthAndCount() {
         let depth = String(repeating: "<array>", count: 60_000) + String(repeating: "</array>", count: 60_000)
         #expect(Legacy.refusal(of: Self.data(extra: depth))?.code == .damaged)
@@ -82,7 +82,7 @@ struct XMLPropertyListTests {
         #expect(Legacy.refusal(of: Self.data(extra: many))?.code == .damaged)
     }
 
-    @Test("a document with entities of its own is refused")
+    @Test("Refuses a document that declares entities")
     func refusesEntities() {
         let data = Data(
             """
@@ -94,7 +94,7 @@ struct XMLPropertyListTests {
         #expect(error?.message.contains("entities") == true)
     }
 
-    @Test("comments, a byte order mark and a document type are passed over")
+    @Test("Skips comments, a byte order mark and a document type")
     func readsProlog() throws {
         let body =
             "<plist version='1.0'><dict><key>token</key><string>abc</string><key>id</key><string>8</string></dict></plist>"
@@ -109,7 +109,7 @@ struct XMLPropertyListTests {
         #expect(Legacy.refusal(of: Data((body + body).utf8))?.code == .damaged)
     }
 
-    @Test("another encoding is named, with what to do")
+    @Test("Names another encoding, with the fix")
     func refusesEncodings() {
         let text = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><plist><true/></plist>"
         for data in [Data(text.utf8), text.data(using: .utf16LittleEndian)!, text.data(using: .utf16)!] {

@@ -15,17 +15,17 @@ struct CommandKeyTests {
     }
 
     @Test(arguments: [["printf", "%s", text], ["/usr/bin/echo", text], ["sh", "-c", "sleep 0.05; echo \(text)"]])
-    func `A program that prints the key is its source`(command: [String]) async throws {
+    func `A program that prints the key is a key source`(command: [String]) async throws {
         #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
         #expect(content(of: try await CommandKey(command).makeKey()) == [UInt8](0..<32))
     }
 
-    @Test func `A program that leaves another one behind, with its output, is not waited for`() async throws {
+    @Test func `Does not wait for a background process that the program started`() async throws {
         let command = ["sh", "-c", "sleep 5 </dev/null 2>/dev/null & echo \(Self.text)"]
         #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
     }
 
-    @Test func `It has no open files but its own three`() async throws {
+    @Test func `The key program has only its three standard files open`() async throws {
         let open = dup(0)
         defer { close(open) }
         try #require(open > 2 && fcntl(open, F_GETFD) & FD_CLOEXEC == 0)
@@ -33,7 +33,7 @@ struct CommandKeyTests {
         #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
     }
 
-    @Test func `There is no shell, and nothing to read`() async throws {
+    @Test func `Runs the key program without a shell and with empty input`() async throws {
         let folder = try TemporaryFolder()
         let words = "$(touch \(folder.path)/made); `id` * \\ \""
         let error = await #expect(throws: AccountError.self) { try await CommandKey(["printf", "%s", words]).key() }
@@ -45,11 +45,11 @@ struct CommandKeyTests {
     @Test(arguments: [
         (["false"], "ended with 1"), (["sh", "-c", "echo \(text); exit 3"], "ended with 3"),
         (["sh", "-c", "kill -9 $$"], "killed by signal 9"), (["/nonexistent/program"], "could not be started"),
-        (["true"], "something else"), (["echo", "password"], "something else"),
+        (["true"], "something other"), (["echo", "password"], "something other"),
         (["head", "-c", "1025", "/dev/zero"], "more than 1024 bytes"),
-        (["sh", "-c", "echo \(text); echo \(text)"], "something else"),
+        (["sh", "-c", "echo \(text); echo \(text)"], "something other"),
     ])
-    func `A program that fails, or prints something else, is no source, and is said to be none`(
+    func `Reports a key program that fails or prints something else`(
         command: [String], text: String
     ) async throws {
         let error = await #expect(throws: AccountError.self) { try await CommandKey(command).key() }
@@ -59,13 +59,13 @@ struct CommandKeyTests {
     }
 
     @Test(arguments: [["sleep", "1000"], ["yes"], ["sh", "-c", "trap '' TERM; exec sleep 1000"]])
-    func `A program that does not end is killed`(command: [String]) async throws {
+    func `Kills a key program that exceeds its timeout`(command: [String]) async throws {
         let source = try CommandKey(command, timeout: .milliseconds(50))
         let error = await #expect(throws: AccountError.self) { try await source.key() }
         #expect(error?.message.contains("took longer than") == true)
     }
 
-    @Test func `Whoever gives up waiting does not leave the program behind`() async throws {
+    @Test func `Cancelling the wait kills the key program`() async throws {
         let folder = try TemporaryFolder()
         let pipe = folder.path + "/pipe"
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -73,7 +73,7 @@ struct CommandKeyTests {
             try await CommandKey(["sh", "-c", "echo $$ > \(pipe); exec sleep 1000"]).key()
         }
         // The program opens the pipe as soon as it runs.
-        // It is not waited for in open(2), which would be for ever if the program never came to it.
+        // Open the pipe without blocking: open(2) would never return if the program did not start.
         let reading = FileHandle(fileDescriptor: open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC), closeOnDealloc: true)
         let line = await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: Result { try reading.nextBytes() }) }
@@ -85,7 +85,7 @@ struct CommandKeyTests {
         #expect(kill(process, 0) == -1 && errno == ESRCH)
     }
 
-    @Test func `A program gets the environment without what is hidden from it`() async throws {
+    @Test func `Removes the hidden variables from the key program's environment`() async throws {
         let names = ProcessInfo.processInfo.environment.keys.sorted().filter { name in
             name != "PATH" && name.allSatisfy { $0.isASCII && ($0.isLetter || $0 == "_") }
         }
@@ -96,13 +96,13 @@ struct CommandKeyTests {
         let command = ["/bin/sh", "-c", script]
         #expect(content(of: try await CommandKey(command, hiding: [hidden]).key()) != nil)
         await expectAccountError(.noKey) { try await CommandKey(command).key() }
-        // Neither its beginning nor a longer name is meant.
+        // Neither a prefix of the name nor a longer name matches.
         for name in [String(hidden.dropLast()), hidden + "X"] {
             await expectAccountError(.noKey) { try await CommandKey(command, hiding: [name]).key() }
         }
     }
 
-    @Test func `An empty command is refused`() {
+    @Test func `Rejects an empty command and one with a null byte`() {
         for command in [[], [""], ["cat", "a\0b"]] {
             expectAccountError(.invalidArgument) { try CommandKey(command) }
         }

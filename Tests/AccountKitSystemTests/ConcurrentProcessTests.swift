@@ -14,14 +14,14 @@ import Testing
         return try #require(Int(output.replacingOccurrences(of: "signed in, ", with: "")), "\(output)")
     }
 
-    /// The generation as it stands in the file, behind the property list's first 68 bytes.
+    /// The generation in the file, after the first 68 bytes of the property list.
     private func generation() throws -> UInt64 {
         let bytes = try folder.bytes()
         let start = try #require(bytes.range(of: Data("ACCT\r\n".utf8))).lowerBound + 24
         return bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    @Test func `Two processes that write five hundred times each lose no change`() throws {
+    @Test func `Two processes with five hundred writes each lose no change`() throws {
         try Exerciser.run(folder, "sign-in")
         let writers = try (0..<2).map { _ in try Exerciser.start(Exerciser.path, [folder.path, "update", "500"]) }
         for writer in writers {
@@ -32,13 +32,13 @@ import Testing
         #expect(try generation() == 1001)
     }
 
-    @Test func `A writer that is killed at any moment leaves the old account or the new one, and no lock`() throws {
+    @Test func `A killed writer leaves the old or the new account and no lock`() throws {
         try Exerciser.run(folder, "sign-in")
         var random = SeededGenerator(seed: 20_261_121)
         var last = 0
         for round in 0..<40 {
             let (process, _) = try Exerciser.start(Exerciser.path, [folder.path, "update", "100000"])
-            // No moment is waited for: it is killed as soon as the archive was seen to change a few times.
+            // Kill the writer as soon as the archive has changed a few times, without a delay.
             var seen: Set<Data> = []
             let changes = Int.random(in: 1...6, using: &random)
             while seen.count <= changes { seen.insert(try folder.bytes()) }
@@ -54,7 +54,7 @@ import Testing
         #expect(names == ["Account.lock", "Account.plist"])
     }
 
-    @Test func `Twenty processes that sign in at once make one key, and one of them is signed in`() throws {
+    @Test func `Twenty simultaneous sign-ins create one key and one account`() throws {
         let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [folder.path, "sign-in"]) }
         for (process, pipe) in processes {
             try process.waitForEnd()
@@ -66,8 +66,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/Library/Keys") == ["Account.key"])
     }
 
-    @Test func `A change by another process is told within a moment, and an idle watch asks for nothing`() async throws
-    {
+    @Test func `Observes another process's change at once, without polling`() async throws {
         try Exerciser.run(folder, "sign-in")
         let store = AccountStore(container: try folder.container())
         _ = await store.load()
@@ -77,15 +76,15 @@ import Testing
                 try await store.observeExternalChanges()
             } catch is CancellationError {
             } catch {
-                Issue.record(error, "nobody hears of anything any more")
+                Issue.record(error, "the store no longer observes changes")
             }
         }
         defer { following.cancel() }
-        // The watch has begun once the first change is told; until then it is made again and again.
+        // The watch has begun once the first change is reported. Until then, repeat the change.
         let changing = Task {
             while !Task.isCancelled {
                 try Exerciser.run(folder, "update", "1")
-                // Where there is one thread for tasks, who follows needs it too.
+                // With one cooperative thread, the observer needs that thread too.
                 await Task.yield()
             }
         }
@@ -109,7 +108,7 @@ import Testing
     }
 }
 
-/// Random numbers that are the same in each run (SplitMix64).
+/// Reproducible random numbers (SplitMix64).
 private struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -8,7 +8,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `A folder of files keeps the promises of a storage`() async throws {
+    @Test func `FileArchiveStorage conforms to the storage requirements`() async throws {
         let container = try folder.container()
         try await ArchiveStorageConformance { FileArchiveStorage(container: container) }.run()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.documents).sorted().first == "Account.lock")
@@ -18,8 +18,7 @@ import Testing
         #"cp "$P" "$ROOT/other"; printf x >>"$ROOT/other"; mv "$ROOT/other" "$P""#, #"printf x >>"$P""#,
         #"printf '\377' | dd of="$P" conv=notrunc bs=1 seek=100 status=none"#, #"rm "$P""#,
     ])
-    func `Whoever changes a file without the lock, after it was read, is not written over`(change: String) async throws
-    {
+    func `Does not overwrite a file that was changed without the lock`(change: String) async throws {
         for isRemoval in [false, true] {
             try Exerciser.run(folder, "sign-in")
             let storage = FileArchiveStorage(container: try folder.container())
@@ -40,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["000", "022", "077", "777"])
-    func `Whatever the umask, files are for their owner only, and so are folders`(umask: String) throws {
+    func `Files and folders are private whatever the umask`(umask: String) throws {
         let outcome = try Exerciser.shell(folder, #"umask \#(umask); exec "$EXERCISER" "$ROOT" sign-in work"#)
         #expect(outcome == .init(status: 0, output: "signed in"))
         let session = folder.documents + "/Sessions/work"
@@ -57,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `What a crash left behind is swept by the next writer, and nothing else is`() throws {
+    @Test func `The next writer removes only the temporary files of a crash`() throws {
         try Exerciser.run(folder, "sign-in")
         let leftover = folder.documents + "/.Account.plist.0123456789abcdef.tmp"
         let others = [folder.documents + "/.hidden.tmp", folder.documents + "/Account.plist.unreadable-1"]
@@ -67,7 +66,7 @@ import Testing
         for file in others { #expect(FileManager.default.fileExists(atPath: file)) }
     }
 
-    @Test func `A save is made ready beside the archive, reaches the disk, and then takes its place`() throws {
+    @Test func `A save writes and syncs a temporary file, then renames it`() throws {
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "/trace"
         let calls = "openat,fchmod,fallocate,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink"
@@ -90,7 +89,7 @@ import Testing
             lines[create..<rename].allSatisfy { !$0.contains("/Documents/Account.plist>") || $0.contains("O_RDONLY") })
     }
 
-    // MARK: What is in the archive's place, or around it
+    // MARK: Other files in place of the archive
 
     @Test(arguments: [
         ("a symbolic link", #"mv "$P" "$ROOT/real"; ln -s "$ROOT/real" "$P""#, "inaccessible"),
@@ -106,7 +105,7 @@ import Testing
         ("no key", #"rm "$ROOT/Library/Keys/Account.key""#, "noKey"),
         ("another key", #"head -c 32 /dev/zero > "$ROOT/Library/Keys/Account.key""#, "wrongKeyOrDamaged"),
     ])
-    func `What cannot be read is said to be, is nobody's sign-out, and is left as it is`(
+    func `Reports an unreadable archive without signing out or changing it`(
         what: String, script: String, code: String
     ) throws {
         try Exerciser.run(folder, "sign-in")
@@ -119,7 +118,7 @@ import Testing
         #expect(update.status == 1 && update.output.hasPrefix(code), "\(what): \(update.output)")
         #expect(try Exerciser.shell(folder, listing) == before, "\(what)")
 
-        // Only the user's word moves what was reached and does not open, and nothing is lost by it.
+        // Only a sign-out moves a damaged archive aside, and it keeps the bytes.
         let isReached = ["damaged", "noKey", "wrongKeyOrDamaged"].contains(code)
         let unread = isReached ? try folder.bytes() : Data()
         let signOut = try Exerciser.run(folder, "sign-out")
@@ -137,9 +136,9 @@ import Testing
         }
     }
 
-    @Test func `A container of another user is refused, also by root`() throws {
+    @Test func `Refuses a container of another user, even as root`() throws {
         try Exerciser.run(folder, "sign-in")
-        // Who is not root can give nothing away, and takes a folder of root's.
+        // A user who is not root cannot give a folder away, so use a folder of root.
         let outcome =
             geteuid() == 0
             ? try Exerciser.shell(folder, #"chown -R 65534 "$ROOT"; "$EXERCISER" "$ROOT" read; chown -R 0 "$ROOT""#)
@@ -151,7 +150,7 @@ import Testing
     @Test(arguments: [
         #": > "$P""#, #"head -c 700 /dev/zero > "$P""#, #"head -c 32 /dev/zero > "$ROOT/Library/Keys/Account.key""#,
     ])
-    func `A sign-in moves an archive that does not open aside, and loses nothing of it`(script: String) throws {
+    func `A sign-in moves an archive that does not open aside unchanged`(script: String) throws {
         try Exerciser.run(folder, "sign-in")
         _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(script)")
         let before = try folder.bytes()
@@ -164,9 +163,9 @@ import Testing
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
     }
 
-    // MARK: What is in the file
+    // MARK: The archive's content
 
-    @Test func `The archive is a property list for everyone, and legible for nobody`() throws {
+    @Test func `The archive is a property list that reveals no content`() throws {
         try Exerciser.run(folder, "sign-in")
         let script =
             "import plistlib,sys;p=plistlib.load(open(sys.argv[1],'rb'));print(sorted(p),p['format'],p['version'],p['sealed'][:4])"
@@ -203,7 +202,7 @@ import Testing
         #expect(error.code == .authenticationFailed)
     }
 
-    @Test func `Ten thousand sessions cost a sign-in no more than one`() throws {
+    @Test func `A sign-in costs the same with ten thousand sessions`() throws {
         func callCount(of session: String) throws -> Int {
             let trace = folder.path + "/../trace-\(UUID().uuidString)"
             defer { try? FileManager.default.removeItem(atPath: trace) }
@@ -215,8 +214,8 @@ import Testing
                 ])
             #expect(outcome.output == "signed in")
             let lines = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
-            // The runtime's own reads of /proc and /sys, and its libraries, differ from run to run, and a call that another
-            // thread interrupts has two lines.
+            // Exclude the runtime's reads of /proc and /sys and its libraries, which differ from run to run. A call
+            // that another thread interrupts has two lines.
             return lines.count { $0.contains(folder.path) && !$0.contains("resumed>") }
         }
         try Exerciser.run(folder, "sign-in", "first")

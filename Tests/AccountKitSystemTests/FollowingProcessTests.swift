@@ -2,20 +2,20 @@ import BoundedWaiting
 import Foundation
 import Testing
 
-/// A process that follows what others do to the session.
+/// A process that observes the changes of others.
 @Suite struct FollowingProcessTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Reads what a process prints, line by line.
+    /// Reads the output of a process line by line.
     private struct Lines {
         let handle: FileHandle
         private var rest = Data()
 
         init(_ pipe: Pipe) { handle = pipe.fileHandleForReading }
 
-        /// The next line, as soon as it is there.
+        /// Waits for the next line.
         mutating func next() throws -> String {
             while true {
                 if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
@@ -29,15 +29,15 @@ import Testing
         }
     }
 
-    /// Runs a process that follows, started by way of another program if `wrapper` names one.
+    /// Runs a process that observes changes. If `wrapper` names a program, that program starts it.
     private func follow(by wrapper: [String] = [], _ test: (inout Lines) throws -> Void) throws {
         let words = wrapper + [Exerciser.path, folder.path, "follow", "signed in, 99"]
         let (process, pipe) = try Exerciser.start(words[0], Array(words.dropFirst()))
-        // One with which a test has failed.
+        // A process that is left over from a failed test.
         defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
         var lines = Lines(pipe)
         try test(&lines)
-        // It ends when it hears of this.
+        // The process ends at this change.
         try Exerciser.run(folder, "sign-in")
         try Exerciser.run(folder, "update", "99")
         while try lines.next() != "signed in, 99" {}
@@ -45,11 +45,11 @@ import Testing
         #expect(process.terminationStatus == 0)
     }
 
-    @Test func `What another process does is known within a tenth of a second`() throws {
+    @Test func `Observes another process's change within a tenth of a second`() throws {
         try Exerciser.run(folder, "sign-in")
         try follow { lines in
             #expect(try lines.next() == "signed in, 0")
-            // The quickest of some, since what is measured is not how busy the machine is.
+            // The shortest of several delays, so that the load of the machine does not matter.
             var delays: [Duration] = []
             for count in 1...5 {
                 try Exerciser.run(folder, "update", "1")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `Where the kernel does not tell of changes they are looked for`() throws {
+    @Test func `Polls for changes if inotify is unavailable`() throws {
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "-trace"
         defer { try? FileManager.default.removeItem(atPath: trace) }
@@ -81,18 +81,18 @@ import Testing
         #expect(try String(contentsOfFile: trace, encoding: .utf8).contains("EMFILE"))
     }
 
-    @Test func `A folder that is put in the place of the one that was watched is followed too`() throws {
+    @Test func `Continues to observe a folder that was replaced`() throws {
         try Exerciser.run(folder, "sign-in")
         try Exerciser.run(folder, "update", "7")
         try follow { lines in
             #expect(try lines.next() == "signed in, 7")
-            // As a synchronized folder, or a restored backup, is put in place.
+            // Replaced by a folder synchronization or a restored backup, for example.
             let documents = folder.path + "/Documents"
             let replaced = try Exerciser.shell(
                 folder,
                 "cp -a '\(documents)' '\(documents).new'; rm -r '\(documents)'; mv '\(documents).new' '\(documents)'")
             #expect(replaced.status == 0, "\(replaced.output)")
-            // Whether it saw that there was no folder for a moment is a matter of chance.
+            // The process may or may not notice that the folder was briefly missing.
             try Exerciser.run(folder, "update", "1")
             while try lines.next() != "signed in, 8" {}
             try Exerciser.run(folder, "update", "1")
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `Follows an archive that is moved out of its folder`() throws {
+    @Test func `Observes an archive that is moved out of its folder and back`() throws {
         try Exerciser.run(folder, "sign-in")
         try follow { lines in
             #expect(try lines.next() == "signed in, 0")
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `Nobody who waits looks at the file again and again`() throws {
+    @Test func `A waiting observer does not poll the file`() throws {
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "-trace"
         defer { try? FileManager.default.removeItem(atPath: trace) }

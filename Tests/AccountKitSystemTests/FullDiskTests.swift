@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// Disks that take no more. The file systems are mounted where only the test's own processes see them.
+/// Full disks. The file systems are mounted in a namespace that only the test's own processes see.
 @Suite struct FullDiskTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `A full disk fails the save before anything is lost, and leaves no debris`() throws {
+    @Test func `A save on a full disk fails without losing data or leaving files`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""
@@ -26,14 +26,16 @@ import Testing
         let lines = outcome.output.split(separator: "\n")
         #expect(lines.first == "signed in")
         #expect(
-            lines.dropFirst().prefix(2).allSatisfy { $0.hasPrefix("inaccessible:") && $0.contains("ENOSPC") },
+            lines.dropFirst().prefix(2).allSatisfy {
+                $0.hasPrefix("inaccessible:") && $0.contains("No space left on device")
+            },
             "\(lines)")
         #expect(
             lines.dropFirst(3) == ["unchanged", "Account.lock", "Account.plist", "signed in, 0", "updated 1"],
             "\(lines)")
     }
 
-    @Test func `A disk that fills up while the service answers does not cost the new tokens`() throws {
+    @Test func `A disk that fills up during a refresh does not lose the new tokens`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""
@@ -48,10 +50,10 @@ import Testing
         #expect(
             lines.prefix(5) == ["signed in", "refreshed, true", "signed in, 0", "Account.lock", "Account.plist"],
             "\(lines)")
-        #expect(lines.contains { $0.contains("No space left") }, "otherwise this test shows nothing")
+        #expect(lines.contains { $0.contains("No space left") }, "otherwise the test checks nothing")
     }
 
-    @Test func `A full disk keeps nobody signed in who signs out`() throws {
+    @Test func `A sign-out succeeds on a full disk`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""
@@ -64,7 +66,7 @@ import Testing
         #expect(outcome.output == "signed in\nsigned out\nsigned out")
     }
 
-    @Test func `On a disk that became read-only the account can be read, and a save says what is wrong`() throws {
+    @Test func `Reads from a read-only disk, and explains why a save fails`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""
@@ -79,7 +81,7 @@ import Testing
         let lines = outcome.output.split(separator: "\n")
         #expect(lines.count == 5, "\(lines)")
         #expect(lines.prefix(2) == ["signed in", "signed in, 0"])
-        #expect(lines.dropFirst(2).prefix(2).allSatisfy { $0.contains("EROFS") }, "\(lines)")
+        #expect(lines.dropFirst(2).prefix(2).allSatisfy { $0.contains("Read-only file system") }, "\(lines)")
         #expect(lines.last == "signed in, 0")
     }
 }

@@ -19,19 +19,19 @@ import Testing
         return bytes.withUnsafeBytes { Array($0) }
     }
 
-    /// Puts a key file of so many equal bytes in place.
+    /// Creates a key file of the given length from equal bytes.
     private func write(byteCount: Int, permissions: Int = 0o600) throws {
         try folder.make(keys)
         try Data(repeating: 7, count: byteCount).write(to: URL(filePath: path))
         try folder.setPermissions(permissions, of: path)
     }
 
-    @Test func `There is none before it is made, and looking makes none`() async throws {
+    @Test func `Reading a missing key file does not create it`() async throws {
         #expect(try await keyFile.key() == nil)
         #expect(!FileManager.default.fileExists(atPath: keys))
     }
 
-    @Test func `Tasks that make it at once get the same key`() async throws {
+    @Test func `Concurrent tasks create the same key`() async throws {
         let keyFile = try keyFile
         let made = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
             for _ in 0..<20 { group.addTask { Self.content(of: try await keyFile.makeKey()) } }
@@ -41,7 +41,7 @@ import Testing
         try expectOneKeyFile()
     }
 
-    @Test func `Processes that make it at once get the same key`() throws {
+    @Test func `Concurrent processes create the same key`() throws {
         let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [path, "make-key"]) }
         for (process, pipe) in processes {
             try process.waitForEnd()
@@ -58,7 +58,7 @@ import Testing
         #expect(try folder.names(in: keys) == ["Account.key"], "nothing is left behind")
     }
 
-    @Test func `It is made once, and another container has another`() async throws {
+    @Test func `makeKey creates one key for each container`() async throws {
         let first = Self.content(of: try await keyFile.makeKey())
         #expect(first?.count == 32)
         #expect(Self.content(of: try await keyFile.makeKey()) == first)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 31, 33, 64, 4096, 1024 * 1024])
-    func `A file of another length is damaged, and is not replaced`(byteCount: Int) async throws {
+    func `A key file of another length is damaged and not replaced`(byteCount: Int) async throws {
         try write(byteCount: byteCount)
         await expectAccountError(.damaged) { try await keyFile.key() }
         await expectAccountError(.damaged) { try await keyFile.makeKey() }
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [0o640, 0o604, 0o660, 0o602, 0o620, 0o610, 0o601, 0o644, 0o777])
-    func `A file that others can use is refused, with what to do`(permissions: Int) async throws {
+    func `Refuses a key file that others can use, with the fix`(permissions: Int) async throws {
         try write(byteCount: 32, permissions: permissions)
         let error = await expectAccountError(.insecureContainer) { try await keyFile.key() }
         #expect(error?.message.contains("chmod 600 \(path)`") == true)
@@ -84,14 +84,16 @@ import Testing
         #expect(try folder.permissions(path) == permissions)
     }
 
-    @Test(arguments: [0o600, 0o400, 0o700]) func `A file for its owner only is fine`(permissions: Int) async throws {
+    @Test(arguments: [0o600, 0o400, 0o700]) func `Accepts a key file that only its owner can use`(permissions: Int)
+        async throws
+    {
         try write(byteCount: 32, permissions: permissions)
         #expect(Self.content(of: try await keyFile.key()) == [UInt8](repeating: 7, count: 32))
     }
 
-    @Test func `A file of another user is refused`() async throws {
+    @Test func `Refuses a key file of another user`() async throws {
         try write(byteCount: 32)
-        // Who is not root takes a file of root's.
+        // A user who is not root uses a file of root.
         let isRoot = geteuid() == 0
         if isRoot { #expect(chown(path, 65534, 65534) == 0) }
         let error = await expectAccountError(.insecureContainer) {
@@ -101,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ["a link", "a dangling link", "a pipe", "a folder"])
-    func `What is no file is not followed, not waited for, and not replaced`(what: String) async throws {
+    func `Refuses a key path that is not a regular file without following it`(what: String) async throws {
         try write(byteCount: 32)
         let target = folder.path + "/target"
         try FileManager.default.moveItem(atPath: path, toPath: target)
@@ -119,14 +121,14 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: target + "-nowhere"))
     }
 
-    @Test func `A folder that others can write to gets no key`() async throws {
+    @Test func `Creates no key in a folder that others can write to`() async throws {
         try folder.make(keys)
         try folder.setPermissions(0o777, of: keys)
         await expectAccountError(.insecureContainer) { try await keyFile.makeKey() }
         #expect(try folder.names(in: keys).isEmpty)
     }
 
-    @Test func `An archive whose key is gone, another or broken opens again with the right one`() async throws {
+    @Test func `An archive with a missing or wrong key opens again with the right one`() async throws {
         let store = AccountStore(container: try folder.container())
         try Exerciser.run(folder, "sign-in")
         let right = try folder.bytes(path)
@@ -136,7 +138,7 @@ import Testing
         try FileManager.default.removeItem(atPath: path)
         try await expect(.noKey)
         await expectAccountError(.noKey) { try await store.update { _ in } }
-        #expect(!FileManager.default.fileExists(atPath: path), "only a sign-in makes a key")
+        #expect(!FileManager.default.fileExists(atPath: path), "only a sign-in creates a key")
         try write(byteCount: 32)
         try await expect(.authenticationFailed)
         try write(byteCount: 31)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountKit
 
-/// A new key file in place of the old one, and what a death on the way leaves behind.
+/// Replacing the key file, and the state after a crash during the replacement.
 struct KeyRotationTests {
     private let folder: TemporaryFolder
     private let container: AppContainer
@@ -36,7 +36,7 @@ struct KeyRotationTests {
         #expect(try await fresh.keySlots().contains { $0.isAvailable })
     }
 
-    @Test func `The key, its slot and the data key are new, and nothing is left behind`() async throws {
+    @Test func `A rotation replaces key, slot and data key and leaves no file behind`() async throws {
         let store = try await signIn()
         let before = (key: try folder.bytes(file.path), slots: try await store.keySlots())
         try await store.rotateKey(of: .keyFile)
@@ -45,13 +45,13 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
         #expect(try folder.permissions(file.path) == 0o600)
         try await expectSignedIn()
-        // The old key is worth nothing for the new archive.
+        // The old key does not open the new archive.
         try before.key.write(to: URL(filePath: file.path))
         let state = await AccountStore(container: container).load()
         #expect(state == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
-    @Test func `Another process that has the archive open goes on with the new key`() async throws {
+    @Test func `Another process with the archive open continues with the new key`() async throws {
         let store = try await signIn()
         let other = AccountStore(container: container)
         _ = await other.load()
@@ -60,7 +60,7 @@ struct KeyRotationTests {
         #expect(await AccountStore(container: container).load().account?.profile.nickname == "Al")
     }
 
-    @Test func `A named session has a key of its own`() async throws {
+    @Test func `Each named session has a separate key`() async throws {
         let store = try await signIn()
         let session = try SessionName("work")
         let work = AccountStore(container: container, session: session)
@@ -70,10 +70,10 @@ struct KeyRotationTests {
         #expect(await AccountStore(container: container, session: session).load().account?.username == "alice")
     }
 
-    /// As after a death at some point of a rotation.
-    @Test func `One that died before the new key was in place is begun anew`() async throws {
+    /// The state after a crash during a rotation.
+    @Test func `Restarts a rotation that crashed before the new key was installed`() async throws {
         let store = try await signIn()
-        // Its file only; then its slot too.
+        // First the new file only, then also its slot.
         _ = try await stored.makeSuccessor()
         try await expectSignedIn()
         try await store.rotateKey(of: .keyFile)
@@ -88,7 +88,7 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
     }
 
-    @Test func `One that died after the new key was in place is finished`() async throws {
+    @Test func `Finishes a rotation that crashed after the new key was installed`() async throws {
         let store = try await signIn()
         _ = try await stored.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
@@ -100,7 +100,7 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
     }
 
-    @Test func `A key that is missing is found out before anything is changed`() async throws {
+    @Test func `A missing key fails a rotation before it changes anything`() async throws {
         let elsewhere = KeyFile(path: folder.path + "/elsewhere/Account.key")
         let store = try await signIn(file, elsewhere)
         let archive = try folder.bytes()
@@ -110,7 +110,7 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
     }
 
-    /// A source around another, as one that logs or that asks a security chip first.
+    /// A source that wraps another one, for example to log or to ask a security chip first.
     private struct Wrapper: KeySource {
         let base: any KeySource
         var kind: KeyKind { base.kind }
@@ -121,8 +121,8 @@ struct KeyRotationTests {
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
     }
 
-    @Test func `A source around a key file can all that the key file can`() async throws {
-        // Settled: what died beside the key goes when the archive is made.
+    @Test func `A wrapped key file source supports everything that the key file does`() async throws {
+        // Creating the archive removes leftovers of a crash beside the key.
         try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
         for path in [folder.path, folder.path + "/Library", keys] {
             try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
@@ -133,14 +133,14 @@ struct KeyRotationTests {
         let store = try await signIn(Wrapper(base: file), command)
         #expect(try folder.names(in: keys) == ["Account.key"])
 
-        // Replaced.
+        // Rotate.
         let before = try folder.bytes(file.path)
         try await store.rotateKey(of: .keyFile)
         #expect(try folder.bytes(file.path) != before)
         #expect(try folder.names(in: keys) == ["Account.key"])
         try await expectSignedIn(2)
 
-        // A replacement that was not finished is seen, and finished.
+        // An unfinished rotation is detected and completed.
         #expect(try await !store.hasUnfinishedReplacement())
         _ = try await stored.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
@@ -150,13 +150,13 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
         try await expectSignedIn(2)
 
-        // Removed with its slot.
+        // Remove the key and its slot.
         let slot = try #require(try await store.keySlots().first { $0.kind == .keyFile })
         try await store.removeKey(slot.id)
         #expect(try folder.names(in: keys) == [])
     }
 
-    @Test func `A key file that was taken away is gone`() async throws {
+    @Test func `Removing a key slot deletes the key file`() async throws {
         let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
         let store = try await signIn(file, command)
         let slot = try #require(try await store.keySlots().first { $0.kind == .keyFile })

@@ -3,13 +3,13 @@ import AccountKit
 import Foundation
 import Testing
 
-/// What of a token can be found in the memory of a process, and in a core dump of it.
+/// Searches the memory and the core dumps of a process for tokens.
 ///
-/// One after the other: each reads hundreds of megabytes.
+/// The tests run one after the other, because each reads hundreds of megabytes.
 @Suite(.serialized) struct MemoryTests {
     private let folder: TemporaryFolder
 
-    /// Those that are stored, and those that the service gives out for them. They stand nowhere else.
+    /// The stored tokens and the tokens that the service issues for them. No other memory contains them.
     private let access = token(), refresh = token(), newAccess = token(), newRefresh = token()
 
     init() throws { folder = try TemporaryFolder() }
@@ -29,7 +29,7 @@ import Testing
 
     private static let exerciser = Exerciser.path.replacing("archive-exerciser", with: "memory-exerciser")
 
-    /// How often each token is in a core dump.
+    /// The number of copies of each token in a core dump.
     private func copies(inDumpOf processID: Int32, options: [String], _ tokens: [String]) throws -> [Int] {
         let dump = folder.path + "/core"
         let file = "\(dump).\(processID)"
@@ -40,12 +40,12 @@ import Testing
         return tokens.map { ProcessMemory.occurrences(of: $0, in: data) }
     }
 
-    /// A debugger may look at another process than its own child, which systems forbid to ordinary users.
+    /// Whether this process may trace a process that is not its child, which systems often forbid to ordinary users.
     private static var mayTrace: Bool {
         geteuid() == 0 || (try? String(contentsOfFile: "/proc/sys/kernel/yama/ptrace_scope", encoding: .utf8)) == "0\n"
     }
 
-    @Test func `A process that is signed in holds each token once, guarded, and one that signed out does not hold it`()
+    @Test func `A signed-in process holds each token once, guarded, until sign-out`()
         async throws
     {
         try await signIn()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: mayTrace)) func `A core dump holds no token, and one of all memory none after the sign-out`()
+    @Test(.enabled(if: mayTrace)) func `A core dump contains no tokens, nor does a full dump after sign-out`()
         async throws
     {
         try await signIn()
@@ -70,16 +70,16 @@ import Testing
         run.send("")
         #expect(try run.next() == "updated")
         #expect(try copies(inDumpOf: run.processID, options: [], [access, refresh]) == [0, 0])
-        // So that it is known that the search finds them.
+        // Proves that the search finds the tokens.
         #expect(try copies(inDumpOf: run.processID, options: ["-a"], [access, refresh]) == [1, 1])
         run.send("")
         #expect(try run.next() == "signed out true")
         #expect(try copies(inDumpOf: run.processID, options: ["-a"], [access, refresh]) == [0, 0])
     }
 
-    @Test func `Where memory may not be locked, everything goes on, and tokens stay out of dumps`() async throws {
+    @Test func `Works without locked memory and keeps tokens out of core dumps`() async throws {
         try await signIn()
-        // The superuser may lock as much as there is.
+        // Without this capability, the superuser cannot lock memory beyond the limit either.
         let drop = geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set=-ipc_lock"] : []
         let command = drop + ["/usr/bin/prlimit", "--memlock=0:0", Self.exerciser, folder.path]
         let run = try Steps(command[0], Array(command.dropFirst()))
@@ -95,8 +95,9 @@ import Testing
         }
     }
 
-    /// The network library frees its buffers as they are, so what was sent and received is zeroed in them first.
-    @Test func `A refresh, a check and a revocation leave no token outside of guarded memory`() async throws {
+    /// The network library does not clear its buffers when it frees them, so AccountKit first overwrites what it sent
+    /// and received.
+    @Test func `Requests leave no token outside of guarded memory`() async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/token_server.py")
             .path
         let server = try Steps("/usr/bin/env", ["python3", script])

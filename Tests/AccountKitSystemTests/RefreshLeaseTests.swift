@@ -3,7 +3,7 @@ import AccountTesting
 import Foundation
 import Testing
 
-/// A process that waits for its service, and others meanwhile.
+/// A process that waits for its service, and other processes at the same time.
 @Suite struct RefreshLeaseTests {
     private static let leased = ".Account.plist.refresh.tmp"
 
@@ -11,7 +11,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A process whose refresh has been sent.
+    /// A process that has sent its refresh.
     private func refreshing() throws -> Steps {
         let steps = try Steps(Exerciser.path, [folder.path, "refresh-slowly"])
         try #require(try steps.next() == "asked")
@@ -22,14 +22,14 @@ import Testing
         FileManager.default.fileExists(atPath: folder.documents + "/" + name)
     }
 
-    @Test func `While the service is waited for others change the account, and what was made ready for it stays`()
+    @Test func `Other processes change the account while a refresh waits`()
         throws
     {
         try Exerciser.run(folder, "sign-in")
         let steps = try refreshing()
         #expect(try folder.permissions(folder.documents + "/" + Self.leased) == 0o600)
         let size = try folder.bytes(folder.documents + "/" + Self.leased).count
-        #expect(size >= 32 * 1024, "the room for the new tokens is there before they are asked for")
+        #expect(size >= 32 * 1024, "space for the new tokens is reserved before the request")
         for count in 1...3 { #expect(try Exerciser.run(folder, "update", "\(count)").output == "updated \(count)") }
         #expect(exists(Self.leased))
         #expect(
@@ -43,18 +43,18 @@ import Testing
         #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
     }
 
-    @Test func `While the service is waited for a sign-out is one, and nothing comes back`() throws {
+    @Test func `A sign-out during a refresh is final`() throws {
         try Exerciser.run(folder, "sign-in")
         let steps = try refreshing()
         #expect(try Exerciser.run(folder, "sign-out").output == "signed out")
         steps.send("")
         #expect(try steps.next().hasPrefix("notSignedIn"))
-        // The service could not be told of the new tokens either.
+        // The service cannot be reached to revoke the new tokens either.
         #expect(try Exerciser.run(folder, "inspect").output == "out intent=no revocations=1")
         #expect(!exists(Self.leased))
     }
 
-    @Test func `A process that dies gives up its lease, and what it made ready is swept by the next writer`()
+    @Test func `A dead process loses its lease, and a writer removes its reserved file`()
         async throws
     {
         try Exerciser.run(folder, "sign-in")
@@ -63,13 +63,13 @@ import Testing
             let steps = try refreshing()
             await expectAccountError(.busy) { try await storage.acquireRefreshLease(timeout: .zero) }
             kill(steps.processID, SIGKILL)
-            #expect(try steps.next().isEmpty, "it is dead")
+            #expect(try steps.next().isEmpty, "the process is dead")
         }
-        // The kernel gives up the lock on the way out, which this waits for.
+        // Wait until the kernel has released the lock of the dead process.
         let lease = try await storage.acquireRefreshLease(timeout: .seconds(10))
         #expect(exists(Self.leased))
         #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
-        #expect(exists(Self.leased), "whoever has the lease may be about to use it")
+        #expect(exists(Self.leased), "the lease holder may be about to use it")
         await lease.end()
         #expect(
             try Exerciser.run(folder, "inspect").output
@@ -79,18 +79,18 @@ import Testing
         #expect(try Exerciser.run(folder, "refresh").output == "refreshed, true")
     }
 
-    @Test func `What a dead process made ready is in nobody's way at the next refresh`() throws {
+    @Test func `The next refresh replaces the reserved file of a dead process`() throws {
         try Exerciser.run(folder, "sign-in")
         do {
             let steps = try refreshing()
             kill(steps.processID, SIGKILL)
-            #expect(try steps.next().isEmpty, "it is dead")
+            #expect(try steps.next().isEmpty, "the process is dead")
         }
         #expect(try Exerciser.run(folder, "refresh").output == "refreshed, true")
         #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
     }
 
-    @Test func `The lease and the lock are two, and each has one holder`() async throws {
+    @Test func `The lease and the lock are independent, with one holder each`() async throws {
         let container = try folder.container()
         let (first, second) = (FileArchiveStorage(container: container), FileArchiveStorage(container: container))
         let lease = try await first.acquireRefreshLease(timeout: .zero)
@@ -105,7 +105,7 @@ import Testing
         await next.end()
     }
 
-    @Test func `A copy of the descriptor, as a child has until it is another program, holds neither of them`()
+    @Test func `A duplicated lock descriptor, as in a forked child, holds no lock`()
         async throws
     {
         let storage = FileArchiveStorage(container: try folder.container())
@@ -120,10 +120,10 @@ import Testing
         await (try await storage.beginTransaction(timeout: .zero)).end()
     }
 
-    /// The descriptors of the folder's lock files that this process has open.
+    /// The open descriptors of lock files in the folder.
     private func openLocks() throws -> [Int32] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
-            // One that has been closed meanwhile was not a lock of this folder.
+            // A descriptor that has been closed since was not a lock of this folder.
             let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
             return target?.hasPrefix(folder.documents + "/") == true ? Int32(name) : nil
         }

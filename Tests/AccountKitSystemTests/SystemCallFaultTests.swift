@@ -3,13 +3,13 @@ import AccountKit
 import Foundation
 import Testing
 
-/// Each system call of a save fails, or is the last thing that the process comes to; strace sees to that.
+/// Makes each system call of a save fail, or kills the process there, with strace.
 @Suite struct SystemCallFaultTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// What strace's `inject` takes, and whether the new account is in place by then.
+    /// An argument of strace's `inject`, and whether the new account is already in place.
     struct Fault: CustomTestStringConvertible {
         let call: String
         let number: Int
@@ -24,13 +24,13 @@ import Testing
         var testDescription: String { "\(call) \(number)" }
     }
 
-    /// The calls of a save, in their order. The second fsync is the folder's.
+    /// The calls of a save, in order. The second fsync is for the folder.
     static let save: [Fault] = [
         Fault("fchmod"), Fault("fsync"), Fault("rename"), Fault("fsync", 2, isInPlace: true),
     ]
 
     @Test(arguments: save.dropLast(), ["EIO", "ENOSPC", "EACCES", "EDQUOT"])
-    func `A call that fails leaves the old account whole, and nothing else`(fault: Fault, error: String) throws {
+    func `A failed call leaves the old account intact and no other files`(fault: Fault, error: String) throws {
         try Exerciser.run(folder, "sign-in")
         let before = try folder.bytes()
         let outcome = try Exerciser.run(
@@ -43,7 +43,7 @@ import Testing
         #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
     }
 
-    @Test func `A folder that does not reach the disk is no failure, since the change is there`() throws {
+    @Test func `A folder that cannot be synced does not fail the save`() throws {
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(folder, "update", "1", injecting: "fsync:error=EIO:when=2")
         #expect(outcome.output == "updated 1")
@@ -51,17 +51,17 @@ import Testing
     }
 
     @Test(arguments: ["EIO", "ENOSPC", "EPERM"])
-    func `New tokens are saved even if the room made for them cannot be cut to their length`(error: String) throws {
+    func `Saves new tokens even if the reserved file cannot be truncated`(error: String) throws {
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(folder, "refresh", injecting: "ftruncate:error=\(error)")
         #expect(outcome.output == "refreshed, true")
         #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
         let dying = try Exerciser.run(folder, "refresh", injecting: "ftruncate:signal=KILL")
-        #expect(dying.status != 0, "it was to die: \(dying)")
+        #expect(dying.status != 0, "the process did not die: \(dying)")
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
     }
 
-    @Test func `A file system that cannot reserve space is used without`() throws {
+    @Test func `Works on a file system that cannot reserve space`() throws {
         try Exerciser.run(folder, "sign-in")
         for error in ["EOPNOTSUPP", "ENOSYS"] {
             let outcome = try Exerciser.run(folder, "refresh", injecting: "fallocate:error=\(error)")
@@ -73,14 +73,14 @@ import Testing
     }
 
     @Test(arguments: save)
-    func `A process that dies at a call leaves the old account or the new one, no lock, and nothing legible`(
+    func `A killed save leaves one account, no lock and nothing legible`(
         fault: Fault
     ) throws {
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(
             folder, "update", "1", injecting: "\(fault.call):signal=KILL:when=\(fault.number)")
-        #expect(outcome.status != 0 && outcome.output.isEmpty, "it was to die: \(outcome)")
-        #expect(try folder.names().count == (fault.isInPlace ? 2 : 3), "it was to die in the middle")
+        #expect(outcome.status != 0 && outcome.output.isEmpty, "the process did not die: \(outcome)")
+        #expect(try folder.names().count == (fault.isInPlace ? 2 : 3), "the process died too late")
         for file in try folder.files() {
             let bytes = try folder.bytes(file)
             for word in ["canary-access", "canary-refresh", "alice"] {
@@ -93,26 +93,26 @@ import Testing
     }
 
     @Test(arguments: ["fchmod:signal=KILL:when=1", "fsync:signal=KILL:when=1", "rename:signal=KILL:when=1"])
-    func `A process that dies while it signs out leaves somebody signed in, or nobody`(fault: String) throws {
+    func `A killed sign-out leaves either the account or none`(fault: String) throws {
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(folder, "sign-out", injecting: fault)
-        #expect(outcome.status != 0 && outcome.output.isEmpty, "it was to die: \(outcome)")
+        #expect(outcome.status != 0 && outcome.output.isEmpty, "the process did not die: \(outcome)")
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
         let dying = try Exerciser.run(folder, "sign-out", injecting: "unlink:signal=KILL:when=1")
-        #expect(dying.status != 0, "it was to die: \(dying)")
+        #expect(dying.status != 0, "the process did not die: \(dying)")
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
         #expect(try Exerciser.run(folder, "sign-out").output == "signed out")
         #expect(try Exerciser.run(folder, "read").output == "signed out")
     }
 
     @Test(arguments: ["EACCES", "EPERM", "EIO"])
-    func `A sign-out that cannot remove an archive that does not open says so, and signs nobody out`(
+    func `A sign-out that cannot remove a damaged archive fails`(
         error: String
     ) throws {
         try Exerciser.run(folder, "sign-in")
         let damaged = Data([1, 2, 3])
         try damaged.write(to: URL(filePath: folder.archive))
-        // Each thread's first, so the second name that it has by then may stay as well.
+        // The fault hits the first call of each thread, so the second link to the archive may remain too.
         let outcome = try Exerciser.run(folder, "sign-out", injecting: "unlink:error=\(error):when=1")
         #expect(outcome.status == 1)
         #expect(outcome.output.hasPrefix("inaccessible:") && outcome.output.contains("(\(error))"), "\(outcome.output)")
@@ -128,7 +128,7 @@ import Testing
 
     // MARK: The order of the calls
 
-    /// The calls of a run that are about the folder, in their order.
+    /// The calls of a run that concern the folder, in order.
     private func trace(of arguments: String...) throws -> [Substring] {
         let trace = folder.path + "-trace"
         defer { try? FileManager.default.removeItem(atPath: trace) }
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    /// Makes sure that there are such calls, one after the other.
+    /// Expects these calls in this order.
     private func expect(_ order: [[String]], in calls: [Substring], _ what: Comment) throws {
         var rest = calls[...]
         for parts in order {
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `A key reaches the disk before it gets its name, and takes nobody's place`() throws {
+    @Test func `Syncs a key before it is named, and never replaces an existing key`() throws {
         let calls = try trace(of: "sign-in")
         try expect(
             [
@@ -165,7 +165,7 @@ import Testing
         #expect(!calls.contains { $0.contains("rename(") && $0.contains("Account.key") })
     }
 
-    @Test func `A save is made under the lock, and in the right order`() throws {
+    @Test func `A save runs under the lock and in the right order`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "update", "1")
         try expect(
@@ -181,7 +181,7 @@ import Testing
         #expect(!calls.contains { $0.contains("unlink(") && $0.contains("Account.lock") })
     }
 
-    @Test func `Room for the response and the intent come before the request, and the room is used`() throws {
+    @Test func `A refresh reserves room and records the intent before the request`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "refresh", folder.path + "/none/ballast")
         try expect(
@@ -194,7 +194,7 @@ import Testing
         #expect(calls.count { $0.contains("openat(") && $0.contains("/.Account.plist.") && $0.contains("O_EXCL") } == 1)
     }
 
-    @Test func `A sign-out is recorded, and reaches the disk`() throws {
+    @Test func `A sign-out is recorded and synced`() throws {
         try Exerciser.run(folder, "sign-in")
         try expect(
             [
@@ -203,7 +203,7 @@ import Testing
             ], in: trace(of: "sign-out"), "sign-out")
     }
 
-    @Test func `Reading opens nothing for writing`() throws {
+    @Test func `Reading opens no file for writing`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "read").filter { $0.contains("openat(") }
         #expect(calls.contains { $0.contains("/Account.plist\"") })

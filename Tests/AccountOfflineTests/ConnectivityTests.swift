@@ -8,9 +8,9 @@ import Testing
 
 @testable import AccountOffline
 
-/// What is concluded from requests that fail, and for how long.
+/// Conclusions from failed requests, and how long they last.
 struct ConnectivityTests {
-    /// What comes of one request.
+    /// The result of a request.
     enum Reply: Sendable {
         case status(Int, type: String = "application/json")
         case failure(AuthorityError)
@@ -19,7 +19,7 @@ struct ConnectivityTests {
         static let refused = Reply.failure(.noResponse(.refused))
     }
 
-    /// A network that does what it is told, and a monitor of it.
+    /// A scripted network and its monitor.
     private final class Network: Sendable {
         let replies: Mutex<[Reply]>
         let waits = Mutex<[Duration]>([])
@@ -38,12 +38,12 @@ struct ConnectivityTests {
                 sleep: { [self] wait in
                     try Task.checkCancellation()
                     waits.withLock { $0.append(wait) }
-                    // Who asks again and again leaves the others time, as one does who sleeps.
+                    // Yield in place of sleeping, so that other tasks can run.
                     await Task.yield()
                 })
         }
 
-        /// The last reply comes again and again.
+        /// The last reply repeats.
         private func send(_ request: HTTPRequest) throws -> (head: HTTPResponse, body: Data) {
             requestCount.add(1, ordering: .relaxed)
             switch replies.withLock({ $0.count > 1 ? $0.removeFirst() : $0[0] }) {
@@ -55,12 +55,12 @@ struct ConnectivityTests {
         }
     }
 
-    /// Sends a request; what comes of it is the monitor's.
+    /// Sends a request through the monitor and ignores its result.
     private func request(_ monitor: ConnectivityMonitor) async {
         _ = try? await monitor.transport(Network.request, nil)
     }
 
-    /// Whether the service is left alone in the end.
+    /// Whether the requests to the service eventually stop.
     private func hasNobodyAsked(_ network: Network) async -> Bool {
         for _ in 1...1000 {
             let count = network.requestCount.load(ordering: .relaxed)
@@ -74,7 +74,7 @@ struct ConnectivityTests {
         if case .offline = connectivity { true } else { false }
     }
 
-    @Test func `One failure concludes nothing, the second one does, and any response ends it`() async {
+    @Test func `Goes offline after two failures, and online after any response`() async {
         let network = Network(.refused, .refused, .status(404))
         let monitor = network.monitor
         #expect(monitor.current == .uncertain(nil))
@@ -97,7 +97,7 @@ struct ConnectivityTests {
             (.status(511), .portal), (.status(200, type: "text/html; charset=utf-8"), .portal),
             (.status(503), .service), (.failure(.unavailable(status: 503, retryAfter: nil)), .service),
         ] as [(Reply, Connectivity.Kind)])
-    func `Why it cannot be reached is told`(reply: Reply, kind: Connectivity.Kind) async throws {
+    func `Reports why the service is unreachable`(reply: Reply, kind: Connectivity.Kind) async throws {
         let monitor = Network(reply).monitor
         await request(monitor)
         await request(monitor)
@@ -110,14 +110,14 @@ struct ConnectivityTests {
     }
 
     @Test(arguments: [Reply.cancelled, .failure(.noResponse(.cancelled)), .failure(.unauthorized)])
-    func `What says nothing about the way changes nothing`(reply: Reply) async {
+    func `Ignores results that say nothing about the connection`(reply: Reply) async {
         let network = Network(.status(200), reply)
         let monitor = network.monitor
         for _ in 1...3 { await request(monitor) }
         #expect(monitor.current == .online)
     }
 
-    @Test func `Requests at once that fail of the same count once`() async {
+    @Test func `Simultaneous failures count once`() async {
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
         let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
         let monitor = ConnectivityMonitor(
@@ -136,7 +136,7 @@ struct ConnectivityTests {
         #expect(!isOffline(monitor.current))
     }
 
-    @Test func `Nothing is concluded for ever`() async {
+    @Test func `A conclusion expires`() async {
         let network = Network(.refused)
         let monitor = network.monitor
         await request(monitor)
@@ -146,12 +146,12 @@ struct ConnectivityTests {
         #expect(!isOffline(monitor.current))
         await request(monitor)
         #expect(isOffline(monitor.current))
-        // A clock that was set back tells no age.
+        // After the clock was set back, the age is unknown.
         network.clock.advance(by: .seconds(-3600))
         #expect(!isOffline(monitor.current))
     }
 
-    @Test func `While somebody waits for it the service is asked again and again, and then no more`() async {
+    @Test func `Probes the service repeatedly only while it is observed`() async {
         let network = Network(
             .refused, .refused, .refused, .refused, .refused, .refused, .refused, .refused, .status(200))
         let monitor = network.monitor
@@ -171,13 +171,13 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `A check asks twice before it says offline`() async {
+    @Test func `A check probes twice before it concludes that it is offline`() async {
         #expect(isOffline(await Network(.refused).monitor.check()))
         #expect(await Network(.refused, .status(200)).monitor.check() == .online)
         #expect(await Network(.status(200)).monitor.check() == .online)
     }
 
-    @Test func `A check that gets no response is not certain`() async {
+    @Test func `A check without a response is uncertain`() async {
         let monitor = ConnectivityMonitor(
             { _, _ in
                 try await Task.sleep(for: .seconds(3600))
@@ -186,7 +186,7 @@ struct ConnectivityTests {
         #expect(await monitor.check(timeout: .milliseconds(1)) == .uncertain(nil))
     }
 
-    @Test func `Who waits for changes is cancelled while there is one`() async {
+    @Test func `A change stream ends when its listener is cancelled during a change`() async {
         let network = Network(.status(200))
         let monitor = network.monitor
         let hasEnded = await CancellationRace.run { isTold in
@@ -203,7 +203,7 @@ struct ConnectivityTests {
             isDone.wait()
         }
         #expect(hasEnded)
-        #expect(await hasNobodyAsked(network), "nobody listens any more, and it is still asked")
+        #expect(await hasNobodyAsked(network), "the service is still asked without a listener")
     }
 }
 #endif

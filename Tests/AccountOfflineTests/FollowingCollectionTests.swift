@@ -5,9 +5,9 @@ import Testing
 
 @testable import AccountOffline
 
-/// What others change is noticed, and one's own changes are not.
+/// Reports changes by other processes, but not its own.
 struct FollowingCollectionTests {
-    @Test func `A change that another one makes is told, of the outbox as of lists`() async throws {
+    @Test func `Reports changes by another collection to the outbox and to lists`() async throws {
         let scene = try await OfflineScene()
         await scene.service.create("one")
         let watcher = try await scene.open()
@@ -24,7 +24,7 @@ struct FollowingCollectionTests {
         await watcher.close()
     }
 
-    @Test func `Whoever still reads what was closed gets an answer`() async throws {
+    @Test func `Reads that run during a close complete`() async throws {
         let scene = try await OfflineScene()
         await scene.service.create("one")
         let notes = try await scene.open()
@@ -44,7 +44,7 @@ struct FollowingCollectionTests {
         #expect(try await notes.synchronize().sentCount == 1)
     }
 
-    @Test func `One's own changes are not told`() async throws {
+    @Test func `A collection's own changes are not reported`() async throws {
         let scene = try await OfflineScene()
         let watcher = try await scene.open()
         let other = try await scene.open()

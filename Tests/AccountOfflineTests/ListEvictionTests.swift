@@ -6,9 +6,9 @@ import Testing
 
 @testable import AccountOffline
 
-/// How much of the disk lists may take, and what goes first.
+/// The disk space of lists, and the order of eviction.
 struct ListEvictionTests {
-    /// A service with 120 notes of a thousand characters, 40 of which have a star.
+    /// A service with 120 notes of a thousand characters, 40 of which are starred.
     private func scene() async throws -> OfflineScene {
         let scene = try await OfflineScene(pageSize: 40)
         for number in 1...120 {
@@ -22,15 +22,14 @@ struct ListEvictionTests {
         try await notes.snapshot(of: list, limit: 1000).rows.count
     }
 
-    @Test func `What was not looked at for the longest time goes first, with the items that only it had`() async throws
-    {
+    @Test func `Evicts the least recently viewed list and the items only in it`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 200_000)
         try await notes.refreshAll("all")
         let old = try #require(try await notes.ids().first)
         scene.clock.advance(by: .seconds(7200))
         try await notes.refreshAll("starred")
-        // What has a change stays with it.
+        // An item with a pending change is kept.
         try await notes.add(.update(old, "changed"))
         let before = try await notes.storedLists()
         #expect(before.map(\.name) == ["all", "starred"])
@@ -46,7 +45,7 @@ struct ListEvictionTests {
         #expect(try await again.refresh("all").rows.count == 30)
     }
 
-    @Test func `A list that was looked at again stays, and the other one goes`() async throws {
+    @Test func `Viewing a list again protects it from eviction`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 400_000)
         try await notes.refreshAll("starred")
@@ -61,23 +60,23 @@ struct ListEvictionTests {
         await notes.close()
     }
 
-    @Test func `The only list stays however large it is`() async throws {
+    @Test func `The only list is kept, however large it is`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 160_000)
         try await notes.refreshAll("all")
-        // Nothing can go, so the file is not written anew each time.
+        // Nothing can be evicted, so the file is not rewritten each time.
         #expect(try await notes.lists.evict(keeping: []) == false)
         await notes.close()
         #expect(try await count(scene.open(), "all") == 120)
     }
 
-    @Test func `What is far more than may be stored is an error, and what is stored stays`() async throws {
+    @Test func `Refuses data far above the limit, and keeps the stored lists`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 90_000)
         await expectAccountError(.inaccessible) { try await notes.refreshAll("all") }
         let count = try await count(notes, "all")
         #expect([40, 80].contains(count), "\(count)")
-        // Changes have a file of their own, which has no limit.
+        // Changes are stored in a separate file without a limit.
         for number in 1...50 { try await notes.add(.create("\(number) \(String(repeating: "y", count: 4000))")) }
         #expect(try await notes.pendingChanges().count == 50)
         await notes.close()

@@ -3,11 +3,12 @@ import AccountKit
 import Foundation
 import GRDB
 import HTTPTypes
+import TestScene
 import Testing
 
 @testable import AccountOffline
 
-/// Paging through a list that others change meanwhile: random changes, the same for each seed.
+/// Paging through a list that others change at random. Each seed gives the same changes.
 struct ListPagingTests {
     private func change(_ service: NoteService, with random: inout SeededGenerator) async {
         let ids = await service.ids()
@@ -22,28 +23,26 @@ struct ListPagingTests {
         }
     }
 
-    /// The ids by version: who edits a note gives it a new one.
+    /// The ids by version: an edit gives a note a new version.
     private func versions(of service: NoteService) async -> [Int: String] {
         Dictionary(uniqueKeysWithValues: await service.notes.map { ($0.version, $0.id) })
     }
 
     @Test(arguments: 1...25)
-    func
-        `Whatever others do while it is paged, nothing that was there all the time is missing, and in the end it is equal`(
-            seed: Int
-        ) async throws
-    {
+    func `Finds all unchanged items despite concurrent changes`(
+        seed: Int
+    ) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 1...5, using: &random))
         for number in 1...Int.random(in: 5...25, using: &random) { await scene.service.create("text \(number)") }
         let notes = try await scene.open()
         for _ in 1...3 {
             _ = try await notes.refresh("all")
-            // What others leave where it is from here on must be found.
+            // Notes that are not changed from here on must be found.
             var untouched = await versions(of: scene.service)
             var pages = 0
             repeat {
-                // Faster than it is paged, no list ever ends.
+                // A list that changes faster than it is paged has no end.
                 for _ in 0..<Int.random(in: 0...(pages < 60 ? 3 : 0), using: &random) {
                     await change(scene.service, with: &random)
                 }
@@ -51,30 +50,30 @@ struct ListPagingTests {
                 untouched = untouched.filter { versions[$0.key] != nil }
                 if Int.random(in: 0..<6, using: &random) == 0 { _ = try await notes.refresh("all") }
                 pages += 1
-                try #require(pages < 200, "it does not come to an end")
+                try #require(pages < 200, "loading pages does not end")
             } while try await notes.loadMore(of: "all")
             let ids = try await notes.ids()
             #expect(Set(ids).count == ids.count)
             #expect(Set(untouched.values).subtracting(ids) == [])
         }
-        // The others are quiet: what was stored is brought up to date.
+        // Without further changes, a refresh matches the service.
         try await notes.refreshAll("all")
         let snapshot = try await notes.snapshot(of: "all", limit: 1000)
         #expect(snapshot.rows.map(\.item) == (await scene.service.notes))
         #expect(snapshot.rows.allSatisfy { !$0.followsGap } && !snapshot.hasMore)
         let items = try scene.withDatabase("Lists.sqlite") { try Int.fetchOne($0, sql: "SELECT count(*) FROM item") }
-        #expect(items == snapshot.rows.count, "nothing is left of what is gone")
+        #expect(items == snapshot.rows.count, "the removed rows are gone")
     }
 
     @Test(arguments: 1...20)
-    func `Changes in between two requests of a page hide nothing either`(seed: Int) async throws {
+    func `Finds all items despite changes between the requests of a page`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 1...4, using: &random))
         for number in 1...20 { await scene.service.create("text \(number)") }
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
         let before = Set(await scene.service.notes)
-        // Only one kind at a time, so that nothing can look as if nothing had happened.
+        // Only one kind of change, so that two changes cannot cancel each other out.
         let removes = Bool.random(using: &random)
         let moments = Set((0..<12).map { _ in Int.random(in: 1...30, using: &random) })
         let ids = await scene.service.ids().shuffled(using: &random)
@@ -93,7 +92,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: 1...12)
-    func `A starred item is never lost because it was moved in another list`(seed: Int) async throws {
+    func `Keeps a starred item that moved in another list`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 2...4, using: &random))
         for number in 1...15 {
@@ -119,7 +118,7 @@ struct ListPagingTests {
         #expect(try await notes.ids("starred") == starred)
     }
 
-    @Test func `A list by cursors that stay good is paged in one request a page`() async throws {
+    @Test func `Pages a list with stable cursors in one request for each page`() async throws {
         let scene = try await OfflineScene(pageSize: 4)
         for number in 1...20 { await scene.service.create("text \(number)") }
         let notes = try await scene.open(Notes(hasNumbers: false))
@@ -130,7 +129,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: [true, false])
-    func `A page that another process has made out of place leaves nothing out`(isWhole: Bool) async throws {
+    func `Omits nothing after another process's page out of order`(isWhole: Bool) async throws {
         let scene = try await OfflineScene(pageSize: 4)
         for number in 1...20 { await scene.service.create("text \(number)") }
         let notes = try await scene.open(Notes(pageSize: 4, hasNumbers: false, hasCursors: true))
@@ -152,7 +151,7 @@ struct ListPagingTests {
         #expect(try await notes.snapshot(of: "all", limit: 100).rows.allSatisfy { !$0.followsGap })
     }
 
-    @Test func `A long list is stored and shown in bounded time, the whole of it in one page too`() async throws {
+    @Test func `Stores and shows a long list in bounded time, even as a single page`() async throws {
         let scene = try await OfflineScene(pageSize: 3000)
         for number in 1...3000 { await scene.service.create("text \(number)") }
         let notes = try await scene.open()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import AccountOffline
 
-/// Lists as they are read again without the service, and brought up to date with as little as can be.
+/// Lists that are read without the service, and refreshed with as few requests as possible.
 struct ListTests {
     private func scene(_ count: Int = 8) async throws -> OfflineScene {
         let scene = try await OfflineScene()
@@ -18,7 +18,7 @@ struct ListTests {
 
     // MARK: Pages
 
-    @Test func `Pages are stored one after the other, and read again by another process without the service`()
+    @Test func `Stores pages in order, and reads them in another process offline`()
         async throws
     {
         let scene = try await scene()
@@ -42,7 +42,7 @@ struct ListTests {
         #expect(try await notes.storedLists().map(\.count) == [8])
     }
 
-    @Test func `A list comes first as it is stored, then as the service has it`() async throws {
+    @Test func `Shows a list first as stored, then as the service returns it`() async throws {
         let scene = try await scene(2)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -53,7 +53,7 @@ struct ListTests {
         #expect(seen.map(\.1) == [2, 3])
     }
 
-    @Test func `A first page that does not meet what is stored leaves a gap, which paging closes`() async throws {
+    @Test func `A first page without overlap leaves a gap, which paging closes`() async throws {
         let scene = try await scene(6)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -64,13 +64,13 @@ struct ListTests {
         #expect(snapshot.rows.filter(\.followsGap).map(\.id) == ["n6"])
         #expect(snapshot.hasMore)
         await scene.service.forgetRequests()
-        #expect(try await !notes.loadMore(of: "all"), "what is below is known already")
+        #expect(try await !notes.loadMore(of: "all"), "the rows below are already stored")
         #expect(try await notes.ids() == (1...11).reversed().map { "n\($0)" })
         #expect(try await notes.snapshot(of: "all").rows.allSatisfy { !$0.followsGap })
         #expect(await scene.service.requests.count <= 2)
     }
 
-    @Test func `What was moved to the front takes nothing along that did not move`() async throws {
+    @Test func `Moves an item to the front without moving others`() async throws {
         let scene = try await scene(8)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -79,7 +79,7 @@ struct ListTests {
         _ = try await notes.refresh("starred")
         await scene.service.edit("n3", "moved")
         #expect(try await notes.refresh("all").rows.map(\.id) == ["n3", "n8", "n7", "n6", "n5", "n4", "n2", "n1"])
-        // A whole page of them tells nothing about what was there before.
+        // A whole page of moved items says nothing about the earlier order.
         for id in ["n4", "n5", "n6"] { await scene.service.edit(id, "moved") }
         let snapshot = try await notes.refresh("all")
         #expect(snapshot.rows.map(\.id) == ["n6", "n5", "n4", "n3", "n8", "n7", "n2", "n1"])
@@ -90,7 +90,7 @@ struct ListTests {
         #expect(try await notes.snapshot(of: "all").rows.allSatisfy { !$0.followsGap })
     }
 
-    @Test func `What is gone in one list is gone in all, where the list has everything`() async throws {
+    @Test func `An item missing from a complete list is removed from all lists`() async throws {
         let scene = try await scene(8)
         let notes = try await scene.open()
         for id in ["n8", "n7", "n2", "n1"] { await scene.service.star(id) }
@@ -100,7 +100,7 @@ struct ListTests {
         await scene.service.delete("n7")
         #expect(try await notes.refresh("all").rows.map(\.id) == ["n8", "n6", "n5", "n4", "n3", "n2", "n1"])
         #expect(try await notes.ids("starred") == ["n8", "n2", "n1"])
-        // Further down only a full listing shows it.
+        // Below the first page, only a full refresh detects the removal.
         await scene.service.delete("n2")
         _ = try await notes.refresh("all")
         #expect(try await notes.ids().contains("n2"))
@@ -108,15 +108,15 @@ struct ListTests {
         #expect(try await notes.ids() == ["n8", "n6", "n5", "n4", "n3", "n1"])
         #expect(try await notes.ids("starred") == ["n8", "n1"])
         #expect(try await notes.item("n2") == nil)
-        // Not starred any more is not gone.
+        // An item that is no longer starred still exists.
         await scene.service.delete("n1")
         #expect(try await notes.refresh("starred").rows.map(\.id) == ["n8"])
         #expect(try await notes.ids().contains("n1"))
     }
 
-    // MARK: What has not changed
+    // MARK: Unchanged lists
 
-    @Test func `A 304 writes how fresh the list is, and nothing else`() async throws {
+    @Test func `A 304 updates only the list's date`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -131,7 +131,7 @@ struct ListTests {
         #expect(try scene.rows() == before)
     }
 
-    @Test func `A 304 with another link says where the next page is now`() async throws {
+    @Test func `A 304 with a new Link header updates the next page`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(hasNumbers: false))
         _ = try await notes.refresh("all")
@@ -141,13 +141,13 @@ struct ListTests {
         try await notes.loadAll()
         #expect(await scene.service.requests.map(\.path).contains("/all?page=2&x"))
         #expect(try await notes.ids() == (await scene.service.ids()))
-        // Where more is stored than the first page it says nothing about the end.
+        // If more than the first page is stored, the link says nothing about the end.
         await scene.service.changeLinks()
         #expect(try await notes.refresh("all").source == .notModified)
         #expect(try await !notes.snapshot(of: "all").hasMore)
     }
 
-    @Test func `The same rows with another entity tag are not written again`() async throws {
+    @Test func `Does not rewrite unchanged rows with a new entity tag`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -158,7 +158,7 @@ struct ListTests {
     }
 
     @Test(arguments: [Notes(), Notes(hasNumbers: false), Notes(hasNumbers: false, hasCursors: true)])
-    func `Requests an unchanged list page by page, without a row transferred`(remote: Notes) async throws {
+    func `Requests an unchanged list page by page, and transfers no row`(remote: Notes) async throws {
         let scene = try await scene(10)
         try await scene.open(remote).refreshAll("all")
         let ids = await scene.service.ids()
@@ -185,13 +185,13 @@ struct ListTests {
         try await notes.refreshAll("all")
         let statuses = await scene.service.statuses
         #expect(statuses.contains(304))
-        // The first page, and the one that overlaps it where pages have numbers.
+        // The first page, and the page that overlaps it if pages have numbers.
         #expect((1...2).contains(statuses.count { $0 == 200 }), "\(statuses)")
         #expect(try await notes.ids() == (await scene.service.ids()))
         #expect(try await notes.snapshot(of: "all", limit: 1).rows.first?.item.text == "edited")
     }
 
-    /// A change between two listings.
+    /// A change between two refreshes.
     enum Meanwhile: CaseIterable {
         case nothing, createdThere, deletedThere, editedThere, lastDeletedThere, createdHere, deletedHere, editedHere
         case otherList, refreshedFirst, evicted
@@ -235,9 +235,9 @@ struct ListTests {
         }
     }
 
-    // MARK: What is not believed
+    // MARK: Implausible responses
 
-    @Test func `Nothing where there were many is shown, kept, and believed when it is said again`() async throws {
+    @Test func `Does not show an unexpectedly empty list until it is confirmed`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.refreshAll("all")
@@ -256,7 +256,7 @@ struct ListTests {
         #expect(snapshot.rows.isEmpty && snapshot.problem == nil)
     }
 
-    @Test func `Nothing where there were many is forgotten when the service has them again`() async throws {
+    @Test func `Forgets an unexpectedly empty list when the items return`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -267,7 +267,7 @@ struct ListTests {
         #expect(try await notes.refresh("all").problem == nil)
         await scene.service.fail(empty)
         #expect(try await notes.refresh("all").problem != nil)
-        // A clock that is set back does not put it off for ever.
+        // Setting the clock back does not delay this indefinitely.
         scene.clock.advance(by: .seconds(-100_000))
         await scene.service.fail(empty, empty)
         #expect(try await notes.refresh("all").problem != nil)
@@ -283,7 +283,7 @@ struct ListTests {
         (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .requestFailed),
         (.status(200, body: "{"), .requestFailed), (.refused, .serviceUnavailable), (.lost, .serviceUnavailable),
     ])
-    func `What is no page is never stored`(fault: NoteService.Fault, code: AccountError.Code) async throws {
+    func `Never stores an invalid page`(fault: NoteService.Fault, code: AccountError.Code) async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         await scene.service.fail(fault)
@@ -301,7 +301,7 @@ struct ListTests {
         #expect(snapshot.asOf == scene.clock.now.addingTimeInterval(-10))
         await scene.service.fail(fault)
         await expectAccountError(code) { _ = try await notes.loadMore(of: "all") }
-        // Of one item 404 says that it is gone.
+        // For a single item, 404 means that it is gone.
         if fault != .status(404) {
             await scene.service.fail(fault)
             await expectAccountError(code) { try await notes.refreshItem("n8") }
@@ -310,7 +310,7 @@ struct ListTests {
         #expect(try await notes.refresh("all").rows.map(\.id) == ["n9", "n8", "n7", "n6"])
     }
 
-    @Test func `A clock that was set back does not know how old a list is`() async throws {
+    @Test func `The date of a list is unknown after the clock was set back`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -320,9 +320,9 @@ struct ListTests {
         #expect(try await notes.refresh("all").asOf == scene.clock.now)
     }
 
-    // MARK: Odd items
+    // MARK: Unusual items
 
-    @Test func `An id may have any character, and a page one item twice`() async throws {
+    @Test func `Accepts any characters in an id, and duplicates in a page`() async throws {
         let scene = try await OfflineScene()
         let ids = ["a\0b", "a", "", "../x", "🐻"]
         for id in ids.reversed() { await scene.service.create("text of \(id)", id: id) }
@@ -337,7 +337,7 @@ struct ListTests {
         #expect(try await notes.ids() == ["x"])
     }
 
-    @Test func `Unsent changes are laid over the rows, and leave no trace when they are dropped`() async throws {
+    @Test func `Shows unsent changes over the rows, and removes them without a trace`() async throws {
         let scene = try await scene(3)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -361,7 +361,7 @@ struct ListTests {
 }
 
 extension OfflineScene {
-    /// All rows of the lists' tables but the freshness stamps, for comparison.
+    /// All rows of the lists' tables without the date columns, for comparison.
     fileprivate func rows(of tables: [String] = ["item", "list", "entry", "detail"]) throws -> [String] {
         try withDatabase("Lists.sqlite") { database in
             try tables.flatMap { table in

@@ -4,11 +4,12 @@ import AccountTesting
 import Foundation
 import GRDB
 import HTTPTypes
+import TestScene
 import Testing
 
 @testable import AccountOffline
 
-/// Files that are damaged, or of a later version: lists are fetched again, changes are never dropped.
+/// Damaged files and files of a later version: lists are fetched again, and changes are never dropped.
 struct OfflineDamageTests {
     private func scene() async throws -> OfflineScene {
         let scene = try await OfflineScene(pageSize: 100)
@@ -28,7 +29,7 @@ struct OfflineDamageTests {
         return bytes
     }
 
-    /// The lists are there again, and it is said why they were not.
+    /// Expects that the lists are stored again, and that the reason was reported once.
     private func expectRebuilt(
         _ scene: OfflineScene, code: AccountError.Code = .damaged, _ comment: Comment? = nil
     ) async throws {
@@ -45,19 +46,19 @@ struct OfflineDamageTests {
         await again.close()
     }
 
-    @Test func `Lists that are no database are replaced, which is said once`() async throws {
+    @Test func `Replaces lists that are not a database and reports it once`() async throws {
         let scene = try await scene()
         _ = try damage(scene, "Lists.sqlite") { $0 = Data("no database".utf8) + Data(count: 5000) }
         try await expectRebuilt(scene)
     }
 
-    @Test func `Lists of a later version are replaced, which is said once`() async throws {
+    @Test func `Replaces lists of a later version and reports it once`() async throws {
         let scene = try await scene()
         try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "PRAGMA user_version = 99") }
         try await expectRebuilt(scene, code: .unsupportedVersion)
     }
 
-    @Test func `Lists of the previous version stay, and gain their pages`() async throws {
+    @Test func `Keeps lists of the previous version and adds their pages`() async throws {
         let scene = try await scene()
         try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "DROP TABLE page; PRAGMA user_version = 1") }
         let notes = try await scene.open()
@@ -68,8 +69,7 @@ struct OfflineDamageTests {
         #expect(try await notes.snapshot(of: "all", limit: 200).rows.count == 140)
     }
 
-    @Test func `A row, a value or a table that is not what it was does not make lists an error for ever`() async throws
-    {
+    @Test func `Recovers from a damaged row, value or table of lists`() async throws {
         let scene = try await scene()
         for sql in [
             "UPDATE item SET sealed = x'00' WHERE n = 50",
@@ -87,7 +87,7 @@ struct OfflineDamageTests {
     }
 
     @Test(arguments: 1...8)
-    func `Whatever bytes of the lists are damaged, they are as they were, or fetched again`(seed: Int) async throws {
+    func `Recovers from any damaged bytes of lists`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await scene()
         _ = try damage(scene, "Lists.sqlite") { bytes in
@@ -98,7 +98,7 @@ struct OfflineDamageTests {
         let notes = try await scene.open()
         for _ in 1...2 {
             let snapshot = try await notes.refresh("all", limit: 100)
-            // What was lost without a trace comes with the next page that is not as it was.
+            // Undetected losses are repaired by the next changed page.
             await scene.service.changeEntityTags()
             #expect(snapshot.problem == nil)
         }
@@ -106,7 +106,7 @@ struct OfflineDamageTests {
         #expect(try await notes.pendingChanges().count == 40)
     }
 
-    @Test func `Changes that cannot be read are refused, and stay as they are`() async throws {
+    @Test func `Refuses changes that cannot be read, and keeps the file`() async throws {
         let scene = try await scene()
         let path = try scene.file("Outbox.sqlite")
         let whole = try scene.bytes(path)
@@ -125,12 +125,12 @@ struct OfflineDamageTests {
             #expect(try scene.bytes(path) == damaged)
         }
         #expect(await scene.service.requests.allSatisfy { $0.path == "/all?page=1" })
-        // With the file back all goes on.
+        // The restored file works again.
         try whole.write(to: URL(filePath: path))
         #expect(try await scene.open().synchronize().sentCount == 40)
     }
 
-    @Test func `Changes of a later version are refused, and stay as they are`() async throws {
+    @Test func `Refuses changes of a later version, and keeps the file`() async throws {
         let scene = try await scene()
         let path = try scene.file("Outbox.sqlite")
         try scene.withDatabase("Outbox.sqlite") {
@@ -143,7 +143,7 @@ struct OfflineDamageTests {
         #expect(try await scene.open().synchronize().sentCount == 40)
     }
 
-    @Test func `Lists that another process has open are emptied for it too`() async throws {
+    @Test func `Empties damaged lists, even if another process has them open`() async throws {
         let scene = try await scene()
         let (one, two) = (try await scene.open(), try await scene.open())
         #expect(try await two.ids().count == 140)

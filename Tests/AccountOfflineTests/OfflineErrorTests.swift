@@ -6,7 +6,7 @@ import Testing
 @testable import AccountOffline
 
 struct OfflineErrorTests {
-    @Test func `Each kind of trouble with a database has a code of its own`() {
+    @Test func `Maps each kind of database error to an account error code`() {
         func code(_ result: ResultCode) -> AccountError.Code {
             AccountError(database: "Lists.sqlite", DatabaseError(resultCode: result)).code
         }

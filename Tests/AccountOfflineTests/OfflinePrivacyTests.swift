@@ -8,11 +8,11 @@ import Testing
 
 @testable import AccountOffline
 
-/// Whose data it is, and who can read it.
+/// The users of the data, and its protection.
 struct OfflinePrivacyTests {
     private static let marker = "MARKER-7f3a9c"
 
-    /// A scene whose files are full of the marker, if anything of it were legible.
+    /// A scene with the marker in all data, for finding legible text.
     private func scene() async throws -> (OfflineScene, OfflineCollection<Notes>) {
         let scene = try await OfflineScene()
         for number in 1...8 {
@@ -29,7 +29,7 @@ struct OfflinePrivacyTests {
         return (scene, notes)
     }
 
-    @Test func `Nothing is legible in any file, nor in its name`() async throws {
+    @Test func `No file name and no file content is legible`() async throws {
         let (scene, notes) = try await scene()
         #expect(try await notes.ids().count == 9)
         #expect(scene.files.contains { $0.hasSuffix("Lists.sqlite-wal") })
@@ -40,19 +40,19 @@ struct OfflinePrivacyTests {
         }
         await notes.close()
         #expect(try scene.files(with: Self.marker) == [])
-        // A marker that is legible would be found.
+        // Proves that a legible marker would be found.
         try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "CREATE TABLE x AS SELECT '\(Self.marker)'") }
         #expect(try scene.files(with: Self.marker).count == 1)
     }
 
-    @Test func `Files are the owner's alone`() async throws {
+    @Test func `Files are private`() async throws {
         let (scene, _) = try await scene()
         for path in scene.files where path.contains(".sqlite") {
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         }
     }
 
-    @Test func `Another user finds nothing, and the first one finds all of it again`() async throws {
+    @Test func `Data of another user is hidden until that user signs in again`() async throws {
         let (scene, notes) = try await scene()
         let rows = try await notes.ids()
         await notes.close()
@@ -63,19 +63,19 @@ struct OfflinePrivacyTests {
         #expect(try await bobs.storedLists().isEmpty)
         #expect(try await bobs.item("\(Self.marker)-id-1") == nil)
         try await bobs.add(.create("bob's"))
-        // Who still has the first one's open stores and sends nothing for the second one.
+        // A collection of the first user neither stores nor sends anything for the second one.
         let late = try await scene.open()
         try await scene.signIn("248289761001")
         await expectAccountError(.notSignedIn) { try await late.add(.create("too late")) }
         let again = try await scene.open()
         #expect(try await again.ids() == rows)
-        #expect(try await again.unsentWork() == "2 changes that were not sent")
+        #expect(try await again.unsentWork() == "2 unsent changes")
         #expect(try await again.pendingChanges().map(\.change.kind) == [.create, .update])
     }
 
-    @Test func `After a sign-out nothing is left that anybody could read`() async throws {
+    @Test func `After a sign-out no data is readable`() async throws {
         let (scene, notes) = try await scene()
-        #expect(try await notes.unsentWork() == "2 changes that were not sent")
+        #expect(try await notes.unsentWork() == "2 unsent changes")
         let kept = try scene.bytes(try scene.file("Outbox.sqlite-wal"))
         try await scene.store.signOut()
         await notes.remove()
@@ -88,7 +88,7 @@ struct OfflinePrivacyTests {
         #expect(try await again.unsentWork() == nil)
     }
 
-    @Test func `A response that comes after the sign-out is not stored`() async throws {
+    @Test func `Does not store a response that arrives after the sign-out`() async throws {
         let (scene, notes) = try await scene()
         scene.clock.advance(by: .seconds(100))
         await scene.service.create("late")
@@ -102,7 +102,7 @@ struct OfflinePrivacyTests {
         #expect(try scene.counts() == before)
     }
 
-    @Test func `What was sent as the session ended counts as sent, and is not shown to the next user`() async throws {
+    @Test func `A change sent as the session ended counts as sent and stays hidden`() async throws {
         let scene = try await OfflineScene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -122,7 +122,7 @@ struct OfflinePrivacyTests {
         #expect(await scene.service.notes.map(\.text) == ["second", "first"])
     }
 
-    @Test func `After a session that the service ended, the same user's changes go out`() async throws {
+    @Test func `Sends pending changes after the same user signs in again`() async throws {
         let scene = try await OfflineScene()
         let notes = try await scene.open()
         for number in 1...50 { try await notes.add(.create("\(number)")) }
@@ -136,16 +136,11 @@ struct OfflinePrivacyTests {
     }
 
     @Test(arguments: ["/Library", "/Library/Caches", "/Library/Caches/Offline"])
-    func `Caches below a folder that others can write to are refused`(place: String) async throws {
-        let scene = try await BlobScene()
-        await scene.service.put([1, 2, 3], "1")
-        _ = try await scene.scene.open()
-        _ = try await scene.open().blob("1", owner: "a")
-        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: scene.scene.root + place)
-        await expectAccountError(.insecureContainer) { _ = try await scene.scene.open() }
-        let blobs = try await scene.open()
-        await expectAccountError(.insecureContainer) { _ = try await blobs.storedBlob("1", owner: "a") }
-        await expectAccountError(.insecureContainer) { _ = try await blobs.blob("2", owner: "a") }
+    func `Refuses caches below a folder that others can write to`(place: String) async throws {
+        let scene = try await OfflineScene()
+        _ = try await scene.open()
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: scene.root + place)
+        await expectAccountError(.insecureContainer) { _ = try await scene.open() }
     }
 }
 

@@ -3,13 +3,14 @@ import AccountKit
 import AccountTesting
 import Foundation
 import HTTPTypes
+import TestScene
 import Testing
 
 @testable import AccountOffline
 
-/// Random changes over a network that loses requests and responses, in processes that come and go: the same for each seed.
+/// Random changes over an unreliable network, by processes that start and stop. Each seed gives the same run.
 struct OutboxRandomTests {
-    /// What the user wants, written down beside.
+    /// The state that the user wants, recorded separately.
     private struct Wanted {
         var texts: [String: String] = [:]
         var starred: Set<String> = []
@@ -59,7 +60,7 @@ struct OutboxRandomTests {
     }
 
     @Test(arguments: 1...60)
-    func `Whatever gets lost, each change is carried out once, and the service has what the user wants`(
+    func `Each change takes effect once, whatever is lost`(
         seed: Int
     ) async throws {
         var random = SeededGenerator(seed)
@@ -81,7 +82,7 @@ struct OutboxRandomTests {
             default: scene.clock.advance(by: .seconds(Int.random(in: 0...20, using: &random)))
             }
         }
-        // At last the network is back for longer and longer.
+        // Finally, the network works for longer and longer.
         var runs = 0
         while try await notes.unsentWork() != nil {
             if runs < 20, let fault = faults.removeLast() { await scene.service.fail(fault) }
@@ -89,7 +90,7 @@ struct OutboxRandomTests {
             let report = try await notes.synchronize()
             #expect(report.pending.allSatisfy { !$0.state.needsDecision }, "\(report.pending)")
             runs += 1
-            try #require(runs < 60, "it does not come to an end: \(report)")
+            try #require(runs < 60, "the synchronization does not end: \(report)")
             if Int.random(in: 0..<3, using: &random) == 0 { notes = try await scene.open() }
         }
         let service = await scene.service.notes
@@ -101,7 +102,7 @@ struct OutboxRandomTests {
         #expect(Set(service.filter(\.isStarred).map(\.id)) == starred)
         let applied = await scene.service.applied.filter { !$0.key.hasSuffix("star") }
         #expect(applied.filter { $0.value > 1 } == [:])
-        // The lists know it too.
+        // The lists match too.
         try await notes.refreshAll("all")
         #expect(try await notes.ids() == service.map(\.id))
     }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import AccountOffline
 
-/// Changes that are sent later, and once.
+/// Changes that are sent later, and only once.
 struct OutboxTests {
     private func scene() async throws -> OfflineScene { try await OfflineScene() }
 
@@ -23,7 +23,7 @@ struct OutboxTests {
 
     // MARK: In order, and once
 
-    @Test func `Changes are kept in their order, for another process too, and each is sent once`() async throws {
+    @Test func `Keeps changes in order across processes and sends each once`() async throws {
         let scene = try await scene()
         let first = await scene.service.create("old")
         let notes = try await scene.open()
@@ -32,7 +32,7 @@ struct OutboxTests {
         try await notes.add(Change(.star, of: first))
         let other = try await scene.open()
         #expect(try await other.pendingChanges().map(\.change.kind) == [.create, .create, .create, .update, .star])
-        #expect(try await other.unsentWork() == "5 changes that were not sent")
+        #expect(try await other.unsentWork() == "5 unsent changes")
         let report = try await other.synchronize()
         #expect(report.sentCount == 5)
         #expect(report.problem == nil && report.pending.isEmpty)
@@ -42,7 +42,7 @@ struct OutboxTests {
         #expect(await scene.service.applied.values.allSatisfy { $0 == 1 })
     }
 
-    @Test func `A commit waits for the disk where nothing may be lost, and nowhere else`() async throws {
+    @Test func `Commits wait for the disk only in the outbox`() async throws {
         let notes = try await scene().open()
         let isFull = try await notes.outbox.durability()
         let isNormal = try await notes.lists.durability()
@@ -50,12 +50,12 @@ struct OutboxTests {
         #expect(isNormal.synchronous == 1 && isNormal.journal == "wal")
     }
 
-    @Test func `What is made offline is edited under its first id, and found under it later`() async throws {
+    @Test func `An item created offline keeps its local id for edits and lookups`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let made = try #require(try await notes.add(.create("first")))
         #expect(made.hasLocalID)
-        // A lost response: no further edit can be joined with it.
+        // After a lost response, later edits cannot be merged.
         await scene.service.fail(.lost)
         _ = try await notes.synchronize()
         try await notes.add(.update(made.object, "second"))
@@ -65,14 +65,14 @@ struct OutboxTests {
         #expect(try await notes.synchronize().sentCount == 3)
         #expect(await scene.service.notes.map(\.text) == ["second"])
         #expect(await scene.service.notes.map(\.isStarred) == [true])
-        // Under its first id for ever.
+        // The first id stays valid.
         try await notes.add(.update(made.object, "third"))
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(try await notes.item(made.object)?.text == "third")
         #expect(try await notes.currentID(of: made.object) == "n1")
     }
 
-    @Test func `Unsent edits are joined, and what is made and removed offline was never there`() async throws {
+    @Test func `Merges unsent edits, and drops an item created and deleted offline`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let id = await scene.service.create("old")
@@ -86,7 +86,7 @@ struct OutboxTests {
         #expect(await scene.service.applied == ["PATCH n1 y": 1])
     }
 
-    @Test func `Edits are joined as well after the network was tried in vain`() async throws {
+    @Test func `Merges edits after an attempt that did not reach the service`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let made = try #require(try await notes.add(.create("a")))
@@ -98,13 +98,13 @@ struct OutboxTests {
         #expect(try await notes.unsentWork() == nil)
     }
 
-    @Test func `An edit made while its change is about to be sent is not lost`() async throws {
+    @Test func `Does not lose an edit made while its change is about to be sent`() async throws {
         let scene = try await scene()
         let id = await scene.service.create("old")
         let notes = try await scene.open()
         let other = try await scene.open()
         try await notes.add(.update(id, "first"))
-        // While the service is looked at, the user goes on.
+        // The user continues to edit while the adapter queries the service.
         await scene.service.beforeResponse { request in
             if request.method == .get, await scene.service.applied.isEmpty,
                 try await other.pendingChanges().allSatisfy({
@@ -121,7 +121,7 @@ struct OutboxTests {
     // MARK: Lost responses
 
     @Test(arguments: [ChangeKind.create, .update, .delete, .star, .unstar])
-    func `A change whose response was lost is not carried out twice`(kind: ChangeKind) async throws {
+    func `Does not repeat a change whose response was lost`(kind: ChangeKind) async throws {
         let scene = try await scene()
         let id = await scene.service.create("old")
         let notes = try await scene.open()
@@ -138,14 +138,14 @@ struct OutboxTests {
         #expect(report.problem?.code == .serviceUnavailable)
         #expect(try await notes.states == [.unknown])
         await scene.service.fail(when: nil)
-        #expect(try await notes.synchronize().sentCount == 0, "its time has not come")
+        #expect(try await notes.synchronize().sentCount == 0, "the pause has not ended")
         #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
         #expect(try await notes.unsentWork() == nil)
         #expect(await scene.service.applied.values.map { $0 } == [1])
         #expect(await scene.service.count == (kind == .create ? 2 : kind == .delete ? 0 : 1))
     }
 
-    @Test func `A process that dies while it sends has it noted before`() async throws {
+    @Test func `Records that a change is being sent before sending it`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -154,7 +154,7 @@ struct OutboxTests {
             if request.method == .post { #expect(try await whileSending.states == [.sending]) }
         }
         #expect(try await notes.synchronize().sentCount == 1)
-        // As it would be after the death: not read as never sent.
+        // The state after a crash: the change does not count as never sent.
         try await notes.add(.create("another"))
         try await noteAsBeingSent(notes)
         await scene.service.create("another")
@@ -225,7 +225,7 @@ struct OutboxTests {
         #expect(wasLookedFor == (state == .sending || state == .unknown))
     }
 
-    @Test func `A task that is cancelled while it sends leaves a change that is looked for`() async throws {
+    @Test func `After a cancellation while sending, checks whether the change was made`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -243,7 +243,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `A task that is cancelled when the response has come notes that it was carried out`() async throws {
+    @Test func `A cancellation after the response still records the change as sent`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -253,13 +253,12 @@ struct OutboxTests {
         }
         let run = Task { try await notes.synchronize() }
         _ = await run.result
-        #expect(try await notes.states == [.queued], "and nothing more was begun")
+        #expect(try await notes.states == [.queued], "no other request was sent")
     }
 
     // MARK: Statuses
 
-    @Test func `A service in trouble is asked later, and a limit is obeyed even if a person wants it now`() async throws
-    {
+    @Test func `Retries after a server error, and always respects a rate limit`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -279,16 +278,16 @@ struct OutboxTests {
                     "x-ratelimit-reset": "\(Int(scene.clock.now.timeIntervalSince1970) + 10_000)",
                 ]),
         ]
-        #expect(report.problem?.code == .serviceUnavailable, "the look was refused")
+        #expect(report.problem?.code == .serviceUnavailable, "the service refused to return the item")
         scene.clock.advance(by: .seconds(200))
         for limit in limits {
             await scene.service.fail { $0.method == .post ? limit : nil }
             report = try await notes.synchronize(ignoringBackOff: true)
-            #expect(report.problem?.message.contains("asked to be left alone") == true)
+            #expect(report.problem?.message.contains("asked for a pause") == true)
             let count = await scene.service.requests.count
             report = try await notes.synchronize(ignoringBackOff: true)
             #expect(report.problem?.code == .serviceUnavailable)
-            #expect(await scene.service.requests.count == count, "nothing is sent meanwhile")
+            #expect(await scene.service.requests.count == count, "nothing is sent during the pause")
             scene.clock.advance(by: .seconds(100))
         }
         scene.clock.advance(by: .seconds(10_000))
@@ -297,7 +296,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `What waits for a sign-in goes out after it`() async throws {
+    @Test func `Sends changes that waited for a sign-in`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("first"))
@@ -306,11 +305,11 @@ struct OutboxTests {
         let report = try await notes.synchronize()
         #expect(report.problem?.code == .notSignedIn)
         #expect(report.pending.map(\.state) == [.waitingForSignIn, .queued])
-        #expect(await scene.service.requests.count == 1, "the second would fare no better")
+        #expect(await scene.service.requests.count == 1, "the second request would fail too")
         #expect(try await notes.synchronize().sentCount == 2)
     }
 
-    @Test func `One that may have been carried out is still looked for after a sign-in`() async throws {
+    @Test func `After a sign-in, still checks a change with an unknown result`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -322,7 +321,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `What the service refuses waits for a person, and the others go on`() async throws {
+    @Test func `A refused change waits for the user, and the others continue`() async throws {
         let scene = try await scene()
         let id = await scene.service.create("old")
         let notes = try await scene.open()
@@ -342,7 +341,7 @@ struct OutboxTests {
 
         let conflict = report.pending[2]
         #expect(try await notes.resolve(conflict.id, .keepMine))
-        #expect(try await notes.resolve(refused.id, .discard), "and what was to be done to it")
+        #expect(try await notes.resolve(refused.id, .discard), "its later changes are discarded too")
         #expect(try await notes.resolve(report.pending[3].id, .discard))
         #expect(try await !notes.resolve(UUID(), .discard))
         #expect(try await !notes.resolve(refused.id, .keepMine))
@@ -351,7 +350,7 @@ struct OutboxTests {
         #expect(try await notes.unsentWork() == nil)
     }
 
-    @Test func `Where nobody can tell whether it was carried out, a person decides`() async throws {
+    @Test func `The user decides if the result of a change cannot be determined`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(looks: false))
         try await notes.add(.create("new"))
@@ -363,10 +362,10 @@ struct OutboxTests {
         #expect(try await notes.states == [.conflict])
         #expect(try await notes.resolve(change.id, .keepMine))
         #expect(try await notes.synchronize().sentCount == 1)
-        #expect(await scene.service.count == 2, "as they wanted")
+        #expect(await scene.service.count == 2, "as the user chose")
     }
 
-    @Test func `Keeping one that was being sent does not make one that was never sent of it`() async throws {
+    @Test func `Keeping a change that was being sent does not mark it as unsent`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let change = try #require(try await notes.add(.create("new")))
@@ -377,7 +376,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `Two who synchronize at once send each change once`() async throws {
+    @Test func `Two concurrent synchronizations send each change once`() async throws {
         let scene = try await scene()
         let (one, two) = (try await scene.open(), try await scene.open())
         for number in 1...20 { try await (number.isMultiple(of: 2) ? one : two).add(.create("\(number)")) }
@@ -388,7 +387,7 @@ struct OutboxTests {
         #expect(await scene.service.notes.map(\.text).reversed() == (1...20).map { "\($0)" })
     }
 
-    @Test func `That it was sent is kept even if the lists cannot be written`() async throws {
+    @Test func `Records a change as sent even if the lists cannot be written`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")

@@ -10,12 +10,11 @@ import Testing
 
 /// Requests of a collection that was opened for alice, while bob signs in.
 struct RequestUserTests {
-    /// An app whose transport sends the token of the signed-in user, as `AuthenticatedClient` does.
+    /// An app whose transport sends the token of the signed-in user, like `AuthenticatedClient`.
     private final class App: Sendable {
         let scene: OfflineScene
         let authority: ScriptedAuthority
         private let sent = Mutex<[(method: HTTPRequest.Method, token: String)]>([])
-        private let beforeToken = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
         init() async throws {
             scene = try await OfflineScene()
@@ -23,7 +22,6 @@ struct RequestUserTests {
             try await signIn("alice")
         }
 
-        /// The tokens of the requests that reached the service, in order.
         var tokens: [String] { sent.withLock { $0.map(\.token) } }
         func tokens(of method: HTTPRequest.Method) -> [String] {
             sent.withLock { $0.filter { $0.method == method }.map(\.token) }
@@ -36,13 +34,7 @@ struct RequestUserTests {
             try await scene.store.signIn { [account] in account }
         }
 
-        /// Does something once, after a request was begun and before it has a token.
-        func beforeNextToken(_ body: @escaping @Sendable () async throws -> Void) {
-            beforeToken.withLock { $0 = body }
-        }
-
         private func note(_ request: HTTPRequest) async throws {
-            try await beforeToken.withLock { $0.take() }?()
             let token = try await scene.store.accessToken(timeout: nil, with: authority).reveal()
             sent.withLock { $0.append((request.method, token)) }
         }
@@ -59,19 +51,9 @@ struct RequestUserTests {
                 "notes", Notes(), of: scene.store, in: AppContainer(root: scene.root, identifier: "com.example.notes"),
                 clock: scene.clock, sending: transport ?? self.transport)
         }
-
-        func openBlobs(_ service: BlobService) async throws -> OfflineBlobs {
-            try await OfflineBlobs(
-                "photos", Files(), of: scene.store, in: AppContainer(root: scene.root, identifier: "com.example.notes"),
-                clock: scene.clock
-            ) { [self] request, body, receive in
-                try await note(request)
-                return try await service.send(request, body, receive)
-            }
-        }
     }
 
-    @Test func `A user who signs in during a look-up does not send the change`() async throws {
+    @Test func `A user who signs in during a lookup does not send the change`() async throws {
         let app = try await App()
         let notes = try await app.open()
         let id = await app.scene.service.create("old")
@@ -85,7 +67,7 @@ struct RequestUserTests {
         #expect(report.problem?.code == .notSignedIn)
         #expect(report.pending.map(\.state) == [.waitingForSignIn])
 
-        // It waits for alice's next sign-in, and is sent once.
+        // The change waits for alice's next sign-in, and is sent once.
         #expect(try await app.open().pendingChanges().isEmpty)
         try await app.signIn("alice")
         #expect(try await app.open().synchronize().sentCount == 1)
@@ -111,7 +93,7 @@ struct RequestUserTests {
         #expect(app.tokens == ["token of alice"])
     }
 
-    @Test func `Lists and items are never requested with another user's token`() async throws {
+    @Test func `Never requests lists and items with another user's token`() async throws {
         let app = try await App()
         for number in 1...8 { await app.scene.service.create("text \(number)") }
         let notes = try await app.open()
@@ -124,32 +106,8 @@ struct RequestUserTests {
         #expect(app.tokens == ["token of alice"])
     }
 
-    @Test func `Blobs are never transferred with another user's token`() async throws {
-        let app = try await App()
-        let service = BlobService()
-        await service.put(BlobScene.bytes(1000))
-        let blobs = try await app.openBlobs(service)
-        let file = app.scene.root + "/source"
-        try Data("alice's".utf8).write(to: URL(filePath: file))
-        for isUpload in [false, true] {
-            try await app.signIn("alice")
-            app.beforeNextToken { try await app.signIn("bob") }
-            await #expect(throws: AccountError.self) {
-                if isUpload {
-                    _ = try await blobs.upload(contentsOf: file, as: "b", owner: "o")
-                } else {
-                    _ = try await blobs.blob("a", owner: "o")
-                }
-            }
-        }
-        #expect(app.tokens.isEmpty)
-        try await app.signIn("alice")
-        _ = try await blobs.blob("a", owner: "o")
-        #expect(app.tokens == ["token of alice"])
-    }
-
     @Test(.timeLimit(.minutes(5)))
-    func `A probe that a request starts is not bound to the user of the request`() async throws {
+    func `A probe that a request starts is not bound to the request's user`() async throws {
         let app = try await App()
         let (sleeps, sleep) = AsyncStream.makeStream(of: Void.self)
         let probe = Notes().request(for: "all", at: nil)
@@ -164,7 +122,7 @@ struct RequestUserTests {
         await app.scene.service.fail(.refused)
         _ = try await notes.refresh("all")
         guard case .uncertain? = await changes.next() else {
-            Issue.record("the failure concluded nothing")
+            Issue.record("the failure changed nothing")
             return
         }
         try await app.signIn("bob")

@@ -3,13 +3,15 @@ import AccountKit
 import AccountTesting
 import Foundation
 import HTTPTypes
+import TestScene
 import Testing
 
 @testable import AccountOffline
 
-/// Two users take turns on one machine, with responses that arrive when the other one is there: the same for each seed.
+/// Two users take turns on one machine, and responses arrive after the other user has signed in. Each seed gives the
+/// same run.
 struct SwitchedUsersTests {
-    /// A service that gives each user what belongs to them, by the collection that asks.
+    /// A service with separate data for each user, selected by the requesting collection.
     private final class Users: Sendable {
         let services = ["alice": NoteService(), "bob": NoteService()]
 
@@ -22,7 +24,7 @@ struct SwitchedUsersTests {
         }
     }
 
-    /// What is there of the user who is signed in is theirs, and nothing legible is anywhere.
+    /// Checks that the visible data belongs to the signed-in user, and that no file is legible.
     private func check(
         _ user: String, _ notes: OfflineCollection<Notes>, _ scene: OfflineScene, _ comment: Comment
     ) async throws {
@@ -39,7 +41,7 @@ struct SwitchedUsersTests {
 
     /// A hundred switches each.
     @Test(arguments: 1...10)
-    func `Nothing of one ever reaches the other`(seed: Int) async throws {
+    func `No data of one user reaches the other`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene()
         let users = Users()
@@ -54,11 +56,11 @@ struct SwitchedUsersTests {
             let user = Bool.random(using: &random) ? "alice" : "bob"
             try await scene.signIn(user)
             let notes = try await users.open(user, scene)
-            // What was kept is there again, and what was forgotten is not.
+            // Kept data is available again, and removed data is not.
             #expect(try await notes.pendingChanges().count == waiting[user], "seed \(seed), step \(step)")
             if isForgotten[user] == true { #expect(try await notes.storedLists().isEmpty) }
             for (owner, old) in late where owner != user {
-                // Their responses come now.
+                // The late responses arrive now.
                 await expectAccountError(.notSignedIn) { try await old.add(.create("MARK \(owner) late")) }
                 #expect(try await old.refresh("all").problem?.code == .notSignedIn)
                 await expectAccountError(.notSignedIn) { try await old.refreshItem("MARK-\(owner)-1") }
@@ -75,7 +77,7 @@ struct SwitchedUsersTests {
                 waiting[user]! += 1
             }
             if Int.random(in: 0..<3, using: &random) == 0, waiting[user]! > 0 {
-                // The session changes while the response is under way: it is sent, and the lists are not told.
+                // The session changes during the response: the change counts as sent, and the lists are not updated.
                 _ = try await notes.synchronize()
                 waiting[user] = 0
                 isForgotten[user] = false
@@ -95,7 +97,7 @@ struct SwitchedUsersTests {
             default: await notes.close()
             }
         }
-        // At last each sends what is theirs.
+        // Finally, each user sends the remaining changes.
         for (user, service) in users.services {
             try await scene.signIn(user)
             let notes = try await users.open(user, scene)

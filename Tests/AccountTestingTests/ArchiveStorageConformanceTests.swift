@@ -3,25 +3,25 @@ import AccountTesting
 import Testing
 
 struct ArchiveStorageConformanceTests {
-    @Test func `The storage in memory keeps all promises`() async throws {
+    @Test func `The in-memory storage conforms to all requirements`() async throws {
         let storage = InMemoryArchiveStorage()
         try await ArchiveStorageConformance { storage }.run()
-        #expect(storage.entries.keys.allSatisfy { $0 != .account }, "the suite tidies up")
+        #expect(storage.entries.keys.allSatisfy { $0 != .account }, "the suite removes its entries")
     }
 
-    @Test func `A storage that stands before one that keeps them does so too`() async throws {
+    @Test func `A FaultyArchiveStorage without faults conforms to all requirements`() async throws {
         let storage = FaultyArchiveStorage()
         try await ArchiveStorageConformance { storage }.run()
     }
 
     @Test(arguments: BrokenStorage.Promise.allCases)
-    func `A storage that breaks a promise is caught`(promise: BrokenStorage.Promise) async {
+    func `Detects a storage that violates a requirement`(promise: BrokenStorage.Promise) async {
         let storage = BrokenStorage(promise)
         await withKnownIssue { try await ArchiveStorageConformance { storage }.run() }
     }
 }
 
-/// A storage that keeps all promises but one.
+/// A storage that violates one requirement.
 struct BrokenStorage: ArchiveStorage {
     enum Promise: CaseIterable, Sendable {
         case absenceIsNoError, wholeBytes, revisionOfTheReceipt, revisionOfReplace, revisionOfRemove, removal
@@ -36,7 +36,7 @@ struct BrokenStorage: ArchiveStorage {
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         guard let stored = try await base.read(entry) else {
-            if promise == .absenceIsNoError { throw AccountError(.inaccessible, "there is nothing") }
+            if promise == .absenceIsNoError { throw AccountError(.inaccessible, "the entry is missing") }
             return nil
         }
         return promise == .wholeBytes
@@ -44,18 +44,18 @@ struct BrokenStorage: ArchiveStorage {
     }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        // Without exclusive access everyone has a memory of their own of who is at it.
+        // Without exclusive access, each transaction is independent.
         if promise == .exclusiveAccess { return Transaction(storage: self, base: nil) }
-        // Nobody waits for what does not come.
+        // Do not wait for a lock that is never released.
         let timeout = promise == .leaseOfItsOwn ? .zero : timeout
         return Transaction(storage: self, base: try await base.beginTransaction(timeout: timeout))
     }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         switch promise {
-        // Everyone gets one.
+        // Every caller acquires the lease.
         case .oneLease: Lease(storage: self, base: nil, lock: nil)
-        // One lock for both, so that everyone waits for the service.
+        // The lease and the lock are the same, so other processes wait during a request.
         case .leaseOfItsOwn:
             Lease(storage: self, base: nil, lock: try await base.beginTransaction(timeout: .zero))
         case .leaseThatEnds: Lease(storage: self, base: try await base.acquireRefreshLease(timeout: .zero), lock: nil)

@@ -2,7 +2,7 @@ import AccountKit
 import AccountTesting
 import Testing
 
-@Test func anExpiredTokenIsNoReasonToSignAnyoneOut() async throws {
+@Test func keepsTheSessionWhenTheServiceIsUnreachable() async throws {
     let clock = ManualClock()
     let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
     let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout)), .accept], clock: clock)

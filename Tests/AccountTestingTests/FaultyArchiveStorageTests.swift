@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct FaultyArchiveStorageTests {
-    @Test func `The call that was named fails, once, and nothing is changed by it`() async throws {
+    @Test func `Only the chosen call fails, once, and changes nothing`() async throws {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
@@ -19,7 +19,7 @@ struct FaultyArchiveStorageTests {
         #expect(storage.callCount == 4)
     }
 
-    @Test func `Calls are counted from the injection on, by kind or all together`() async throws {
+    @Test func `Counts calls from the injection on, by kind or in total`() async throws {
         let storage = FaultyArchiveStorage()
         _ = try await storage.read(.account)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2)
@@ -31,7 +31,7 @@ struct FaultyArchiveStorageTests {
         await transaction.end()
     }
 
-    @Test func `A call that stalls is carried out when it is released`() async throws {
+    @Test func `A stalled call completes when it is released`() async throws {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         storage.inject(.stalls, of: .replace)

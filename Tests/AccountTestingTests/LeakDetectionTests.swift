@@ -6,14 +6,14 @@ import Testing
 struct LeakDetectionTests {
     private let secret = Secret("canary-0123456789")
 
-    @Test func `A text or a log line without the secret is fine`() async {
+    @Test func `Accepts text and log lines without the secret`() async {
         expectNoLeak(of: [secret], in: "\(secret as Any), canary, 0123456789")
         await expectNoLeak(of: [secret]) { logger in
             logger.trace("signed in", metadata: ["token": "\(secret as Any)"])
         }
     }
 
-    @Test func `A secret in a text, in a log line or in its metadata is found, also the beginning of one`() async {
+    @Test func `Detects a secret or its beginning in text, log lines and metadata`() async {
         for text in ["Bearer canary-0123456789", "canary-0…"] {
             withKnownIssue { expectNoLeak(of: [secret], in: text) }
             await withKnownIssue { await expectNoLeak(of: [secret]) { $0.trace("\(text)") } }

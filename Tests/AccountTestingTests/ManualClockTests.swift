@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 struct ManualClockTests {
-    @Test func `The clock stands still until it is moved, either way`() {
+    @Test func `The clock changes only when it is set, in both directions`() {
         let clock = ManualClock(Date(timeIntervalSince1970: 1000))
         #expect(clock.now == Date(timeIntervalSince1970: 1000))
         clock.advance(by: .seconds(60))

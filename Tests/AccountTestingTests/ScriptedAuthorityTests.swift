@@ -6,7 +6,7 @@ struct ScriptedAuthorityTests {
     private let clock = ManualClock()
     private var account: Account { .fresh(at: clock.now) }
 
-    @Test func `Answers are given in their order, and the last one again and again`() async throws {
+    @Test func `Responses come in order, and the last one repeats`() async throws {
         let authority = ScriptedAuthority(
             verify: [.refuse(.unauthorized), .identity(Identity(id: "2")), .accept], clock: clock)
         await #expect(throws: AuthorityError.unauthorized) { try await authority.verify(account) }
@@ -15,7 +15,7 @@ struct ScriptedAuthorityTests {
         #expect(authority.requests == [.verify, .verify, .verify, .verify, .verify])
     }
 
-    @Test func `Without a script the service accepts everything`() async throws {
+    @Test func `Without a script, the service accepts everything`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         #expect(try await authority.verify(account).id == account.id)
         #expect(try await authority.refresh(account).accessToken == Secret("access-2"))
@@ -27,7 +27,7 @@ struct ScriptedAuthorityTests {
         #expect(authority.requests == [.verify, .refresh, .refresh, .signIn, .signIn, .updateProfile, .revoke])
     }
 
-    @Test func `A script can be changed, and taken back`() async throws {
+    @Test func `A script can be changed and removed`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         authority.respond(to: .revoke, with: [.refuse(.noResponse(.timeout))])
         await #expect(throws: AuthorityError.noResponse(.timeout)) { try await authority.revoke(account) }
@@ -35,7 +35,7 @@ struct ScriptedAuthorityTests {
         #expect(try await authority.revoke(account) == .done)
     }
 
-    @Test func `An answer that hangs comes when it is released, or not if the caller is cancelled`() async throws {
+    @Test func `A hanging response arrives when released, unless it was cancelled`() async throws {
         let authority = ScriptedAuthority(verify: [.hang], clock: clock)
         let account = account
         let cancelled = Task { try await authority.verify(account) }

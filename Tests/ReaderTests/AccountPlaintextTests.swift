@@ -16,7 +16,7 @@ struct AccountPlaintextTests {
             "picture_hash": .data(Data([1, 2])),
         ], verifiedAt: Date(timeIntervalSince1970: 4))
 
-    // MARK: What goes in comes out
+    // MARK: Encoding and decoding
 
     @Test(arguments: [
         account,
@@ -32,7 +32,7 @@ struct AccountPlaintextTests {
                 accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
     ])
-    func `An account comes out as it went in`(account: Account) throws {
+    func `An encoded account decodes unchanged`(account: Account) throws {
         let (plaintext, kept) = try AccountPlaintext.encode(account)
         #expect(kept == account)
         let count = try #require(plaintext.unpaddedCount)
@@ -54,16 +54,16 @@ struct AccountPlaintextTests {
         #expect(record.starts(with: Self.number(UInt32(record.count - 4)) + Array("bplist00".utf8)))
     }
 
-    @Test func `The record holds no token`() throws {
+    @Test func `The record contains no token`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.account)
         let record = plaintext.withUnsafeBytes { Array($0[43...]) }
         for token in ["access", "refresh"] { #expect(!record.contains(token.utf8)) }
     }
 
-    // MARK: The client, and another user's tokens
+    // MARK: The client secret, and withheld tokens
 
     @Test(arguments: [ClientSecret.none, .unknown, .secret(Secret("client-secret"))], [false, true])
-    func `The client's secret comes out as it went in`(secret: ClientSecret, isWithheld: Bool) throws {
+    func `The client secret decodes unchanged`(secret: ClientSecret, isWithheld: Bool) throws {
         var account = Self.deriving
         account.credentials.clientSecret = secret
         account.credentials.isWithheld = isWithheld
@@ -73,7 +73,7 @@ struct AccountPlaintextTests {
         #expect(opened == account)
         #expect(opened.credentials.clientSecret == secret)
         #expect(opened.credentials.isWithheld == isWithheld)
-        // The secret is the last of the secrets, and is not in the record.
+        // The client secret is the last of the secrets and not in the record.
         let bytes = plaintext.withUnsafeBytes { Array($0) }
         let entry = [5, 0, 0, 0, 13, 0, 0, 0] + Array("client-secret".utf8)
         let range = bytes.firstRange(of: entry)
@@ -81,7 +81,7 @@ struct AccountPlaintextTests {
         if let range { #expect(range.upperBound == 4 + Int(bytes[0])) }
     }
 
-    @Test func `An archive of an earlier version leaves the client's secret unknown`() throws {
+    @Test func `In an archive of an earlier version the client secret is unknown`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.account)
         let opened = try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount))
         #expect(opened.credentials.clientSecret == .unknown)
@@ -110,23 +110,23 @@ struct AccountPlaintextTests {
         return account
     }()
 
-    @Test func `Without derived tokens a plaintext has neither their tag nor their key`() throws {
+    @Test func `Without derived tokens, a plaintext has no tag and no key for them`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(GoldenArchive.account)
         let bytes = plaintext.withUnsafeBytes { Array($0) }
-        // The secrets of the worked example of the format page, and the record behind them.
+        // The secrets of the worked example of the format page, and the following record.
         #expect(bytes.starts(with: [0x4E, 0, 0, 0, 1, 0, 0, 0, 0x13, 0, 0, 0] + Array("golden-access-token".utf8)))
         #expect(bytes[86...].starts(with: "bplist00".utf8))
         #expect(!bytes.contains("derivedTokens".utf8))
     }
 
-    @Test func `Derived tokens come out as they went in, and lie where the others do`() throws {
+    @Test func `Derived tokens decode unchanged and share the secrets' memory`() throws {
         let (plaintext, kept) = try AccountPlaintext.encode(Self.deriving)
         #expect(kept == Self.deriving)
         #expect(kept.credentials.derivedTokens.count == 3)
         let count = try #require(plaintext.unpaddedCount)
         let opened = try AccountPlaintext.decode(plaintext, count: count)
         #expect(opened == Self.deriving)
-        // Nothing but this one piece of memory holds them.
+        // Only this single allocation contains them.
         for account in [kept, opened] {
             for derived in account.credentials.derivedTokens {
                 derived.credentials.accessToken.withUnsafeBytes { token in
@@ -139,7 +139,7 @@ struct AccountPlaintextTests {
         }
     }
 
-    @Test func `Derived tokens stand behind the others, and not in the record`() throws {
+    @Test func `Derived tokens follow the other secrets and are not in the record`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)
         let bytes = plaintext.withUnsafeBytes { Array($0) }
         let secrets =
@@ -152,8 +152,7 @@ struct AccountPlaintextTests {
         for token in ["first", "second", "third"] { #expect(!bytes[range.upperBound...].contains(token.utf8)) }
     }
 
-    @Test func `As many derived tokens as an archive holds come out again, and one without its record does not`() throws
-    {
+    @Test func `The number of derived tokens must match the record`() throws {
         let record = Self.record
         expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(4)) + Self.section(record))
         let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)
@@ -161,7 +160,7 @@ struct AccountPlaintextTests {
         let count = try #require(plaintext.unpaddedCount)
         let secretsEnd = 4 + Int(whole[0])
         let realRecord = Array(whole[secretsEnd..<count])
-        // One more, one less, and a hundred thousand more than the record has.
+        // One more, one less, and a hundred thousand more than in the record.
         let secrets = Array(whole[4..<secretsEnd])
         for changed in [
             secrets + Self.secret(4), Array(secrets.dropLast(13)),
@@ -172,9 +171,9 @@ struct AccountPlaintextTests {
         #expect(try decode(Self.section(secrets) + realRecord) == Self.deriving)
     }
 
-    // MARK: What is not an account
+    // MARK: Invalid accounts
 
-    @Test func `The parts below make an account`() throws {
+    @Test func `The parts that the tests change form a valid account`() throws {
         let account = try decode(Self.section(Self.secret(1)) + Self.section(Self.record))
         #expect(account.id == "1")
         #expect(account.credentials.accessToken == Secret("token"))
@@ -182,41 +181,41 @@ struct AccountPlaintextTests {
     }
 
     @Test(arguments: [0, 6, 255, 65_535] as [UInt16])
-    func `An unknown token is refused as of a later version`(tag: UInt16) {
+    func `Refuses an unknown secret as a later version`(tag: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1) + Self.secret(tag)) + Self.section(Self.record))
     }
 
     @Test(arguments: [1, 0x0100, .max] as [UInt16])
-    func `Reserved bytes that are not zero are refused as of a later version`(reserved: UInt16) {
+    func `Refuses nonzero reserved bytes as a later version`(reserved: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1, reserved: reserved)) + Self.section(Self.record))
     }
 
-    @Test func `A token that stands there twice is refused`() {
+    @Test func `Refuses a duplicate secret`() {
         expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(1)) + Self.section(Self.record))
     }
 
-    @Test func `An account without access token is refused`() {
+    @Test func `Refuses an account without an access token`() {
         expect(.damaged, of: Self.section([]) + Self.section(Self.record))
         expect(.damaged, of: Self.section(Self.secret(2)) + Self.section(Self.record))
     }
 
-    @Test func `A record that is not an account is refused`() {
+    @Test func `Refuses a record that is not an account`() {
         for record in [[], Array("bplist00".utf8), Array("<plist/>".utf8)] {
             expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(record))
         }
     }
 
-    @Test func `Every beginning of a plaintext is refused`() {
+    @Test func `Refuses every truncated plaintext`() {
         let plaintext = Self.section(Self.secret(1)) + Self.section(Self.record)
         for count in 0..<plaintext.count { expect(.damaged, of: Array(plaintext.prefix(count))) }
     }
 
-    @Test func `Bytes behind the record are refused`() {
+    @Test func `Refuses bytes after the record`() {
         expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(Self.record) + [0])
     }
 
     @Test(arguments: [0, 1, 7, 0x7FFF_FFFF, 0x8000_0000, .max] as [UInt32])
-    func `A length that is not that of its section is refused, wherever it stands`(length: UInt32) {
+    func `Refuses a wrong length in any part`(length: UInt32) {
         let secret = Self.secret(1)
         let plaintext = Self.section(secret) + Self.section(Self.record)
         // The secrets, the token in them, and the record.
@@ -229,7 +228,7 @@ struct AccountPlaintextTests {
 
     // MARK: Parts
 
-    /// A user "1" and a token of the type "Bearer", received a second after 2001 began.
+    /// A user "1" and a token of the type "Bearer", received one second into 2001.
     private static let record: [UInt8] = {
         struct Record: Encodable {
             var id = "1"
@@ -238,7 +237,7 @@ struct AccountPlaintextTests {
         }
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
-        // Without a record no test below passes.
+        // Without a record, all tests below fail.
         return (try? encoder.encode(Record())).map(Array.init) ?? []
     }()
 
@@ -253,7 +252,7 @@ struct AccountPlaintextTests {
     }
 
     private func decode(_ plaintext: [UInt8]) throws -> Account {
-        // Behind the plaintext is padding, into which no length may reach.
+        // Padding follows the plaintext, and no length may reach into it.
         let padding = [0x80] + [UInt8](repeating: 0, count: 15)
         return try AccountPlaintext.decode(GuardedBytes(copying: plaintext + padding), count: plaintext.count)
     }
@@ -270,7 +269,7 @@ struct AccountPlaintextTests {
 }
 
 extension GuardedBytes {
-    /// How many bytes there are before the padding.
+    /// The number of bytes before the padding.
     fileprivate var unpaddedCount: Int? {
         withUnsafeBytes { bytes in bytes.lastIndex { $0 != 0 }.flatMap { bytes[$0] == 0x80 ? $0 : nil } }
     }

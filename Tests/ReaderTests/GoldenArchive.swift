@@ -2,7 +2,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// An archive as version 1 wrote it: for the app `com.example.gists`, the session `work`, and the key of the bytes 0 to
+/// An archive written by version 1, for the app `com.example.gists`, the session `work`, and the key of the bytes 0 to
 /// 31. Its other slot is for the passphrase "correct horse battery staple".
 enum GoldenArchive {
     static let url = PythonReader.folder.deletingLastPathComponent()
@@ -23,7 +23,7 @@ enum GoldenArchive {
 }
 
 struct GoldenArchiveTests {
-    @Test func `A store opens it, and changes it`() async throws {
+    @Test func `A store opens and changes the golden archive`() async throws {
         let home = try TemporaryFolder()
         let container = try AppContainer(root: home.url.path, identifier: "com.example.gists")
         let folder = container.documents.appending(path: "Sessions/work")
@@ -47,7 +47,7 @@ struct GoldenArchiveTests {
         #expect(changed.account?.credentials == GoldenArchive.account.credentials)
     }
 
-    @Test func `It is the worked example of the format page`() throws {
+    @Test func `The golden archive is the worked example of the format page`() throws {
         let page = try String(
             contentsOf: PythonReader.folder.appending(path: "../../Sources/AccountKit/AccountKit.docc/ArchiveFormat.md")
                 .standardizedFileURL, encoding: .utf8)
@@ -57,7 +57,7 @@ struct GoldenArchiveTests {
     }
 }
 
-/// A folder that only its owner may use, and that is gone when it is not used any more.
+/// A private temporary folder that is removed together with this value.
 final class TemporaryFolder: Sendable {
     let url: URL
 
@@ -68,7 +68,7 @@ final class TemporaryFolder: Sendable {
     }
 
     deinit {
-        // What is left behind is in the temporary directory.
+        // If the removal fails, the folder is left in the temporary directory.
         try? FileManager.default.removeItem(at: url)
     }
 }

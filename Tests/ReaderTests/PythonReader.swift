@@ -1,15 +1,14 @@
 import BoundedWaiting
 import Foundation
 
-/// The reader in Python beside this file, run as a process.
+/// Runs the Python reader beside this file.
 struct PythonReader {
-    /// What a run came to.
+    /// The result of a run.
     struct Outcome {
         let status: Int32
         let output: String
         let errors: String
 
-        /// The output as JSON.
         func json() throws -> [String: Any] {
             try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any] ?? [:]
         }
@@ -17,12 +16,11 @@ struct PythonReader {
 
     static let folder = URL(filePath: #filePath).deletingLastPathComponent()
 
-    /// Reads an archive.
     static func read(_ archive: URL, _ arguments: String..., input: String = "") throws -> Outcome {
         try run([folder.appending(path: "read_account.py").path, archive.path] + arguments, input: input)
     }
 
-    /// Runs Python to its end.
+    /// Runs Python until it ends.
     static func run(_ arguments: [String], input: String = "") throws -> Outcome {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
@@ -35,7 +33,7 @@ struct PythonReader {
         try process.run()
         try standardInput.fileHandleForWriting.write(contentsOf: Data(input.utf8))
         try standardInput.fileHandleForWriting.close()
-        // The messages are shorter than what a pipe holds, so one can be read after the other.
+        // The messages are shorter than a pipe's buffer, so one stream can be read after the other.
         let outputData = try output.fileHandleForReading.allBytes()
         let errorData = try errors.fileHandleForReading.allBytes()
         try process.waitForEnd()

@@ -22,7 +22,6 @@ struct ReaderTests {
             : container.documents.appending(path: "Sessions/\(session)/Account.plist")
     }
 
-    /// Signs in, and returns the file.
     private func signIn(
         _ account: Account = .testing(at: Date(timeIntervalSince1970: 1_767_323_045)), session: SessionName = .default
     ) async throws -> URL {
@@ -77,7 +76,7 @@ struct ReaderTests {
         expectNoLeak(of: [Secret("derived-1"), Secret("derived-2")], in: quiet.output + quiet.errors)
     }
 
-    @Test func `The tokens are shown only where that is asked for`() async throws {
+    @Test func `Shows the tokens only on request`() async throws {
         let archive = try await signIn()
         let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")
         #expect(outcome.status == 0)
@@ -85,7 +84,7 @@ struct ReaderTests {
         expectNoLeak(of: [Secret("access-1"), Secret("refresh-1")], in: outcome.output + outcome.errors)
     }
 
-    @Test func `Each write counts in the generation`() async throws {
+    @Test func `Each write increments the generation`() async throws {
         let archive = try await signIn()
         let store = AccountStore(container: container)
         for points in 1...2 as ClosedRange<Int64> { try await store.update { $0.profile["points"] = .integer(points) } }
@@ -105,7 +104,7 @@ struct ReaderTests {
     }
 
     @Test(arguments: ["$null", "$$null", "$$$null", "null", "$nul", "$null\n", "a$null", ""])
-    func `Strings that property lists have a use for read the same in Python`(text: String) async throws {
+    func `Strings with a meaning in property lists read the same in Python`(text: String) async throws {
         var account = Account.testing(at: Date(timeIntervalSince1970: 0))
         account.username = text
         account.profile = ["text": .string(text), "list": [.string(text)], "names": .dictionary([text: .string(text)])]
@@ -118,7 +117,7 @@ struct ReaderTests {
         #expect(profile["names"] as? [String: String] == [text: text])
     }
 
-    @Test func `An archive of a store that machines share needs its place`() async throws {
+    @Test func `An archive of a shared storage requires its place`() async throws {
         try await AccountStore(container: container).signIn { .fresh(at: Date()) }
         let storage = InMemoryArchiveStorage(sharedPlace: "notes/team")
         let store = AccountStore(
@@ -138,7 +137,7 @@ struct ReaderTests {
 
     // MARK: Refusing
 
-    @Test func `A wrong key, app and session have a status of their own`() async throws {
+    @Test func `A wrong key, app or session has its own exit status`() async throws {
         let archive = try await signIn()
         let other = home.url.appending(path: "other.key")
         try Data(repeating: 1, count: 32).write(to: other)
@@ -153,7 +152,7 @@ struct ReaderTests {
         }
     }
 
-    @Test func `A file that is cut off, extended, or not an archive is damaged`() async throws {
+    @Test func `A truncated, extended or unrelated file is damaged`() async throws {
         let archive = try await signIn()
         let whole = try Data(contentsOf: archive)
         for damaged in [Data(), whole.dropLast(), whole.prefix(100), whole + [0], Data("{}".utf8)] {
@@ -165,7 +164,7 @@ struct ReaderTests {
     }
 
     @Test(arguments: [(59, "archive version 2"), (66 + 8, "envelope version 2"), (66 + 10, "suite 2")])
-    func `A later version is named`(offset: Int, name: String) async throws {
+    func `Reports which later version an archive has`(offset: Int, name: String) async throws {
         let archive = try await signIn()
         var changed = try Data(contentsOf: archive)
         changed[offset] = 2
@@ -175,13 +174,13 @@ struct ReaderTests {
         #expect(outcome.errors.contains(name))
     }
 
-    @Test func `A missing file and a missing argument are neither`() throws {
+    @Test func `A missing file and a missing argument have their own exit statuses`() throws {
         let missing = home.url.appending(path: "missing.plist")
         #expect(try PythonReader.read(missing, "--key", missing.path, "--app", "account").status == 66)
         #expect(try PythonReader.read(missing, "--app", "account").status == 64)
     }
 
-    @Test func `Every flipped bit of a new archive is refused in Python, too`() async throws {
+    @Test func `Python also refuses every flipped bit of a new archive`() async throws {
         let archive = try await signIn()
         let count = try Data(contentsOf: archive).count
         let outcome = try PythonReader.run([

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Flips each bit of an archive in turn, and sees that read_account.py refuses every one.
+"""Flips each bit of an archive in turn, and checks that read_account.py refuses every one.
 
     flip_every_bit.py Account.plist Account.key APP SESSION
 
-Prints how many bits were refused. Ends with status 1 if a changed file opens, or fails in any other way.
+Prints the number of refused bits. Exits with 1 if a changed file opens, or fails in any other way.
 """
 
 import sys

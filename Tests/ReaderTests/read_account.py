@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Reads an account archive, written from the documentation page "The archive format" alone.
+"""Reads an account archive. It is written from the documentation page "The archive format" alone.
 
     read_account.py Account.plist --key Account.key --app com.example.gists [--session NAME] [--place PREFIX] [--reveal]
 
-It shares no code with AccountKit: BLAKE2b is Python's, XChaCha20-Poly1305 and Argon2id are libsodium's. It prints the
-account as JSON, without tokens unless asked to reveal them. It is a check of the format and an example for other
-languages; it does not guard its memory.
+It shares no code with AccountKit: BLAKE2b is Python's, XChaCha20-Poly1305 and Argon2id are libsodium's. It prints the account
+as JSON, and tokens only with --reveal. It checks the format and is an example for other languages. It does not protect its
+memory.
 
-Exit status: 0 read, 64 usage, 65 damaged, 66 a file cannot be read, 69 libsodium or memory is missing,
-76 a later version wrote it, 77 wrong key (or app, or session), or changed, or no slot for the key.
+Exit status: 0 read, 64 usage, 65 damaged, 66 a file cannot be read, 69 libsodium or memory is missing, 76 written by a later
+version, 77 wrong key (or app, or session), changed content, or no slot for the key.
 """
 
 import argparse
@@ -32,7 +32,7 @@ DERIVED_TOKEN = 4
 
 
 class Refusal(Exception):
-    """Why an archive is not read."""
+    """The reason why an archive cannot be read."""
 
     def __init__(self, message):
         super().__init__(message)
@@ -68,7 +68,7 @@ class NoSlot(Refusal):
         super().__init__("it has no slot for such a key")
 
 
-# --- The four functions
+# --- Cryptography
 
 
 def load_sodium():
@@ -149,7 +149,7 @@ def envelope_in(file):
     if file[:59] == property_list(b"")[:59] and len(file) > 59 and file[59] != 1:
         raise UnsupportedVersion(f"archive version {file[59]}")
     try:
-        # As any reader would get at it; whether these are the right bytes is checked below.
+        # Read like any property list. Whether these are the exact bytes is checked below.
         content = plistlib.loads(file, fmt=plistlib.FMT_BINARY)
         envelope = content["sealed"]
     except Exception as error:
@@ -174,7 +174,7 @@ class Slot:
             if not (1 <= self.passes <= 10 and 8192 <= self.memory_kib <= 1048576):
                 raise UnsupportedVersion(f"passphrase cost of {self.passes} passes over {self.memory_kib} KiB")
         elif self.passes or self.memory_kib:
-            raise Damaged("a key slot without passphrase names a cost")
+            raise Damaged("a key slot without a passphrase has a cost")
 
     def data_key(self, key, store_id, context):
         wrap_key, commit_key = derive(key, store_id + bytes([self.type]) + self.salt, b"acct.v1.slot")
@@ -187,9 +187,9 @@ class Slot:
 class Envelope:
     def __init__(self, data):
         if not data.startswith(b"ACCT\r\n\x1a\n"):
-            raise Damaged("it does not begin as an envelope")
+            raise Damaged("it does not begin like an envelope")
         if len(data) < 128:
-            raise Damaged("it is cut off in its header")
+            raise Damaged("its header is truncated")
         (version, suite, flags, header_length, ciphertext_length, slot_count, reserved, self.generation, self.store_id,
          self.data_key_id, self.salt, self.nonce, zero) = struct.unpack("<HBBIIHHQ16s16s32s24sQ", data[8:128])
         if version != 1:
@@ -208,14 +208,14 @@ class Envelope:
         if len(data) != header_length + ciphertext_length + 32:
             raise Damaged("its length is wrong")
         if ciphertext_length < PADDING_BLOCK + TAG_SIZE or (ciphertext_length - TAG_SIZE) % PADDING_BLOCK:
-            raise Damaged("its ciphertext has no possible length")
+            raise Damaged("its ciphertext length is not valid")
         self.prefix = data[:header_length]
         self.slots = [Slot(data[start:start + 160]) for start in range(128, header_length, 160)]
         self.ciphertext = data[header_length:header_length + ciphertext_length]
         self.commitment = data[header_length + ciphertext_length:]
 
     def data_key(self, context, key=None, passphrase=None):
-        """By the first slot that opens."""
+        """The data key, from the first slot that opens."""
         candidates = [slot for slot in self.slots if (slot.type == 2) == (key is None)]
         if not candidates:
             raise NoSlot()
@@ -242,23 +242,23 @@ class Envelope:
 def unpad(padded):
     content = padded.rstrip(b"\0")
     if not content.endswith(b"\x80") or len(padded) - len(content) >= PADDING_BLOCK:
-        raise Damaged("its padding is not one")
+        raise Damaged("its padding is not valid")
     return content[:-1]
 
 
 def section(data, offset):
-    """The section that begins with its length, and where it ends."""
+    """The section after its length, and the offset of its end."""
     if len(data) - offset < 4:
-        raise Damaged("its plaintext is cut off")
+        raise Damaged("its plaintext is truncated")
     (length,) = struct.unpack_from("<I", data, offset)
     if length > len(data) - offset - 4:
-        raise Damaged("its plaintext is cut off")
+        raise Damaged("its plaintext is truncated")
     end = offset + 4 + length
     return data[offset + 4:end], end
 
 
 def account_in(plaintext):
-    """The record as a dictionary, and the tokens by their names; the derived ones are a list."""
+    """The record as a dictionary, and the tokens by name. The derived tokens are a list."""
     secrets, end = section(plaintext, 0)
     record, end = section(plaintext, end)
     if end != len(plaintext):
@@ -266,7 +266,7 @@ def account_in(plaintext):
     tokens, derived, offset = {}, [], 0
     while offset < len(secrets):
         if len(secrets) - offset < 4:
-            raise Damaged("its plaintext is cut off")
+            raise Damaged("its plaintext is truncated")
         tag, reserved = struct.unpack_from("<HH", secrets, offset)
         if reserved or tag != DERIVED_TOKEN and tag not in TOKENS:
             raise UnsupportedVersion(f"token tag {tag}, {reserved}")
@@ -275,7 +275,7 @@ def account_in(plaintext):
             derived.append(token)
             continue
         if TOKENS[tag] in tokens:
-            raise Damaged("it holds a token twice")
+            raise Damaged("it contains a token twice")
         tokens[TOKENS[tag]], offset = section(secrets, offset + 4)
     try:
         account = plistlib.loads(record, fmt=plistlib.FMT_BINARY)
@@ -284,20 +284,20 @@ def account_in(plaintext):
     required = {"id": str, "tokenType": str, "issuedAt": datetime.datetime}
     if "accessToken" not in tokens or not isinstance(account, dict) or not all(
             isinstance(account.get(name), kind) for name, kind in required.items()):
-        raise Damaged("what is in it is not an account")
+        raise Damaged("it does not contain an account")
     account = unescaped(account)
     records = account.get("derivedTokens", [])
     if not isinstance(records, list) or len(records) != len(derived) or not all(
             isinstance(record, dict) and isinstance(record.get("tokenType"), str)
             and isinstance(record.get("issuedAt"), datetime.datetime) for record in records):
-        raise Damaged("its derived tokens and what is said of them do not fit")
+        raise Damaged("its derived tokens do not match their descriptions")
     if derived:
         tokens["derivedTokens"] = derived
     return account, tokens
 
 
 def unescaped(value):
-    """A value without the dollar sign that strings such as "$null" have too many."""
+    """A value without the additional dollar sign of strings such as "$null"."""
     if isinstance(value, str):
         return value[1:] if re.fullmatch(r"\$\$+null", value) else value
     if isinstance(value, list):

@@ -42,14 +42,14 @@ enum OtherAPI {
 
 struct APITests {
     // snippet.api
-    @Test func anExpiredTokenIsReplacedAndTheRequestRepeated() async throws {
+    @Test func refreshesAnExpiredTokenAndRepeatsTheRequest() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let transport = ScriptedTransport([.expiredToken, .json(#"[{"title": "Milk"}]"#)])
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             transport: transport.send)
-        clock.advance(by: .seconds(60))  // in its first minute a token is not replaced: a new one would be no better
+        clock.advance(by: .seconds(60))  // a refused token is not refreshed in its first minute
         let drafts: [Draft] = try await api.get("/notes").decoded()
         #expect(drafts.map(\.title) == ["Milk"])
         let tokens = transport.requests.map { $0.head.headerFields[.authorization] }
@@ -64,19 +64,19 @@ struct APITests {
             transport: ScriptedTransport(responses).send)
     }
 
-    @Test func `Values go out and come in as JSON`() async throws {
+    @Test func `Sends and receives values as JSON`() async throws {
         let api = try await client([.json(#"[{"title": "Eggs"}]"#), .json(#"{"title": "Milk"}"#), .status(.noContent)])
         let (drafts, created) = try await APICalls.call(api)
         #expect(drafts.map(\.title) == ["Eggs"])
         #expect(created.title == "Milk")
     }
 
-    @Test func `A request of one's own is sent as it is`() async throws {
+    @Test func `Sends a custom request unchanged`() async throws {
         #expect(try await APICalls.request(try await client([.status(.notFound)])) == 0)
         #expect(try await APICalls.request(try await client([.json("1,2")])) == 3)
     }
 
-    @Test func `A response that is no success says so when it is decoded`() async throws {
+    @Test func `Decoding an unsuccessful response throws its status and message`() async throws {
         let api = try await client([.json(#"{"message": "There is no such page"}"#, status: .notFound)])
         let response = try await api.get("/notes?page=99")
         let error = #expect(throws: AccountError.self) { try response.decoded(as: [Draft].self) }
@@ -84,7 +84,7 @@ struct APITests {
         #expect(error?.message.contains("There is no such page") == true)
     }
 
-    @Test func `A token for another API is kept`() async throws {
+    @Test func `Keeps a token for another API`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)

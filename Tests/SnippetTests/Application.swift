@@ -19,7 +19,7 @@ enum Notes: AccountApplication {
 // snippet.prefix
 enum TwoDo: AccountApplication {
     static let identifier = "com.example.2do"
-    static let environmentPrefix = "TWODO"  // no shell has a variable that begins with a digit
+    static let environmentPrefix = "TWODO"  // a shell variable cannot begin with a digit
     // snippet.end
 
     static func authority(
@@ -40,7 +40,7 @@ enum Stores {
     static func stores() throws -> [AccountStore] {
         // snippet.stores
         let store = try Notes.store()  // the session that the commands use
-        let work = try Notes.store(session: SessionName("work"))  // another one, whatever the commands use
+        let work = try Notes.store(session: SessionName("work"))  // another session
         store.makeShared()  // from here on, this is AccountStore.shared
         // snippet.end
         return [store, work]
@@ -52,14 +52,14 @@ enum Stores {
             try await listNotes()
         } catch let error as AccountError {
             FileHandle.standardError.write(Data("notes: \(error)\n".utf8))
-            throw ExitCode(error.exitCode)  // 77 if nobody is signed in, 69 if the service was needed …
+            throw ExitCode(error.exitCode)  // 77 if the user is not signed in, 69 if the service was needed …
         }
         // snippet.end
     }
 }
 
 struct ApplicationTests {
-    @Test func `A tool has the store of its commands, and of any other session`() async throws {
+    @Test func `A tool can use the store of its commands or of any other session`() async throws {
         try await AccountStore.withShared(.testing(signedIn: nil)) {
             let stores = try Stores.stores()
             #expect(stores.map(\.session.rawValue) == ["default", "work"])
@@ -68,9 +68,9 @@ struct ApplicationTests {
         #expect(try TwoDo.container().identifier == "com.example.2do")
     }
 
-    @Test func `A command of the tool ends as the embedded ones do`() async throws {
+    @Test func `A failed command of the tool exits like the embedded ones`() async throws {
         await #expect(throws: ExitCode(77)) {
-            try await Stores.run { throw AccountError(.notSignedIn, "nobody is signed in: sign in first") }
+            try await Stores.run { throw AccountError(.notSignedIn, "you are not signed in: sign in first") }
         }
     }
 }

@@ -16,7 +16,7 @@ enum Imports {
 }
 
 struct ImportTests {
-    @Test func `What an older app left behind is signed in`() async throws {
+    @Test func `Signs in the account of an older app`() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "legacy-\(UUID()).plist").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let fields: [String: String] = ["uid": "42", "login": "alice", "token": "secret-1"]

@@ -21,7 +21,7 @@ enum Keys {
             keySources: [
                 PassphraseKey { question in
                     switch question {
-                    case .existing(let attempt): readPassphrase(attempt == 1 ? "Passphrase: " : "Again, please: ")
+                    case .existing(let attempt): readPassphrase(attempt == 1 ? "Passphrase: " : "Try again: ")
                     case .new: readPassphrase("New passphrase: ")
                     }
                 }
@@ -32,12 +32,12 @@ enum Keys {
 }
 
 // snippet.own
-/// A key that this machine's security chip gives out.
+/// A key that this machine's security chip provides.
 struct ChipKey: KeySource {
     let read: @Sendable () async throws -> [UInt8]?
     let create: @Sendable () async throws -> [UInt8]
 
-    var kind: KeyKind { .keyFile }  // which kind of slot it opens
+    var kind: KeyKind { .keyFile }  // the kind of slot that it opens
 
     func key() async throws -> ArchiveKey? { try await read().map { try ArchiveKey(bytes: $0) } }
     func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: await create()) }
@@ -53,7 +53,7 @@ struct KeysTests {
         try await body(try AppContainer(root: root.path, identifier: "com.example.notes"))
     }
 
-    @Test func `A key source of one's own opens what it sealed`() async throws {
+    @Test func `An app's own key source opens what it sealed`() async throws {
         try await inFolder { container in
             let key = ChipKey(read: { [UInt8](repeating: 3, count: 32) }, create: { [UInt8](repeating: 3, count: 32) })
             try await AccountStore(container: container, keySources: [key]).signIn { account }
@@ -62,7 +62,7 @@ struct KeysTests {
         }
     }
 
-    @Test func `A program that has no key leaves nobody signed in, and makes no archive`() async throws {
+    @Test func `A program without a key fails the sign-in and creates no archive`() async throws {
         try await inFolder { container in
             let store = try Keys.program(container)
             await #expect(throws: AccountError.self) { try await store.signIn { account } }
@@ -70,7 +70,7 @@ struct KeysTests {
         }
     }
 
-    @Test func `A passphrase is asked for when the archive is made`() async throws {
+    @Test func `Asks for a passphrase when the archive is created`() async throws {
         try await inFolder { container in
             let store = Keys.passphrase(container) { _ in Secret("correct horse battery staple") }
             try await store.signIn { account }

@@ -2,7 +2,7 @@ import BoundedWaiting
 import Foundation
 import Testing
 
-/// The tool of the README, run as a person would.
+/// Runs the tool of the README as a user would.
 struct NotesSystemTests {
     private func notes(_ arguments: String...) throws -> (code: Int32, output: String) {
         let process = Process()
@@ -21,7 +21,7 @@ struct NotesSystemTests {
         return (process.terminationStatus, String(decoding: output, as: UTF8.self))
     }
 
-    @Test func `The tool of the README says that nobody is signed in, and how to sign in`() throws {
+    @Test func `The README's tool says that the user must sign in, and how`() throws {
         let greeting = try notes()
         #expect(greeting.code != 0)
         #expect(greeting.output.contains("Hello stranger\n"))

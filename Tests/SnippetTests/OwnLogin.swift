@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 // snippet.server
-/// What the service of the example responds: a code if something went wrong, else a user and tokens.
+/// A response from the example service: a code if something went wrong, otherwise a user and tokens.
 struct NotesResponse: Sendable {
     var code: String?
     var id = 0
@@ -14,7 +14,7 @@ struct NotesResponse: Sendable {
     var refreshToken = ""
 }
 
-/// Sends a request to the service of the example. Throws `AuthorityError.noResponse` if none comes back.
+/// Sends a request to the example service. Throws `AuthorityError.noResponse` if there is no response.
 typealias NotesServer = @Sendable (_ path: String, _ fields: [String: Secret]) async throws -> NotesResponse
 // snippet.end
 
@@ -35,14 +35,14 @@ struct NotesLogin: PasswordAuthority {
         let response = try await ask("/userinfo", ["token": account.credentials.accessToken])
         switch response.code {
         case nil: return Identity(id: response.id, username: response.name)
-        // Explicit: this signs out.
+        // Explicit: this signs the user out.
         case "session_revoked": throw AuthorityError.rejected("session_revoked")
-        // Not explicit: this does not.
+        // Not explicit: the user stays signed in.
         case let code?: throw AuthorityError.unclear("code \(code)")
         }
     }
 
-    // The app has one service.
+    // The app has only one service.
     func isAuthority(of account: Account) -> Bool { true }
 
     private func credentials(_ response: NotesResponse) throws -> Credentials {
@@ -87,7 +87,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `A login of one's own signs in, stays, and ends when the service says so`() async throws {
+    @Test func `An app's own login signs in, stays, and ends on rejection`() async throws {
         let server = Server()
         let login = NotesLogin(ask: server.ask)
         let store = try await AccountStore.testing(signedIn: nil, clock: ManualClock(.now))

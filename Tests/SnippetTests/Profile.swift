@@ -54,7 +54,7 @@ enum Profiles {
 }
 
 struct ProfileTests {
-    @Test func `A profile of one's own is saved, and read again`() async throws {
+    @Test func `Saves and loads an app's own profile`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
         let profile = try #require(try Profiles.load(store))
@@ -63,7 +63,7 @@ struct ProfileTests {
         #expect(store.account?.profile.name == "Alice Liddell")
     }
 
-    @Test func `A fresh sign-in has none of its fields, which is no error`() async throws {
+    @Test func `A new sign-in decodes without the app's own fields`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let profile = try #require(try Profiles.load(store))
         #expect(profile.plan == nil)
@@ -72,7 +72,7 @@ struct ProfileTests {
         #expect(try Profiles.start(store) == Display(theme: "dark", fontSize: 12))
     }
 
-    @Test func `What the service says of a field wins`() async throws {
+    @Test func `A claim of the service overwrites a field of the same name`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
         let identity = Identity(id: "248289761001", profile: ["plan": "free"])
@@ -82,7 +82,7 @@ struct ProfileTests {
         #expect(profile.pageSize == 50)
     }
 
-    @Test func `Fields are set one by one, and sent to a service that takes them`() async throws {
+    @Test func `Sets single fields, and sends them to a service that accepts them`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.fields(store)
         #expect(store.account?.profile["pins"] == [3, 14, 15])

@@ -4,7 +4,7 @@ import AccountTesting
 import Foundation
 import Testing
 
-/// The examples of the articles about sessions. Each is called by a test below.
+/// The examples of the articles about sessions. A test below calls each of them.
 enum Sessions {
     static func greet(_ store: AccountStore, _ authority: any AccountAuthority) async -> String {
         // snippet.check
@@ -12,14 +12,14 @@ enum Sessions {
         case .verified(let account): return "Hello \(account.displayName)"
         case .unverified(let account, let why): return "Hello \(account.displayName), working offline (\(why))"
         case .signedOut(let why): return "Run `notes account login` (\(why.reason))"
-        case .unreadable(let error): return "\(error)"  // says what is wrong and what to do; nothing was changed
+        case .unreadable(let error): return "\(error)"  // explains the problem and the fix; AccountKit changes nothing
         }
         // snippet.end
     }
 
     static func token(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Int {
         // snippet.token
-        let token = try await store.accessToken(with: authority)  // good for another minute, refreshed first if need be
+        let token = try await store.accessToken(with: authority)  // valid for another minute, refreshed if needed
         let header = "Bearer \(token.reveal())"
         // snippet.end
         return header.utf8.count
@@ -28,7 +28,7 @@ enum Sessions {
     static func follow(_ store: AccountStore, _ report: (AccountEvent) -> Void) async {
         // snippet.follow
         let events = store.events()
-        let following = Task { try await store.observeExternalChanges() }  // what other processes do
+        let following = Task { try await store.observeExternalChanges() }  // changes by other processes
         for await event in events {
             report(event)
             if case .signedOut = event { break }
@@ -68,7 +68,7 @@ enum Sessions {
 }
 
 struct SessionsTests {
-    @Test func `The four states are told apart`() async throws {
+    @Test func `Distinguishes the four states`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         #expect(await Sessions.greet(store, ScriptedAuthority()) == "Run `notes account login` (neverSignedIn)")
         try await store.signIn { .fresh(at: ManualClock().now) }
@@ -81,13 +81,13 @@ struct SessionsTests {
         #expect(await Sessions.greet(unreadable, ScriptedAuthority()) == "the disk is gone")
     }
 
-    @Test func `A token is there to be sent`() async throws {
+    @Test func `Returns a token for a request`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         #expect(try await Sessions.token(store, ScriptedAuthority(clock: clock)) == "Bearer access-2".utf8.count)
     }
 
-    @Test func `What another store does is followed`() async throws {
+    @Test func `Observes the changes of another store`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         async let wasHeard: Bool = {
@@ -101,7 +101,7 @@ struct SessionsTests {
         #expect(await wasHeard)
     }
 
-    @Test func `Services are known, and told what they are`() throws {
+    @Test func `Recognizes known services`() throws {
         let services = try Sessions.knownServices()
         #expect(services.map(\.service?.name) == ["github", "gitlab"])
         #expect(try Sessions.options().scopes == ["openid", "profile", "notes.read"])

@@ -6,7 +6,7 @@ import Testing
 
 struct TestingExamples {
     // snippet.expiry
-    @Test func anExpiredTokenIsRefreshed() async throws {
+    @Test func refreshesAnExpiredToken() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let service = ScriptedAuthority(clock: clock)
@@ -17,7 +17,7 @@ struct TestingExamples {
     // snippet.end
 
     // snippet.ended
-    @Test func aSessionThatTheServiceEndedIsOver() async throws {
+    @Test func endsTheSessionWhenTheServiceRejectsIt() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let service = ScriptedAuthority(verify: [.refuse(.rejected("revoked"))])
         guard case .signedOut(let why) = await store.checkSession(with: service) else {
@@ -29,7 +29,7 @@ struct TestingExamples {
     // snippet.end
 
     // snippet.disk
-    @Test func aFullDiskSignsNobodyOut() async throws {
+    @Test func keepsTheSessionWhenTheDiskIsFull() async throws {
         let storage = FaultyArchiveStorage()
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -37,13 +37,13 @@ struct TestingExamples {
         clock.advance(by: .seconds(3601))
         let service = ScriptedAuthority(clock: clock)
         await expectAccountError(.inaccessible) { try await store.accessToken(with: service) }
-        #expect(service.requests.isEmpty)  // no refresh token was spent that could not have been replaced
+        #expect(service.requests.isEmpty)  // no refresh token was spent whose successor cannot be stored
         #expect(await store.load().account?.username == "alice")
     }
     // snippet.end
 
     // snippet.slow
-    @Test func aSlowServiceDoesNotHoldTheToolUp() async throws {
+    @Test func continuesWhenTheServiceIsSlow() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let service = ScriptedAuthority(verify: [.hang])
         let state = await store.checkSession(with: service, timeout: .milliseconds(50))
@@ -53,7 +53,7 @@ struct TestingExamples {
     // snippet.end
 
     // snippet.leak
-    @Test func noTokenIsLogged() async throws {
+    @Test func logsNoToken() async throws {
         let account = Account.fresh(at: ManualClock().now)
         await expectNoLeak(of: [account.credentials.accessToken]) { logger in
             logger.info("signed in", metadata: ["account": "\(account)"])
@@ -62,7 +62,7 @@ struct TestingExamples {
     // snippet.end
 
     // snippet.shared
-    @Test func theGreetingNamesTheSharedAccount() async throws {
+    @Test func greetsTheSharedAccount() async throws {
         func greeting() -> String { "Hello, \(AccountStore.shared?.account?.username ?? "stranger")" }
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         await AccountStore.withShared(store) {
@@ -72,7 +72,7 @@ struct TestingExamples {
     // snippet.end
 
     // snippet.storage
-    @Test func myStorageKeepsThePromises() async throws {
+    @Test func conformsToTheStorageRequirements() async throws {
         let storage = InMemoryArchiveStorage()
         try await ArchiveStorageConformance { storage }.run()
     }

@@ -4,7 +4,7 @@ import AccountKit
 import ArgumentParser
 import Logging
 
-/// `notes` counts the notes; `notes account login | logout | whoami …` come with AccountCommands.
+/// `notes` counts the notes. AccountCommands adds `notes account login | logout | whoami …`.
 @main struct Notes: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.notes"
     static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])

@@ -2,7 +2,7 @@ import AccountKit
 import Foundation
 import SampleAccount
 
-/// The account as an iOS app of old kept it: an object that codes itself, and the tokens as text.
+/// An account as older iOS apps saved it: an object with `NSCoding`, and the tokens as text.
 final class ArchivedAccount: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
 

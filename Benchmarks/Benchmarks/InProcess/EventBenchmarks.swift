@@ -3,9 +3,9 @@ import Benchmark
 import Foundation
 import SampleAccount
 
-/// How long a change takes to reach a task that listens, which answers. The archive is in memory, so no disk counts.
+/// The time until a listening task has received and answered a change. The archive is in memory, so the disk has no effect.
 func eventBenchmarks() {
-    Benchmark("event: store, heard by another task") { benchmark, listener in
+    Benchmark("event: store, received by another task") { benchmark, listener in
         benchmark.startMeasurement()
         try await listener.store.update { (account: inout Account) throws(AccountError) in
             account.profile["points"] = .integer(account.profile.points + 1)
@@ -16,7 +16,7 @@ func eventBenchmarks() {
         try await Listener()
     }
 
-    Benchmark("event: the same change, heard by nobody") { benchmark, store in
+    Benchmark("event: the same change, without a listener") { benchmark, store in
         benchmark.startMeasurement()
         try await store.update { (account: inout Account) throws(AccountError) in
             account.profile["points"] = .integer(account.profile.points + 1)
@@ -26,7 +26,7 @@ func eventBenchmarks() {
         try await memoryStore()
     }
 
-    Benchmark("event: a bare AsyncStream, heard by another task") { benchmark, echo in
+    Benchmark("event: a bare AsyncStream, received by another task") { benchmark, echo in
         benchmark.startMeasurement()
         echo.send()
         await echo.answer()
@@ -63,7 +63,7 @@ private final class Listener: Sendable {
     }
 }
 
-/// The same with nothing but streams.
+/// The same exchange with bare streams.
 private final class Echo: Sendable {
     private let continuation: AsyncStream<Void>.Continuation
     private let answers: AsyncStream<Void>

@@ -1,6 +1,6 @@
 import Benchmark
 
-// What is compared stands under one title, before the colon; it is run one after the other, and the whole several times.
+// Compared benchmarks share the part of the name before the colon. They run one after the other, and all of them several times.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .init(
         metrics: [.wallClock, .throughput], warmupIterations: 3, scalingFactor: .one, maxDuration: .milliseconds(300),

@@ -4,9 +4,9 @@ import CFloor
 import Foundation
 import SampleAccount
 
-/// From the files to an account: opened, read, verified, decrypted, decoded.
+/// Loads an account from its files: opens, reads, verifies, decrypts and decodes.
 func loadBenchmarks() {
-    // A store that was just made has no key yet, so it reads the key file and unwraps the data key, too.
+    // A new store has no cached key, so it also reads the key file and unwraps the data key.
     Benchmark("load: a new store, with the key file") { benchmark, place in
         benchmark.startMeasurement()
         let state = await place.store.load()
@@ -25,7 +25,7 @@ func loadBenchmarks() {
         try await Place("load-store").signedInStore()
     }
 
-    // The least: system calls, libsodium, one decode into a type that has just these fields.
+    // The minimum: system calls, libsodium, and one decode into a type with exactly these fields.
     for isGuarded in [false, true] {
         Benchmark("load: floor" + (isGuarded ? ", in guarded memory" : "")) { benchmark, place in
             benchmark.startMeasurement()
@@ -37,7 +37,7 @@ func loadBenchmarks() {
         }
     }
 
-    // The old way: a plain file.
+    // For comparison: a plain file.
     Benchmark("load: NSKeyedUnarchiver") { (benchmark: Benchmark, file: URL) in
         benchmark.startMeasurement()
         let data = try Data(contentsOf: file)
@@ -57,7 +57,7 @@ private func signedInPlace(_ name: String) async throws -> Place {
     return place
 }
 
-/// The record with types that say what each field is, so that a decoder need not find out.
+/// The record with typed fields, so that a decoder need not determine their types.
 private struct Record: Decodable {
     struct Profile: Decodable {
         var name: String

@@ -42,7 +42,7 @@ final class MemoryStorage: ArchiveStorage, ArchiveLease, ArchiveTransaction {
     func end() async {}
 }
 
-/// A key that is always there.
+/// A key source that always returns the same key.
 struct MemoryKey: KeySource {
     var kind: KeyKind { .keyFile }
 

@@ -3,7 +3,7 @@ import Benchmark
 import Foundation
 import SampleAccount
 
-/// A folder of one's own, on the disk that `ACCOUNT_BENCH_FOLDER` is on.
+/// A separate folder, on the disk of `ACCOUNT_BENCH_FOLDER`.
 struct Place: Sendable {
     let root: String
     let container: AppContainer
@@ -31,7 +31,7 @@ struct Place: Sendable {
     }
 }
 
-/// What must not happen while something is measured.
+/// An error that must not occur during a measurement.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 

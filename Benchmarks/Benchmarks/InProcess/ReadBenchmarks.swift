@@ -4,10 +4,10 @@ import Foundation
 import SampleAccount
 import Synchronization
 
-/// So many reads are one measurement, so that starting threads does not count.
+/// The number of reads in one measurement, so that starting threads has no effect.
 private let readCount = 20_000
 
-/// The account in memory: read by one thread, and by two at once, from the store and from a bare `Mutex`.
+/// Reads the account in memory from one thread and from two at once, from the store and from a bare `Mutex`.
 func readBenchmarks() {
     for (threads, suffix) in [(1, ""), (2, ", two threads")] {
         Benchmark("read: store\(suffix)") { (benchmark: Benchmark, store: AccountStore) in
@@ -33,7 +33,7 @@ func readBenchmarks() {
     }
 }
 
-/// What a reader without this package would have.
+/// A reader without this package.
 private final class Box: Sendable {
     let account = Mutex<Account?>(.sample())
 }

@@ -4,7 +4,7 @@ import CFloor
 import Foundation
 import SampleAccount
 
-/// From an account to files that survive a power cut.
+/// Saves an account to files that survive a power cut.
 func saveBenchmarks() {
     Benchmark("save: store") { benchmark, store in
         benchmark.startMeasurement()
@@ -16,7 +16,7 @@ func saveBenchmarks() {
         try await Place("save-store").signedInStore()
     }
 
-    // The same bytes, written as durably, and nothing else done.
+    // The same bytes, written as durably, without any other work.
     Benchmark("save: floor") { (benchmark: Benchmark, ready: (Place, Data)) in
         let (place, bytes) = ready
         benchmark.startMeasurement()
@@ -29,7 +29,7 @@ func saveBenchmarks() {
         return (place, try Data(contentsOf: URL(fileURLWithPath: place.archive)))
     }
 
-    // The old way: a plain file, which a power cut may lose.
+    // For comparison: a plain file, which a power cut may lose.
     Benchmark("save: NSKeyedArchiver") { (benchmark: Benchmark, ready: (URL, Account)) in
         let (file, account) = ready
         benchmark.startMeasurement()

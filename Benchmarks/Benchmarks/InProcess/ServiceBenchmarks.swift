@@ -10,8 +10,7 @@ import NIOHTTP1
 
 /// The check and the refresh, with a service on the loopback interface.
 ///
-/// The floor is what nobody can do without: one request by the same HTTP client on an open connection, and one durable
-/// write.
+/// The floor is the minimum: one request by the same HTTP client on an open connection, and one durable write.
 func serviceBenchmarks() {
     Benchmark("check: store") { benchmark, session in
         benchmark.startMeasurement()
@@ -68,7 +67,7 @@ private struct Session: Sendable {
         bytes = try Data(contentsOf: URL(fileURLWithPath: place.archive))
     }
 
-    /// What the authority sends, without anything around it.
+    /// The request of the authority, without anything around it.
     func request(_ method: HTTPMethod, _ path: String) async throws {
         var request = HTTPClientRequest(url: issuer + path)
         request.headers.add(name: "Authorization", value: "Bearer 0123456789abcdef")

@@ -38,7 +38,7 @@ const char *floor_read(const char *path, size_t limit, unsigned char **bytes, si
         error = strerror(errno);
     }
     while (!error) {
-        // One byte more than there should be, so that the end is seen.
+        // One byte more than expected, to detect the end.
         ssize_t got = read(file, *bytes + *count, status.st_size + 1 - *count);
         if (got == 0) break;
         if (got < 0) error = strerror(errno);
@@ -52,7 +52,7 @@ const char *floor_read(const char *path, size_t limit, unsigned char **bytes, si
     return error;
 }
 
-// The bytes around the envelope are always the same but for its length.
+// Checks the bytes around the envelope, which are constant except for its length.
 static bool is_property_list(const unsigned char *file, size_t count) {
     static const unsigned char before[] = "bplist00\xD3\x01\x02\x03\x04\x05\x06\x56" "format\x57version\x56sealed"
                                           "\x5F\x10\x12" "AccountKit archive\x10\x01\x4F\x12";
@@ -137,7 +137,7 @@ static bool unwrap(unsigned char data_key[32], const unsigned char *slot, const 
     return opened;
 }
 
-// Verifies and decrypts what comes after the slots, into plaintext.
+// Verifies and decrypts the data after the slots, into plaintext.
 static bool decrypt(unsigned char *plaintext, const unsigned char *envelope, const unsigned char data_key[32],
                     const unsigned char *context, size_t context_count) {
     size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
@@ -221,7 +221,7 @@ const char *floor_open(const char *archive_path, const char *key_path, const cha
         free(file);
         return unreadable;
     }
-    // The key that is read, and behind it the data key.
+    // The key from the file, followed by the data key.
     unsigned char plain_keys[33 + 32];
     unsigned char *keys = guarded ? sodium_malloc(sizeof plain_keys) : plain_keys;
     size_t padded = number32(envelope + 16) - TAG, unpadded = 0;

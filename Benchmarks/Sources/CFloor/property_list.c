@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// A binary property list, as CFBinaryPList.c of Apple's CoreFoundation describes it. Nothing is read past its end.
+// Reads a binary property list, as CFBinaryPList.c of Apple's CoreFoundation describes it. Never reads past its end.
 struct list {
     const unsigned char *bytes;
     size_t count;
@@ -17,7 +17,7 @@ static bool number(const struct list *list, size_t offset, size_t size, size_t *
     return true;
 }
 
-// Where an object's content begins, what kind it is, and how many elements it has.
+// Reads where an object's content begins, its kind, and its number of elements.
 static bool object(const struct list *list, size_t reference, size_t *offset, int *kind, size_t *count) {
     if (reference >= list->object_count) return false;
     if (!number(list, list->offsets + reference * list->offset_size, list->offset_size, offset)) return false;
@@ -65,7 +65,7 @@ const char *floor_string(const struct floor_account *account, const char *key, c
     size_t top, offset, count;
     int kind;
     text[0] = 0;
-    if (list.count < 40 || memcmp(list.bytes, "bplist00", 8) != 0) return "the record is no property list";
+    if (list.count < 40 || memcmp(list.bytes, "bplist00", 8) != 0) return "the record is not a property list";
     size_t trailer = list.count - 32;
     bool whole = number(&list, trailer + 6, 1, &list.offset_size) && number(&list, trailer + 7, 1, &list.reference_size)
         && number(&list, trailer + 8, 8, &list.object_count) && number(&list, trailer + 16, 8, &top)
@@ -79,7 +79,7 @@ const char *floor_string(const struct floor_account *account, const char *key, c
         if (!string(&list, reference, name, sizeof name) || strcmp(name, key) != 0) continue;
         if (!number(&list, offset + (count + i) * list.reference_size, list.reference_size, &reference)
             || !string(&list, reference, text, text_size))
-            return "it is no string";
+            return "it is not a string";
         break;
     }
     return NULL;

@@ -7,9 +7,9 @@ import Foundation
 #endif
 
 extension Account {
-    /// An account as services give them: three tokens, and a profile whose record takes about `profileByteCount` bytes.
+    /// Returns a typical account: three tokens, and a profile whose record takes about `profileByteCount` bytes.
     ///
-    /// The smallest one takes some 300 bytes. A larger one has more fields of 64 bytes, as an app adds them.
+    /// The minimum is about 300 bytes. A larger account has more fields of 64 bytes, like fields of an app.
     public static func sample(issuer: String? = nil, profileByteCount: Int = 300) -> Account {
         let token = { (name: String) in Secret(name + "-" + String(repeating: "0123456789abcdef", count: 4)) }
         let now = Date()
@@ -19,7 +19,7 @@ extension Account {
         profile.isEmailVerified = true
         profile["points"] = 42
         profile.registeredAt = Date(timeIntervalSince1970: 1_577_934_245)
-        // A name, a text and their places in the property list.
+        // The size of a name, a string and their offsets in the property list.
         for number in 0..<max(0, (profileByteCount - 300) / 80) {
             profile["field_\(number)"] = .string(String(repeating: "x", count: 59 - "\(number)".count) + "\(number)")
         }
@@ -34,6 +34,6 @@ extension Account {
 }
 
 extension UserProfile {
-    /// What the benchmarks count.
+    /// The profile field that the benchmarks change.
     public var points: Int64 { if case .integer(let points)? = self["points"] { points } else { 0 } }
 }

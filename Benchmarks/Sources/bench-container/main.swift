@@ -11,7 +11,7 @@ var arguments = Array(CommandLine.arguments.dropFirst())
     return arguments[index + 1]
 }
 
-// One that is never asked.
+// An authority that is never called.
 let issuer = option("--issuer") ?? "https://login.example.com"
 let profileByteCount = option("--profile-bytes").flatMap { Int($0) } ?? 300
 let session = try option("--session").map { try SessionName($0) } ?? .default

@@ -4,20 +4,21 @@ import AccountKit
 import Foundation
 import SampleAccount
 
-// Many machines that share a session, in few processes. The key is in ACCOUNT_KEY.
+// Simulates many machines that share a session, in few processes. The key is in ACCOUNT_KEY.
 //
-// fleet-storm sign-in STORE ROOT ISSUER: signs the sample account in, with an access token that has expired.
+// fleet-storm sign-in STORE ROOT ISSUER: signs the sample account in, with an expired access token.
 //
-// fleet-storm take STORE ROOT ISSUER COUNT: COUNT stores with storages and folders of their own. Says `ready`; for each line on standard
-// input all stores do something at once, and a line says how many succeeded, how many different results there were, and the milliseconds
-// that the fastest and the slowest took. First they read the archive, which is a round trip; then they ask for a token.
+// fleet-storm take STORE ROOT ISSUER COUNT: creates COUNT stores with separate storages and folders, and prints `ready`. For each
+// line on standard input, all stores do the next step at once, and a line shows how many succeeded, how many different results
+// there were, and the milliseconds that the fastest and the slowest took. First they read the archive, which is one round trip;
+// then they request a token.
 let arguments = CommandLine.arguments
 guard arguments.count >= 5 else {
     preconditionFailure("usage: fleet-storm sign-in|take STORE ROOT ISSUER [COUNT]")
 }
 let (task, location, root, issuer) = (arguments[1], try EtcdLocation(arguments[2]), arguments[3], arguments[4])
 
-/// A machine of its own.
+/// A simulated machine.
 func makeStore(_ name: String) throws -> AccountStore {
     let container = try AppContainer(root: "\(root)/\(name)", identifier: "storm")
     return AccountStore(
@@ -38,7 +39,7 @@ let stores = try (0..<(Int(arguments[5]) ?? 0)).map {
     try makeStore("\(ProcessInfo.processInfo.processIdentifier)-\($0)")
 }
 
-/// Has all stores do something at once, and says what came of it.
+/// Makes all stores do a step at once, and prints the result.
 func together(_ body: @escaping @Sendable (AccountStore) async throws -> String) async throws {
     _ = readLine()
     let start = ContinuousClock.now
@@ -71,7 +72,7 @@ func say(_ line: String) throws {
     try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
 }
 
-// Everything that a machine does before it needs a token.
+// Prepare everything that a machine does before it needs a token.
 for store in stores { _ = await store.load() }
 try say("ready")
 try await together { await $0.load().account?.id ?? "" }

@@ -3,11 +3,11 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-// What `floor check ROOT PORT` does in C, with SwiftNIO alone for its two requests: nio-floor ROOT PORT
+// Does the same as `floor check ROOT PORT` in C, with SwiftNIO alone for its two requests: nio-floor ROOT PORT
 //
-// No client around it: no pool, no TLS, no proxy, no time limit, no reading of what the responses say.
+// There is no HTTP client: no pool, no TLS, no proxy, no timeout, and the responses are not interpreted.
 
-/// Sends the requests one after the other, and closes the connection after the last response.
+/// Sends the requests in order, and closes the connection after the last response.
 final class Requests: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -21,7 +21,7 @@ final class Requests: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head(let head): if head.status != .ok { fail("response: it is no success") }
+        case .head(let head): if head.status != .ok { fail("response: the status is not 200") }
         case .body: break
         case .end: send(context)
         }
@@ -43,7 +43,7 @@ final class Requests: ChannelInboundHandler {
 
 func fail(_ text: String) -> Never { fatalError("nio-floor: \(text)") }
 
-/// Fails with what a function of the floor says went wrong.
+/// Throws the error that a function of the floor describes.
 func check(_ error: UnsafePointer<CChar>?) {
     if let error { fail(String(cString: error)) }
 }

@@ -1,9 +1,9 @@
 import AccountHTTP
 import AccountKit
-import AccountOffline
+import AccountDocuments
 import HTTPTypes
 
-/// Files of a server, which asks for no more than a token.
+/// Files of a server that requires only a token.
 struct BenchBlobs: RemoteBlob {
     let origin: String
 
@@ -14,7 +14,7 @@ struct BenchBlobs: RemoteBlob {
         HTTPRequest(method: method, scheme: "http", authority: String(origin.dropFirst(7)), path: "/" + id)
     }
 
-    /// What is kept of them.
+    /// The stored files.
     func collection(of store: AccountStore, in container: AppContainer) async throws -> OfflineBlobs {
         let client = try AuthenticatedClient(origin: origin, store: store, authority: NoAuthority())
         return try await OfflineBlobs("files", self, of: store, in: container) { request, body, receive in
@@ -24,7 +24,7 @@ struct BenchBlobs: RemoteBlob {
     }
 }
 
-/// Nobody asks it: the token never expires.
+/// Never called: the token never expires.
 private struct NoAuthority: AccountAuthority {
     func verify(_ account: Account) async throws -> Identity {
         throw AuthorityError.misconfigured("there is no service")

@@ -21,7 +21,7 @@ struct BenchGist: Codable, Sendable {
     }
 }
 
-/// A service of as many rows as are wanted, which costs next to nothing: its responses are numbers, and the rows are made here.
+/// A service with any number of rows, at almost no cost: its responses are numbers, and the rows are created here.
 struct BenchRemote: RemoteCollection {
     typealias Item = BenchGist
 
@@ -30,7 +30,7 @@ struct BenchRemote: RemoteCollection {
 
     private static let pageSize = 100
 
-    /// 32 hexadecimal digits in no order, as services give them (SplitMix64): the same as in `rows.c`.
+    /// 32 hexadecimal digits in random order, like IDs of services (SplitMix64): the same as in `rows.c`.
     static func id(_ number: Int) -> String {
         [1, 2].map { (half: UInt64) -> String in
             var value: UInt64 = UInt64(number) * 2 + half
@@ -59,7 +59,7 @@ struct BenchRemote: RemoteCollection {
         return RemotePage(items: (start..<end).map(item), next: end < count ? "\(end)" : nil)
     }
 
-    /// A row of the wanted length.
+    /// A row of the requested length.
     func item(_ number: Int) -> RemoteItem {
         let id = Self.id(number)
         let head =

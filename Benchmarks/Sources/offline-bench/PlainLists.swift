@@ -2,7 +2,7 @@ import AccountOffline
 import Foundation
 import GRDB
 
-/// What an app would do without sealing: the same rows and the same query, with the same library.
+/// An app without encryption: the same rows and the same query, with the same library.
 struct PlainLists {
     private let queue: DatabaseQueue
 
@@ -32,7 +32,7 @@ struct PlainLists {
         }
     }
 
-    /// What is known of a list, as this package knows it.
+    /// The metadata of a list, as in this package.
     private struct List: Codable {
         struct Segment: Codable {
             var number = 0
@@ -52,7 +52,7 @@ struct PlainLists {
         var emptySince: Date?
     }
 
-    /// The first thirty rows, read as a list of this package is: what is known of it, its rows, and what waits to be sent.
+    /// Reads the first thirty rows like a list of this package: the metadata, the rows, and the pending changes.
     func page() async throws -> [BenchGist] {
         let rows = try await queue.read { database in
             let find = try database.cachedStatement(sql: "SELECT json FROM list WHERE key = ?")

@@ -3,20 +3,20 @@ import AccountOffline
 import Foundation
 import GRDB
 
-// Lists of any size, for the benchmarks. Each command prints what it has measured, in seconds, a name and a number a line.
+// Lists of any size, for the benchmarks. Each command prints its measurements in seconds, one name and number per line.
 //
-//     offline-bench fill ROOT COUNT BYTES     a first synchronization of so many rows, in pages of a hundred
-//     offline-bench pages ROOT COUNT          the first thirty rows of them, and the last thirty
+//     offline-bench fill ROOT COUNT BYTES     a first synchronization of COUNT rows, in pages of a hundred
+//     offline-bench pages ROOT COUNT          the first thirty rows, and the last thirty
 //     offline-bench decode ROOT               thirty rows as models: sealed, and unsealed with the same library
 //     offline-bench unchanged ROOT            the pages that are written when the service has nothing new
-//     offline-bench hold ROOT                 has the lists open until its input ends
-//     offline-bench download ROOT ORIGIN ID   a file of a server
-//     offline-bench upload ROOT ORIGIN FILE   a file to a server
+//     offline-bench hold ROOT                 keeps the lists open until its input ends
+//     offline-bench download ROOT ORIGIN ID   downloads a file from a server
+//     offline-bench upload ROOT ORIGIN FILE   uploads a file to a server
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
 let numbers = arguments.dropFirst(3).compactMap { Int($0) }
-// `gists`' container, so that it can show the rows.
+// The container of `gists`, so that `gists` can show the rows.
 let container = try AppContainer(root: arguments[2], identifier: "com.example.gists")
 let store = AccountStore(container: container)
 if await store.load().account == nil {
@@ -91,7 +91,7 @@ default: fatalError("usage: see the head of main.swift")
 }
 await gists.close()
 
-/// How large the files of a name are together.
+/// The total size of the files with this name.
 func files(named name: String) throws -> Int {
     let paths = FileManager.default.enumerator(atPath: arguments[2])?.compactMap { $0 as? String } ?? []
     return try paths.filter { $0.hasSuffix("/" + name) }.reduce(0) { sum, path in

@@ -9,7 +9,8 @@ extension String {
         return visible
     }
 
-    /// JSON text with such characters as escapes (RFC 8259, section 7). Line ends are outside of its strings, and stay.
+    /// JSON text with such characters escaped (RFC 8259, section 7). Line ends occur only outside of its strings, and
+    /// are kept.
     var escapingDisplayControls: String {
         var escaped = ""
         for scalar in unicodeScalars {

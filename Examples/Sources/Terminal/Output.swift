@@ -8,7 +8,7 @@ public enum Output {
     /// - Throws: `inaccessible` if it cannot be written, for example on a full disk.
     public static func print(_ text: String) throws(AccountError) { try write(text + "\n") }
 
-    /// Writes a text without a line end.
+    /// Writes a string without a line end.
     ///
     /// - Throws: `inaccessible` if it cannot be written, for example on a full disk.
     public static func write(_ text: String) throws(AccountError) {
@@ -19,7 +19,7 @@ public enum Output {
         }
     }
 
-    /// Prints a document in JSON, with dates in ISO 8601. Text of a service cannot control the terminal that shows it.
+    /// Prints a document in JSON, with dates in ISO 8601. Text from a service cannot control the terminal.
     public static func print(json document: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

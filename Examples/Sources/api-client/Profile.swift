@@ -5,8 +5,9 @@ import ArgumentParser
 import Foundation
 import Logging
 
-/// A tool that asks an API in the name of whoever signed in with `profile account login`. Tokens are refreshed when they
-/// must be, and a token that the API refuses costs nobody the session before the service has been asked.
+/// A tool that calls an API with the token of the user who signed in with `profile account login`. Tokens are refreshed
+/// when
+/// necessary. If the API rejects a token, the session ends only if the service confirms that it has ended.
 @main struct Profile: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.profile"
     static let configuration = CommandConfiguration(commandName: "profile", subcommands: [AccountCommand<Profile>.self])
@@ -18,7 +19,7 @@ import Logging
         try OAuthAuthority(issuer: origin, clientID: "account-cli", timeout: timeout, logger: logger)
     }
 
-    /// What the API says of a user.
+    /// A user in the API's response.
     struct User: Decodable {
         let name: String
         let email: String?

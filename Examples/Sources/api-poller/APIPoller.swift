@@ -5,11 +5,11 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// A service that runs on and on in the name of whoever signed in with `account login`: it asks an API every few seconds.
+/// A long-running service that acts for the user who signed in with `account login`: it calls an API every few seconds.
 ///
 ///     api-poller ISSUER CLIENT-ID API-ORIGIN PATH
 ///
-/// It can be stopped at any moment, also in the middle of a refresh: `SessionService` sees to that.
+/// It can be stopped at any time, even during a refresh, which `SessionService` completes.
 @main struct APIPoller: Service {
     let client: AuthenticatedClient
     let path: String
@@ -23,7 +23,7 @@ import UnixSignals
                 ?? AppContainer(identifier: "account"))
         let authority = try OAuthAuthority(issuer: arguments[1], clientID: arguments[2])
         let client = try AuthenticatedClient(origin: arguments[3], store: store, authority: authority)
-        // Services end in the reverse order: first nobody asks for tokens any more, then what was sent is finished.
+        // Services end in reverse order: first the poller stops requesting tokens, then pending requests are completed.
         try await ServiceGroup(
             services: [SessionService(store: store), APIPoller(client: client, path: arguments[4])],
             gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "api-poller")
@@ -44,7 +44,7 @@ import UnixSignals
     }
 }
 
-/// Keeps the process until the token exchanges under way are stored: a refresh token that was sent is spent.
+/// Keeps the process running until pending token exchanges are stored, since a refresh token that was sent is spent.
 struct SessionService: Service {
     let store: AccountStore
 

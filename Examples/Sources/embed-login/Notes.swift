@@ -7,7 +7,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// A tool with a login of its own: `notes account login | logout | whoami …`, and a command that greets the user.
+/// A tool with a custom login: `notes account login | logout | whoami …`, and a command that greets the user.
 @main struct Notes: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.notes"
     static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
@@ -24,19 +24,19 @@ import NIOHTTP1
     }
 }
 
-/// What this tool knows of a user besides the usual; optional, since a service need not say it.
+/// The fields of this tool's profile. They are optional, since a service may omit them.
 struct Player: Codable {
     var points: Int?
 }
 
-/// The service's own API: JSON in, JSON out, and a `code` in the response that says what went wrong.
+/// The service's own API: requests and responses are JSON, and a `code` in the response names the error.
 struct JSONAPI: PasswordAuthority {
     func signIn(username: String, password: Secret) async throws -> Account {
         var user = try await post("/login", ["username": username, "password": password.reveal()])
         guard case .integer(let id)? = user["id"], case .string(let token)? = user["token"] else {
             throw AuthorityError.unclear("a login without id or token")
         }
-        user["token"] = nil  // The profile is no place for it.
+        user["token"] = nil  // The profile must not contain it.
         let credentials = Credentials(accessToken: Secret(token), issuedAt: .now)
         return Account(id: id, username: username, credentials: credentials, profile: user, verifiedAt: .now)
     }
@@ -49,7 +49,7 @@ struct JSONAPI: PasswordAuthority {
 
     func isAuthority(of account: Account) -> Bool { true }
 
-    /// Sends a request, and says what the response looked like. What that means for the account is AccountKit's to decide.
+    /// Sends a request, and reports the outcome. AccountKit decides what the outcome means for the account.
     func post(_ path: String, _ body: [String: String] = [:], token: Secret? = nil) async throws -> UserProfile {
         let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
         var request = HTTPClientRequest(url: server + path)
@@ -60,7 +60,7 @@ struct JSONAPI: PasswordAuthority {
         guard let body = try? await response?.body.collect(upTo: 1 << 20) else {
             throw AuthorityError.noResponse(.reset)
         }
-        // A body that is not such a document is an unexpected response, which the default below says.
+        // Any other body is an unexpected response, which the default case below reports.
         let document = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
         switch (document?["code"], document?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)

@@ -37,7 +37,7 @@ extension Gists {
         )
     }
 
-    /// The texts of files, or of standard input.
+    /// The contents of files, or of standard input.
     static func files(_ paths: [String], name: String?) throws -> [String: GistEdit.File] {
         var files: [String: GistEdit.File] = [:]
         if let name {
@@ -56,22 +56,22 @@ extension Gists {
             files[URL(filePath: path).lastPathComponent] = GistEdit.File(content: try text(data, of: path))
         }
         guard !files.isEmpty else {
-            throw ValidationError("name a file, or give --name and the text on standard input")
+            throw ValidationError("name a file, or pass --name and the text on standard input")
         }
         return files
     }
 
     private static func text(_ data: Data, of name: String) throws(AccountError) -> String {
         guard let text = String(data: data, encoding: .utf8) else {
-            throw AccountError(.invalidArgument, "\(name.shown) is not text in UTF-8, and a gist has nothing else")
+            throw AccountError(.invalidArgument, "\(name.shown) is not UTF-8 text, and a gist can contain only text")
         }
         guard !text.isEmpty else {
-            throw AccountError(.invalidArgument, "\(name.shown) is empty: the service takes no empty files")
+            throw AccountError(.invalidArgument, "\(name.shown) is empty: the service accepts no empty files")
         }
         return text
     }
 
-    /// The gist as it is known here, for a change that says what it was made on.
+    /// The gist's id and stored version, which a change is based on.
     private static func version(of id: String, in gists: OfflineCollection<GistsAPI>) async throws -> (
         id: String, base: String?
     ) {
@@ -83,12 +83,12 @@ extension Gists {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(commandName: "create", abstract: "Make a gist.")
+        static let configuration = CommandConfiguration(commandName: "create", abstract: "Create a gist.")
 
         @Argument(help: "The files.") var files: [String] = []
-        @Option(help: "The name of a file whose text is on standard input.") var name: String?
-        @Option(help: "What it is.") var description: String?
-        @Flag(name: .customLong("public"), help: "For everybody to find.") var isPublic = false
+        @Option(help: "The name of a file whose text is read from standard input.") var name: String?
+        @Option(help: "A description.") var description: String?
+        @Flag(name: .customLong("public"), help: "Make the gist public.") var isPublic = false
         @Flag(help: "Print JSON.") var json = false
 
         func run() async throws {
@@ -101,11 +101,11 @@ extension Gists {
 
     struct Edit: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "edit", abstract: "Replace files of a gist, or add some.")
+            commandName: "edit", abstract: "Replace files of a gist, or add files.")
 
-        @Argument(help: "The gist.") var id: String
+        @Argument(help: "The ID of the gist.") var id: String
         @Argument(help: "The files.") var files: [String] = []
-        @Option(help: "What it is.") var description: String?
+        @Option(help: "A description.") var description: String?
         @Flag(help: "Print JSON.") var json = false
 
         func run() async throws {
@@ -125,7 +125,7 @@ extension Gists {
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete gists.")
 
-        @Argument(help: "The gists.") var ids: [String]
+        @Argument(help: "The IDs of the gists.") var ids: [String]
         @Flag(help: "Print JSON.") var json = false
 
         func run() async throws {
@@ -143,7 +143,7 @@ extension Gists {
     struct Star: AsyncParsableCommand {
         static let configuration = CommandConfiguration(commandName: "star", abstract: "Star gists.")
 
-        @Argument(help: "The gists.") var ids: [String]
+        @Argument(help: "The IDs of the gists.") var ids: [String]
         @Flag(help: "Print JSON.") var json = false
 
         func run() async throws { try await Gists.mark(ids, .star, json: json) }
@@ -151,9 +151,9 @@ extension Gists {
 
     struct Unstar: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "unstar", abstract: "Take the star away from gists.")
+            commandName: "unstar", abstract: "Remove the star from gists.")
 
-        @Argument(help: "The gists.") var ids: [String]
+        @Argument(help: "The IDs of the gists.") var ids: [String]
         @Flag(help: "Print JSON.") var json = false
 
         func run() async throws { try await Gists.mark(ids, .unstar, json: json) }

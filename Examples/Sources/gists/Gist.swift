@@ -1,12 +1,12 @@
 import Foundation
 
-/// A gist, as GitHub's API has it; in a list the files have no content.
+/// A gist in the format of GitHub's API. In a list, the files have no content.
 struct Gist: Codable, Sendable {
     struct File: Codable, Sendable, Hashable {
         var filename: String
         var size: Int?
         var content: String?
-        /// Whether `content` is only the beginning.
+        /// Whether `content` is only the beginning of the file.
         var truncated: Bool?
     }
 
@@ -24,7 +24,7 @@ struct Gist: Codable, Sendable {
         case updatedAt = "updated_at"
     }
 
-    /// Whether it has what an edit says: the same description, where that is said, and the same files.
+    /// Whether the gist already matches an edit: the same description, if the edit has one, and the same files.
     func has(_ edit: GistEdit) -> Bool {
         guard edit.description == nil || edit.description ?? "" == description ?? "" else { return false }
         return edit.files.allSatisfy { name, file in files[name]?.content == file.content }
@@ -38,7 +38,7 @@ struct Gist: Codable, Sendable {
     }
 }
 
-/// What is sent to make a gist, or to change one.
+/// The body of a request to create or change a gist.
 struct GistEdit: Codable, Sendable {
     struct File: Codable, Sendable, Hashable {
         var content: String
@@ -53,7 +53,7 @@ struct GistEdit: Codable, Sendable {
         case isPublic = "public"
     }
 
-    /// This, and then another.
+    /// Combines this edit with a later one.
     func followed(by later: GistEdit) -> GistEdit {
         GistEdit(
             description: later.description ?? description, isPublic: isPublic,

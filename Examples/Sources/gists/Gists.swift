@@ -1,5 +1,6 @@
 import AccountCommands
 import AccountHTTP
+import AccountHelpers
 import AccountKit
 import AccountOffline
 import ArgumentParser
@@ -7,22 +8,26 @@ import Foundation
 import Logging
 import Terminal
 
-/// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create notes.txt` …
+/// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create
+/// notes.txt` …
 @main struct Gists: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.gists"
+    static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
     static let acceptsIssuer = true
     static let configuration = CommandConfiguration(
-        commandName: "gists", abstract: "Read and change your gists, also without the network.",
+        commandName: "gists", abstract: "Read and change your gists, online or offline.",
         discussion: """
-            What was shown once can be shown again offline. A change is stored first and sent when the service can be \
-            reached: with the command itself, or with `gists sync`.
+            Gists that were shown once can be shown again offline. A change is first stored, and then sent when the \
+            service can be reached: by the same command, or by `gists sync`.
 
-            The service is GitHub, unless `account login` named another; then GISTS_API is the origin of its API.
+            The service is GitHub, unless another one was given to `account login`. In that case, set GISTS_API to the \
+            origin of its API.
 
-            Exit codes: 0 done, or stored to be sent; 64 usage; 65 a change needs a decision; 69 the network was needed; \
-            74 input or output error; 75 busy; 77 sign in first.
+            Exit codes: 0 done, or stored to be sent; 64 usage; 65 a change needs a decision; 69 the network was \
+            needed; 74 input or output error; 75 busy; 77 sign in first.
             """,
-        // Each has its name in its configuration: to find one out from its type takes longer than to show a list.
+        // Each command has its name in its configuration, since deriving it from the type takes longer than showing a
+        // list.
         subcommands: [
             List.self, Show.self, Create.self, Edit.self, Delete.self, Star.self, Unstar.self, Sync.self, Status.self,
             Resolve.self, AccountCommand<Gists>.self,
@@ -41,23 +46,23 @@ import Terminal
     }
 
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
-        // Signing out asks no service for gists, and needs to know of none.
+        // Signing out sends no requests for gists, and does not need to know the API.
         try await OfflineCollection("gists", GistsAPI(pause: .zero), of: store, in: try container()) { _, _ in
             throw AccountError(.misconfigured, "the service is not asked while signing out")
         }
     }
 
-    /// Sends requests for whoever is signed in.
+    /// Sends requests for the signed-in user.
     private static func transport(of store: AccountStore) async throws -> (api: GistsAPI, send: RemoteTransport) {
         guard let account = await store.load().account else {
-            throw AccountError(.notSignedIn, "nobody is signed in: run `gists account login`")
+            throw AccountError(.notSignedIn, "you are not signed in: run `gists account login`")
         }
         let isGitHub = account.issuer == KnownService.github.issuer
         let variable = ProcessInfo.processInfo.environment["GISTS_API"]
         guard let origin = variable ?? (isGitHub ? "https://api.github.com" : nil) else {
             throw AccountError(
                 .misconfigured,
-                "it is not known where the API of \(account.issuer ?? "this service") is: set GISTS_API to its origin")
+                "the address of the API of \(account.issuer ?? "this service") is unknown: set GISTS_API to its origin")
         }
         let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
         let client = try AuthenticatedClient(
@@ -71,21 +76,21 @@ import Terminal
         )
     }
 
-    /// The gists of whoever is signed in.
+    /// The gists of the signed-in user.
     static func collection(of store: AccountStore) async throws -> OfflineCollection<GistsAPI> {
         let (api, transport) = try await transport(of: store)
         return try await OfflineCollection("gists", api, of: store, in: try container(), sending: transport)
     }
 
-    /// Whether the service can be reached now.
+    /// Whether the service is reachable now.
     static func connectivity() async throws -> Connectivity {
         let (api, transport) = try await transport(of: try store())
         return await ConnectivityMonitor(transport, probe: api.request(for: "mine", at: nil)).check()
     }
 
-    /// Does something with the gists of whoever is signed in.
+    /// Runs a closure with the gists of the signed-in user.
     ///
-    /// - Parameter whenInterrupted: Tells the user that Ctrl-C was heard; without it the process just ends.
+    /// - Parameter whenInterrupted: Tells the user that Ctrl-C was received. Without it, Ctrl-C just ends the process.
     static func run(
         whenInterrupted: (@Sendable () -> Void)? = nil, _ body: (OfflineCollection<GistsAPI>) async throws -> Void
     ) async throws {
@@ -105,12 +110,13 @@ import Terminal
         await gists.close()
     }
 
-    /// Parses a command that reads by itself: to build the tree of all commands takes longer than to show a list.
+    /// Parses a command that only reads without the tree of all commands, since building the tree takes longer than
+    /// showing a list.
     ///
-    /// - Returns: `nil` for all others, and for mistakes: the tree knows what to say.
+    /// - Returns: `nil` for all other commands and for mistakes, which the tree reports.
     private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
         let rest = Array(arguments.dropFirst())
-        // Why it could not be parsed, the tree finds again, and says with the usage of the whole.
+        // If parsing fails, the tree fails in the same way, and reports the error with the usage of the whole tool.
         switch arguments.first {
         case "list": return try? List.parseAsRoot(rest) as? List
         case "show": return try? Show.parseAsRoot(rest) as? Show
@@ -118,7 +124,7 @@ import Terminal
         }
     }
 
-    // To show what is stored takes less time than to build the tree.
+    // Showing stored data takes less time than building the tree.
     static func main() {
         runTool { arguments in
             if let command = parsedAlone(arguments) { return command }

@@ -7,11 +7,12 @@ extension ChangeKind {
     static let unstar = ChangeKind(rawValue: "unstar")
 }
 
-/// GitHub's API for gists. It knows neither conditional changes nor idempotency keys: so a change looks first.
+/// GitHub's API for gists. It supports neither conditional changes nor idempotency keys, so a change first checks the
+/// gist's state.
 struct GistsAPI: RemoteCollection {
     typealias Item = Gist
 
-    /// GitHub asks for a second between changes ("Best practices for using the REST API").
+    /// GitHub requests a second between changes ("Best practices for using the REST API").
     let pause: Duration
 
     // MARK: Reading
@@ -37,7 +38,8 @@ struct GistsAPI: RemoteCollection {
     }
 
     func cursor(ofItemAt position: Int) -> String? {
-        // Pages may have up to 100 items: of a size at which no page ends with this one, the one that brings most.
+        // Pages may have up to 100 items. Among the sizes at which no page ends with this item, choose the one that
+        // returns the most further items.
         let known = position + 1
         var (size, gain) = (100, 0)
         for candidate in 51...100 where known % candidate != 0 && candidate - known % candidate > gain {
@@ -46,7 +48,7 @@ struct GistsAPI: RemoteCollection {
         return "per_page=\(size)&page=\(known / size + 1)"
     }
 
-    /// One that is not mine any more is gone; one that is not starred any more is not.
+    /// A gist that is missing from `mine` was deleted. A gist that is missing from `starred` may still exist.
     func isGone(whenMissingFrom list: String) -> Bool { list == "mine" }
 
     func request(forItem id: String) -> HTTPRequest { request(.get, "/gists/" + id) }
@@ -55,7 +57,7 @@ struct GistsAPI: RemoteCollection {
         RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
     }
 
-    // What is no gist has no version, and was refused before it got here.
+    // An item that is not a gist has no version, and was rejected before.
     func version(of item: RemoteItem) -> String? { try? JSONDecoder().decode(Gist.self, from: item.json).updatedAt }
 
     // MARK: Changing
@@ -111,7 +113,7 @@ struct GistsAPI: RemoteCollection {
         }
     }
 
-    // MARK: Looking first
+    // MARK: Checking first
 
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
@@ -122,7 +124,7 @@ struct GistsAPI: RemoteCollection {
             guard change.base != nil || wasSent else { return .pending }
             let (head, body) = try await fetch(request(forItem: change.object), nil)
             if head.status == .notFound {
-                return change.kind == .delete ? .done(nil) : .conflict("somebody has deleted it")
+                return change.kind == .delete ? .done(nil) : .conflict("it was deleted at the service")
             }
             guard head.status == .ok else { throw RemoteFailure(head, body) }
             let gist = try JSONDecoder().decode(Gist.self, from: body)
@@ -130,17 +132,18 @@ struct GistsAPI: RemoteCollection {
                 return .done(try item(head, body))
             }
             let isAsItWas = change.base == nil || gist.updatedAt == change.base
-            return isAsItWas ? .pending : .conflict("somebody has changed it on \(gist.updatedAt)")
+            return isAsItWas ? .pending : .conflict("it was changed at the service on \(gist.updatedAt)")
         default: return .pending
         }
     }
 
-    /// Whether a gist has been made of which nobody told: one with the same content that no other change has made.
+    /// Whether a previous attempt has created the gist without its response arriving. If so, there is a gist with the
+    /// same content that no other change has created.
     private func madeBefore(
         _ change: Change, _ claimed: Set<String>, _ fetch: RemoteTransport
     ) async throws -> ChangeStanding {
         let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
-        // A day earlier, since the clocks of two machines differ.
+        // Search from a day earlier, since the clocks of the two machines may differ.
         let since = (change.sentAt ?? change.madeAt).addingTimeInterval(-86_400).formatted(.iso8601)
         var cursor: String? = "per_page=100&since=\(since)&page=1"
         while let query = cursor {
@@ -170,9 +173,9 @@ struct GistsAPI: RemoteCollection {
             ])
     }
 
-    /// Somebody else answered, such as a captive portal.
+    /// Another server answered, such as a captive portal.
     struct NotAGist: Error, CustomStringConvertible {
-        let description = "what came is no list of gists; a captive portal?"
+        let description = "the response is not a list of gists; a captive portal?"
     }
 }
 

@@ -3,16 +3,17 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Ctrl-C, while changes are sent: it ends the process as always, but leaves neither half a line nor tokens that were not stored.
+/// Handles Ctrl-C while changes are sent. The process ends as usual, but first clears the progress line and stores
+/// pending tokens.
 struct Interruption {
     private let source: (any DispatchSourceSignal)?
 
     /// - Parameters:
-    ///   - store: Whose tokens may be on their way.
+    ///   - store: The store whose token requests may be pending.
     ///   - body: Tells the user.
     init(finishing store: AccountStore, _ body: @escaping @Sendable () -> Void) {
         var present = sigaction()
-        // Whoever runs it in the background does not want it interrupted.
+        // A process that runs in the background must not be interrupted.
         guard sigaction(SIGINT, nil, &present) == 0, !present.isIgnored else {
             source = nil
             return
@@ -20,7 +21,7 @@ struct Interruption {
         let source = DispatchSource.makeSignalSource(signal: SIGINT)
         let isFirst = Mutex(true)
         source.setEventHandler {
-            // The process ends soon, so a second Ctrl-C changes nothing.
+            // The process ends soon, so a second Ctrl-C has no effect.
             let isRepeated = isFirst.withLock { isFirst in
                 defer { isFirst = false }
                 return !isFirst
@@ -37,16 +38,16 @@ struct Interruption {
         self.source = source
     }
 
-    /// As Ctrl-C does, so that a shell knows what it was.
+    /// Ends the process by the signal, so that a shell recognizes Ctrl-C.
     private static func endProcess() -> Never {
         signal(SIGINT, SIG_DFL)
-        // The threads of Dispatch block all signals.
+        // Threads of Dispatch block all signals.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGINT)
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         raise(SIGINT)
-        // The first process of a container is ended by no signal (pid_namespaces(7)).
+        // A signal does not end the first process of a container (pid_namespaces(7)).
         _exit(130)
     }
 
@@ -58,7 +59,7 @@ struct Interruption {
 }
 
 extension sigaction {
-    // Handlers are functions of C, which cannot be compared but by their address; as large as a pointer they always are.
+    // C functions can be compared only by their address. A handler is always as large as a pointer.
     fileprivate var isIgnored: Bool {
         #if canImport(Darwin)
         unsafeBitCast(__sigaction_u.__sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)

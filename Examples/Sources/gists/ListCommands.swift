@@ -7,14 +7,14 @@ import Terminal
 extension Gists {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List gists: mine, starred, or everyone's public ones.")
+            commandName: "list", abstract: "List your gists, the gists you starred, or all public gists.")
 
         enum Name: String, ExpressibleByArgument, CaseIterable { case mine, starred, `public` }
 
-        @Argument(help: "mine, starred or public.") var list = Name.mine
-        @Option(help: "Which page of 30.") var page = 1
-        @Flag(help: "All that there are; of the public ones, all that are stored.") var all = false
-        @Flag(help: "Do not ask the service.") var offline = false
+        @Argument(help: "The list: mine, starred or public.") var list = Name.mine
+        @Option(help: "The page to show; a page has 30 gists.") var page = 1
+        @Flag(help: "Show all pages; for public, all gists that are stored.") var all = false
+        @Flag(help: "Do not connect to the service.") var offline = false
         @Flag(help: "Print JSON.") var json = false
 
         func validate() throws {
@@ -26,7 +26,7 @@ extension Gists {
             let asOf: Date?
             let offline: Bool
             let gists: [GistDocument]
-            /// The places of gists before which some may be missing.
+            /// The indices of gists that may be preceded by missing ones.
             let gaps: [Int]
             let next: Int?
         }
@@ -35,7 +35,7 @@ extension Gists {
             try await Gists.run { gists in
                 let name = list.rawValue
                 let limit = all ? 1_000_000 : page * 30
-                // All of the public ones would never end.
+                // The list of all public gists is endless.
                 let isWhole = all && list != .public && !offline
                 let (source, problem) = isWhole ? await refreshAll(name, of: gists) : (nil, nil)
                 var snapshot =
@@ -78,7 +78,7 @@ extension Gists {
             guard snapshot.asOf != nil || snapshot.problem == nil && !offline || !snapshot.rows.isEmpty else {
                 throw snapshot.problem
                     ?? AccountError(
-                        .serviceUnavailable, "nothing is stored of this list: run it once without --offline")
+                        .serviceUnavailable, "this list is not stored here: list it once without --offline")
             }
             let rows = Array(all ? snapshot.rows[...] : snapshot.rows.dropFirst((page - 1) * 30).prefix(30))
             if json {
@@ -106,11 +106,11 @@ extension Gists {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "show", abstract: "Show a gist: its only file's text, or the names of its files.")
+            commandName: "show", abstract: "Show the text of a gist, or the names of its files if there are several.")
 
-        @Argument(help: "The gist.") var id: String
-        @Option(help: "Show this file.") var file: String?
-        @Flag(help: "Do not ask the service.") var offline = false
+        @Argument(help: "The ID of the gist.") var id: String
+        @Option(help: "The file to show.") var file: String?
+        @Flag(help: "Do not connect to the service.") var offline = false
         @Flag(help: "Print JSON.") var json = false
 
         func run() async throws {
@@ -150,7 +150,7 @@ extension Gists {
 }
 
 extension AccountError {
-    /// Whether the user who began is no longer signed in: then the stored rows are not shown in place of an answer.
+    /// Whether the user of the request is no longer signed in. In that case, the stored rows must not be shown.
     fileprivate var isAboutUser: Bool { code == .notSignedIn || code == .conflict }
 }
 
@@ -181,7 +181,7 @@ struct GistDocument: Encodable {
 extension Gist {
     var names: String { files.keys.sorted().map(\.shown).joined(separator: ", ") }
 
-    /// Id, files, description.
+    /// The id, files and description.
     var line: String {
         let description = (description ?? "").shown
         return "\(id.shown)  \(names)" + (description.isEmpty ? "" : "  \(description)")

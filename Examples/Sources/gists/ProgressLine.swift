@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import Terminal
 
-/// How far something is that takes a while, on standard error: on a terminal a bar in one line, which is gone at the end; elsewhere a
-/// plain line now and then.
+/// Shows the progress of a long operation on standard error. On a terminal, it is a bar in one line that disappears at
+/// the end. Elsewhere, it is an occasional plain line.
 final class ProgressLine: Sendable {
     private enum Form { case bar, lines, none }
 
@@ -26,12 +26,12 @@ final class ProgressLine: Sendable {
         }
     }
 
-    /// Says what is done now, while somebody watches.
+    /// Shows the current step on a terminal.
     func show(_ text: String) {
         if form == .bar { rewrite(String(text.shown.prefix(Self.columns - 1))) }
     }
 
-    /// Leaves an empty line, and shows nothing from now on.
+    /// Clears the line, and shows nothing from now on.
     func end() {
         rewrite("")
         isOver.withLock { $0 = true }
@@ -40,12 +40,13 @@ final class ProgressLine: Sendable {
     private func rewrite(_ text: String) {
         guard form == .bar else { return }
         isOver.withLock { isOver in
-            // Back to the start of the line, and erase it (CSI K: ECMA-48, section 8.3.41). It is no error if nobody can read it.
+            // Return to the start of the line, and erase it (CSI K: ECMA-48, section 8.3.41). A closed standard error
+            // is not an error.
             if !isOver { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8)) }
         }
     }
 
-    /// Fits in one line, with the last column left free, where some terminals begin a new one.
+    /// The bar fits in one line and leaves the last column empty, since some terminals start a new line there.
     static func bar(_ sent: Int, of count: Int, columns: Int) -> String {
         let text = "\(sent) of \(count)"
         let width = min(30, columns - 1 - "Sending [] ".count - text.count)
@@ -55,7 +56,7 @@ final class ProgressLine: Sendable {
             "Sending [\(String(repeating: "#", count: filled))\(String(repeating: ".", count: width - filled))] \(text)"
     }
 
-    /// Asked each time: the window may have another size by now.
+    /// Read each time, since the window may have been resized.
     private static var columns: Int {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 1 else { return 80 }

@@ -8,7 +8,7 @@ import Terminal
 extension Gists {
     struct Sync: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "sync", abstract: "Send what waits, and look what is new.")
+            commandName: "sync", abstract: "Send the stored changes, and update the lists.")
 
         @Flag(help: "Print JSON.") var json = false
 
@@ -22,7 +22,7 @@ extension Gists {
             let progress = ProgressLine(isSilent: json)
             let interrupted: @Sendable () -> Void = {
                 progress.end()
-                Output.say("Cancelled. What was not sent waits: `gists status` shows it.")
+                Output.say("Cancelled. Unsent changes are kept: `gists status` shows them.")
             }
             try await Gists.run(whenInterrupted: interrupted) { gists in
                 defer { progress.end() }
@@ -32,7 +32,7 @@ extension Gists {
                 }
                 if report.problem == nil {
                     for list in try await gists.storedLists() where report.problem == nil {
-                        progress.show("Looking what is new in \(list.name)")
+                        progress.show("Checking for changes in \(list.name)")
                         report.problem = try await gists.refresh(list.name, limit: 1).problem
                     }
                 }
@@ -68,9 +68,9 @@ extension Gists {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "status", abstract: "Show what is stored, what waits, and whether the service can be reached.")
+            commandName: "status", abstract: "Show the stored lists and changes, and whether the service is reachable.")
 
-        @Flag(help: "Do not ask the service.") var offline = false
+        @Flag(help: "Do not connect to the service.") var offline = false
         @Flag(help: "Print JSON.") var json = false
 
         private struct Document: Encodable {
@@ -118,16 +118,16 @@ extension Gists {
 
     struct Resolve: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "resolve", abstract: "Decide about a change that the service did not take.")
+            commandName: "resolve", abstract: "Decide what happens to a change that the service did not accept.")
 
         enum Decision: String, EnumerableFlag { case mine, theirs, discard }
 
-        @Argument(help: "The change, as `gists status` shows it.") var change: String
-        @Flag(help: "Send mine all the same; keep theirs; or drop mine.") var decision: Decision
+        @Argument(help: "The ID of the change, as `gists status` shows it.") var change: String
+        @Flag(help: "Send your version anyway; keep the other version; or discard yours.") var decision: Decision
 
         func run() async throws {
             guard let id = UUID(uuidString: change) else {
-                throw ValidationError("\(change.shown) is not a change's id")
+                throw ValidationError("\(change.shown) is not a change ID")
             }
             try await Gists.run { gists in
                 guard let pending = try await gists.pendingChanges().first(where: { $0.id == id }),
@@ -140,9 +140,9 @@ extension Gists {
                 do {
                     try await gists.refreshItem(pending.change.object)
                 } catch let error as AccountError where error.code == .serviceUnavailable {
-                    Output.say("What the service has is shown after the next `gists sync` (\(error.message)).")
+                    Output.say("The version of the service is shown after the next `gists sync` (\(error.message)).")
                 } catch let error as AccountError where error.code == .requestFailed {
-                    // It is gone there, and so it is here.
+                    // The gist was deleted at the service, and is deleted here, too.
                 }
             }
         }
@@ -168,7 +168,7 @@ extension Connectivity {
     }
 }
 
-/// A change that waits, in JSON.
+/// A pending change in JSON.
 struct PendingDocument: Encodable {
     let change: String
     let kind: String

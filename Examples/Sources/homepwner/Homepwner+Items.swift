@@ -1,10 +1,10 @@
 import AccountCommands
 import AccountKit
-import AccountOffline
+import AccountDocuments
 import ArgumentParser
 import Terminal
 
-/// Where the items are: in plain text, or sealed for whoever is signed in; never in both.
+/// The items are either in plain text or encrypted for the signed-in user, never in both.
 extension Homepwner {
     static func plainItems() throws -> DocumentArchive<[Item]> {
         try DocumentArchive("Items", in: try container(), format: .xml) { $0.compactMap(\.photo) }
@@ -18,21 +18,21 @@ extension Homepwner {
             guard error.code == .notSignedIn else { throw error }
             throw AccountError(
                 .notSignedIn,
-                "sealed items can be used by who is signed in, and nobody is: run `homepwner account login`")
+                "the items are encrypted, and you are not signed in: run `homepwner account login`")
         }
     }
 
-    /// Whether somebody's items are sealed here.
+    /// Whether encrypted items of any user exist.
     static func isSealed(for store: @autoclosure () throws -> AccountStore) async throws -> Bool {
         try await DocumentArchive<[Item]>.isSealed("Items", in: try container(), for: try store())
     }
 
     /// The items, and the photos that they name.
     ///
-    /// - Parameter sealed: Whether they are to be sealed, if there are none yet.
+    /// - Parameter sealed: Whether to encrypt the items if there are none yet.
     static func items(sealed: Bool = false) async throws -> DocumentArchive<[Item]> {
         let plain = try plainItems()
-        // Most people have no account, and need none.
+        // Most users have no account, and need none.
         if !sealed { guard try await isSealed(for: try store()) else { return plain } }
         let mine = try await sealedItems(of: try store())
         switch (try mine.exists(), try plain.exists()) {
@@ -54,15 +54,15 @@ extension Homepwner {
 }
 
 struct SealingOption: ParsableArguments {
-    @Flag(help: "Seal the items for whoever is signed in. Later commands need not be told.") var sealed = false
+    @Flag(help: "Seal the items for the current user; needed only once.") var sealed = false
 }
 
 struct Seal: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Seal all items and photos for whoever is signed in.",
+        abstract: "Seal all items and photos for the current user.",
         discussion: """
-            Afterwards nothing of them is legible in any file, and you can use them while you are signed in. If it is \
-            interrupted, nothing is lost: run it again.
+            Afterwards, no file contains readable parts of them, and you can use them only while you are signed in. If \
+            the command is interrupted, nothing is lost: run it again.
             """)
 
     func run() async throws {
@@ -71,7 +71,7 @@ struct Seal: AsyncParsableCommand {
         let count = try await mine.moveContents(of: plain, from: []) { items, others in
             for item in others where !items.contains(item) {
                 var item = item
-                // Another one of this id was changed since; both are kept.
+                // If an item with the same id was changed since, keep both.
                 if items.contains(where: { $0.id == item.id }) { item.id = items.newID() }
                 items.append(item)
             }

@@ -1,13 +1,13 @@
 import AccountCommands
 import AccountHTTP
 import AccountKit
-import AccountOffline
+import AccountDocuments
 import ArgumentParser
 import Foundation
 import Logging
 
-/// What is in the house, with photos: a document of the app's own, and files that belong to it. What a command has confirmed
-/// survives its death and a power cut. No account is needed; with one, all of it can be sealed.
+/// An inventory with photos: a document of the app and the files that belong to it. A confirmed change survives a crash
+/// and a power cut. The tool requires no account, and can encrypt everything with one.
 @main struct Homepwner: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.homepwner"
     static let acceptsIssuer = true
@@ -15,19 +15,19 @@ import Logging
         commandName: "homepwner",
         abstract: "Keep a list of what you own, with photos.",
         discussion: """
-            Everything is in the folder $HOMEPWNER_HOME, or in ~/.local/share/com.example.homepwner: the items in \
-            Documents/Items.plist, a property list that any program can read, and their photos in Documents/Items.
+            All data is in the folder $HOMEPWNER_HOME, or in ~/.local/share/com.example.homepwner: the items are in \
+            Documents/Items.plist, a property list that any program can read, and their photos are in Documents/Items.
 
-            With an account, the items and their photos can be sealed, so that nothing of them is legible in any file: with \
-            --sealed when the first are added, or with `homepwner seal`. Then they can be used while you are signed in. Signing \
-            out destroys the key, and with it the items: export them first.
+            With an account, the items and their photos can be sealed, so that no file contains readable parts of them: \
+            use --sealed when you add the first item, or run `homepwner seal`. Sealed items can be used only while you \
+            are signed in. When you sign out, the key is destroyed, and the items are lost: export them first.
 
             With --json, `list` prints {"items": [ITEM, ...]} and `show` prints one ITEM: {"id", "name", "serial", \
-            "value", "createdAt", "photo"}. "value" is a whole number, "createdAt" a date as in ISO 8601, in UTC, "photo" \
-            says whether there is one; "serial" and "value" are left out where there is none.
+            "value", "createdAt", "photo"}. "value" is a whole number, "createdAt" is an ISO 8601 date in UTC, and \
+            "photo" says whether the item has a photo. "serial" and "value" are left out if the item has none.
 
-            Exit codes: 0 done, 64 usage, 65 the items are damaged, or in two places, 74 input or output error, 75 another process \
-            is busy with them, 77 they are sealed: sign in first.
+            Exit codes: 0 done, 64 usage, 65 the items are damaged or in two places, 74 input or output error, \
+            75 another process is using the items, 77 the items are sealed: sign in first.
             """,
         subcommands: [
             Add.self, List.self, Show.self, Edit.self, Remove.self, Photo.self, Export.self, Import.self,
@@ -38,7 +38,7 @@ import Logging
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority {
         guard let issuer = service.issuer else {
-            throw AccountError(.invalidArgument, "say which service to sign in to: --issuer URL")
+            throw AccountError(.invalidArgument, "specify the service: --issuer URL")
         }
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? "account-cli",

@@ -2,17 +2,17 @@ import AccountKit
 import Foundation
 import Terminal
 
-/// Something that somebody owns, as it stands in `Items.plist`.
+/// An item in `Items.plist`.
 struct Item: Codable, Sendable, Equatable {
     var id: String
     var name: String
     var serial: String?
     var value: Int?
     var createdAt: Date
-    /// The id of its photo's file.
+    /// The id of the photo's file.
     var photo: String?
 
-    /// - Throws: `invalidArgument` if a text cannot be kept or shown.
+    /// - Throws: `invalidArgument` if a string cannot be stored or shown.
     init(id: String, name: String, serial: String?, value: Int?, createdAt: Date = .now) throws(AccountError) {
         self.id = id
         self.name = name
@@ -32,9 +32,9 @@ struct Item: Codable, Sendable, Equatable {
 }
 
 extension [Item] {
-    /// The place of an item.
+    /// The index of an item.
     ///
-    /// - Throws: `invalidArgument` if there is none of that id.
+    /// - Throws: `invalidArgument` if no item has this id.
     func index(of id: String) throws(AccountError) -> Int {
         guard let index = firstIndex(where: { $0.id == id }) else {
             throw AccountError(.invalidArgument, "there is no item \"\(id.shown)\": `homepwner list` shows all")
@@ -42,7 +42,7 @@ extension [Item] {
         return index
     }
 
-    /// An id that no item has: 8 hexadecimal digits.
+    /// An unused id of 8 hexadecimal digits.
     func newID() -> String {
         while true {
             let digits = String(UInt32.random(in: .min ... .max), radix: 16)
@@ -52,7 +52,7 @@ extension [Item] {
     }
 }
 
-/// An item as another program may have written it.
+/// An item in a file that another program may have written.
 struct ImportedItem: Codable, Sendable {
     var id: String?
     var name: String
@@ -60,7 +60,7 @@ struct ImportedItem: Codable, Sendable {
     var value: Int?
     var createdAt: Date?
 
-    /// The item, under its own id if it has one that can be typed.
+    /// The item, with its own id if the user can type that id.
     func item(newID: String) throws(AccountError) -> Item {
         let isID = id.map {
             (1...64).contains($0.count) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }

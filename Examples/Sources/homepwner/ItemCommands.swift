@@ -1,16 +1,16 @@
 import AccountKit
-import AccountOffline
+import AccountDocuments
 import ArgumentParser
 import Foundation
 import Terminal
 
 struct Add: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Add an item, and print its id.")
+    static let configuration = CommandConfiguration(abstract: "Add an item, and print its ID.")
 
-    @Argument(help: "What it is.") var name: String
-    @Option(help: "Its serial number.") var serial: String?
-    @Option(help: "What it is worth, a whole number.") var value: Int?
-    @Option(help: "A photo of it, which is copied.") var photo: String?
+    @Argument(help: "The name of the item.") var name: String
+    @Option(help: "The serial number.") var serial: String?
+    @Option(help: "The value, a whole number.") var value: Int?
+    @Option(help: "A photo file. It is copied.") var photo: String?
     @OptionGroup var sealing: SealingOption
 
     func run() async throws {
@@ -59,7 +59,7 @@ struct List: AsyncParsableCommand {
 struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Show one item.")
 
-    @Argument(help: "The item's id.") var id: String
+    @Argument(help: "The ID of the item.") var id: String
     @Flag(help: "Print JSON.") var json = false
 
     func run() async throws {
@@ -77,15 +77,15 @@ struct Show: AsyncParsableCommand {
 struct Edit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Change an item.")
 
-    @Argument(help: "The item's id.") var id: String
-    @Option(help: "What it is.") var name: String?
-    @Option(help: "Its serial number; \"\" if it has none.") var serial: String?
-    @Option(help: "What it is worth, a whole number.") var value: Int?
-    @Flag(help: "Nobody knows what it is worth.") var noValue = false
+    @Argument(help: "The ID of the item.") var id: String
+    @Option(help: "The name of the item.") var name: String?
+    @Option(help: "The serial number; \"\" removes it.") var serial: String?
+    @Option(help: "The value, a whole number.") var value: Int?
+    @Flag(help: "Remove the value.") var noValue = false
 
     func validate() throws {
         guard name != nil || serial != nil || value != nil || noValue else {
-            throw ValidationError("Say what to change: --name, --serial, --value or --no-value.")
+            throw ValidationError("Specify what to change: --name, --serial, --value or --no-value.")
         }
         guard value == nil || !noValue else { throw ValidationError("Use --value or --no-value, not both.") }
     }
@@ -107,7 +107,7 @@ struct Edit: AsyncParsableCommand {
 struct Remove: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Remove an item and its photo.")
 
-    @Argument(help: "The item's id.") var id: String
+    @Argument(help: "The ID of the item.") var id: String
 
     func run() async throws {
         let item = try await Homepwner.items().change(from: []) { items in

@@ -1,17 +1,17 @@
 import AccountKit
-import AccountOffline
+import AccountDocuments
 import ArgumentParser
 import Terminal
 
 struct Photo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "The photo of an item.", subcommands: [Set.self, Export.self, Remove.self])
+        abstract: "Set, export or remove the photo of an item.", subcommands: [Set.self, Export.self, Remove.self])
 
     struct Set: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Give an item a photo, in place of one it has.")
+        static let configuration = CommandConfiguration(abstract: "Set or replace the photo of an item.")
 
-        @Argument(help: "The item's id.") var id: String
-        @Argument(help: "The photo, which is copied.") var file: String
+        @Argument(help: "The ID of the item.") var id: String
+        @Argument(help: "The photo file. It is copied.") var file: String
 
         func run() async throws {
             let archive = try await Homepwner.items()
@@ -28,8 +28,8 @@ struct Photo: AsyncParsableCommand {
     struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Copy an item's photo to a file.")
 
-        @Argument(help: "The item's id.") var id: String
-        @Argument(help: "The file, which is replaced if it is there.") var file: String
+        @Argument(help: "The ID of the item.") var id: String
+        @Argument(help: "The file. If it exists, it is replaced.") var file: String
 
         func run() async throws {
             let archive = try await Homepwner.items()
@@ -39,7 +39,7 @@ struct Photo: AsyncParsableCommand {
                     try await archive.exportFile(photo, to: file)
                     break
                 } catch {
-                    // Another process may have replaced it meanwhile.
+                    // Another process may have replaced the photo in the meantime.
                     let missing = photo
                     (item, photo) = try self.photo(in: archive)
                     if error.code != .damaged || photo == missing { throw error }
@@ -59,9 +59,9 @@ struct Photo: AsyncParsableCommand {
     }
 
     struct Remove: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove an item's photo, and keep the item.")
+        static let configuration = CommandConfiguration(abstract: "Remove the photo of an item, but keep the item.")
 
-        @Argument(help: "The item's id.") var id: String
+        @Argument(help: "The ID of the item.") var id: String
 
         func run() async throws {
             let item = try await Homepwner.items().change(from: []) { items in

@@ -1,14 +1,14 @@
 import AccountKit
-import AccountOffline
+import AccountDocuments
 import ArgumentParser
 import Terminal
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Write all items to a file for other programs.",
-        discussion: "Photos are not in it: `homepwner photo export` copies each.")
+        discussion: "The file does not contain photos: copy each with `homepwner photo export`.")
 
-    @Option(help: "The file, an XML property list; it is replaced if it is there.") var xml: String
+    @Option(help: "The file, an XML property list. If it exists, it is replaced.") var xml: String
 
     func run() async throws {
         var items = try await Homepwner.items().read() ?? []
@@ -20,10 +20,10 @@ struct Export: AsyncParsableCommand {
 
 struct Import: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Add the items of a file.",
+        abstract: "Add the items from a file.",
         discussion: """
-            The file is a property list, as `homepwner export` writes it: an array of dictionaries with "name", and perhaps \
-            "id", "serial", "value" and "createdAt". Items whose id is there already stay as they are.
+            The file is a property list, as `homepwner export` writes it: an array of dictionaries with "name" and, \
+            optionally, "id", "serial", "value" and "createdAt". Items whose ID already exists are not changed.
             """)
 
     @Argument(help: "The file.") var file: String
@@ -46,6 +46,6 @@ struct Import: AsyncParsableCommand {
         }
         let known = imported.count - count
         Output.say(
-            "Imported \(count) item\(count == 1 ? "" : "s")." + (known > 0 ? " \(known) were there already." : ""))
+            "Imported \(count) item\(count == 1 ? "" : "s")." + (known > 0 ? " \(known) already existed." : ""))
     }
 }

@@ -1,10 +1,10 @@
-/// A page that somebody wants to read, as the service has it.
+/// A page to read, in the format of the service.
 struct Article: Codable, Identifiable, Sendable {
     let id: String
     var title: String?
     var url: String?
     var isRead: Bool?
-    /// When it was changed last: that tells one version from others. The service has not said yet when there is none.
+    /// When the article was last changed, which identifies its version. `nil` until the service has confirmed it.
     var lastModified: Int?
 
     enum CodingKeys: String, CodingKey {
@@ -13,10 +13,10 @@ struct Article: Codable, Identifiable, Sendable {
         case lastModified = "last_modified"
     }
 
-    /// As Kinto's entity tags have it.
+    /// The version in the format of Kinto's entity tags.
     var version: String? { lastModified.map { "\"\($0)\"" } }
 
-    /// As it is shown, without what controls a terminal.
+    /// The article as one line, without characters that control a terminal.
     var line: String {
         let text = (title ?? url ?? "") + (isRead == true ? "  (read)" : "")
         let scalars = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
@@ -30,7 +30,7 @@ struct Article: Codable, Identifiable, Sendable {
     }
 }
 
-/// What is sent to add an article, or to change one: what is `nil` stays as it is.
+/// The body of a request to add or change an article. A member that is `nil` is not changed.
 struct ArticleEdit: Codable, Sendable {
     var id: String?
     var title: String?

@@ -8,7 +8,7 @@ struct ArticlesAPI: RemoteCollection {
 
     private struct Content<Value: Codable>: Codable { var data: Value }
 
-    /// Of a record that has an id of the client's, Kinto makes one, however often it is sent.
+    /// If the client sends a record with the same id repeatedly, Kinto creates only one.
     let isCreateIdempotent = true
 
     func request(for list: String, at cursor: String?) -> HTTPRequest {
@@ -28,7 +28,7 @@ struct ArticlesAPI: RemoteCollection {
         try RemoteItem(JSONDecoder().decode(Content<Article>.self, from: body).data)
     }
 
-    // What is no article has no version.
+    // An item that is not an article has no version.
     func version(of item: RemoteItem) -> String? { try? JSONDecoder().decode(Article.self, from: item.json).version }
 
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?) {

@@ -6,13 +6,13 @@ import ArgumentParser
 import Foundation
 import Logging
 
-/// What somebody wants to read, kept at a Kinto server, and at hand without the network: `reading-list account login`,
+/// A list of pages to read at a Kinto server, also available without the network: `reading-list account login`,
 /// `reading-list add https://example.com` …
 @main struct ReadingList: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.reading-list"
     static let configuration = CommandConfiguration(
-        commandName: "reading-list", abstract: "Keep a list of pages to read, also without the network.",
-        discussion: "READING_LIST_ISSUER is where to sign in, READING_LIST_KINTO the origin of the Kinto server.",
+        commandName: "reading-list", abstract: "Keep a list of pages to read, online or offline.",
+        discussion: "READING_LIST_ISSUER is the issuer, and READING_LIST_KINTO is the origin of the Kinto server.",
         subcommands: [
             List.self, Add.self, Edit.self, Remove.self, Sync.self, Resolve.self, AccountCommand<ReadingList>.self,
         ])
@@ -44,10 +44,10 @@ import Logging
     // snippet.end
 
     // snippet.change
-    /// Stores a change, and sends it and those before it if the service can be reached.
+    /// Stores a change, and sends all pending changes if the service can be reached.
     static func make(_ change: Change) async throws {
         let articles = try await articles(of: store())
-        try await articles.add(change)  // on the disk from here on
+        try await articles.add(change)  // stored on disk from here on
         try report(try await articles.synchronize(), expectingAll: false)
         await articles.close()
     }
@@ -69,10 +69,10 @@ import Logging
 
 extension ReadingList {
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show what is there to read.")
+        static let configuration = CommandConfiguration(abstract: "Show the pages.")
 
-        @Option(help: "How many.") var limit = 30
-        @Flag(help: "Do not ask the service.") var offline = false
+        @Option(help: "The number of pages to show.") var limit = 30
+        @Flag(help: "Do not connect to the service.") var offline = false
 
         // snippet.list
         func run() async throws {
@@ -98,8 +98,8 @@ extension ReadingList {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Add a page.")
 
-        @Argument(help: "Its URL.") var url: String
-        @Option(help: "Its title.") var title: String?
+        @Argument(help: "The URL.") var url: String
+        @Option(help: "The title.") var title: String?
 
         // snippet.add
         func run() async throws {
@@ -110,11 +110,11 @@ extension ReadingList {
     }
 
     struct Edit: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Give a page another title, or mark it as read.")
+        static let configuration = CommandConfiguration(abstract: "Change the title of a page, or mark it as read.")
 
-        @Argument(help: "The page.") var id: String
-        @Option(help: "Its title.") var title: String?
-        @Flag(inversion: .prefixedNo, help: "Whether it was read.") var read: Bool?
+        @Argument(help: "The ID of the page.") var id: String
+        @Option(help: "The title.") var title: String?
+        @Flag(inversion: .prefixedNo, help: "Mark the page as read or as not read.") var read: Bool?
 
         // snippet.edit
         func run() async throws {
@@ -128,7 +128,7 @@ extension ReadingList {
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Remove a page.")
 
-        @Argument(help: "The page.") var id: String
+        @Argument(help: "The ID of the page.") var id: String
 
         func run() async throws {
             let article = try await ReadingList.article(id)
@@ -136,7 +136,7 @@ extension ReadingList {
         }
     }
 
-    /// An article as it is known here: what a change is made on.
+    /// The stored article, which a change is based on.
     private static func article(_ id: String) async throws -> Article {
         let articles = try await articles(of: store())
         guard let article = try await articles.item(id) else {
@@ -147,7 +147,7 @@ extension ReadingList {
     }
 
     struct Sync: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Send what waits.")
+        static let configuration = CommandConfiguration(abstract: "Send the stored changes.")
 
         // snippet.sync
         func run() async throws {
@@ -163,15 +163,15 @@ extension ReadingList {
 
     struct Resolve: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Decide about a change that somebody else's change crosses.")
+            abstract: "Decide what happens to a change that conflicts with another one.")
         enum Decision: String, EnumerableFlag { case mine, theirs }
 
-        @Argument(help: "The change, as `reading-list sync` shows it.") var change: String
-        @Flag(help: "Send mine all the same, or keep theirs.") var decision: Decision
+        @Argument(help: "The ID of the change, as `reading-list sync` shows it.") var change: String
+        @Flag(help: "Send your version anyway, or keep the other version.") var decision: Decision
 
         // snippet.resolve
         func run() async throws {
-            guard let id = UUID(uuidString: change) else { throw ValidationError("\(change) is no id of a change") }
+            guard let id = UUID(uuidString: change) else { throw ValidationError("\(change) is not a change ID") }
             let articles = try await ReadingList.articles(of: ReadingList.store())
             guard try await articles.resolve(id, decision == .mine ? .keepMine : .discard) else {
                 throw ValidationError("there is no such change: `reading-list sync` shows all")

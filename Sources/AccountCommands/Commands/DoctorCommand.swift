@@ -4,15 +4,15 @@ import ArgumentParser
 struct DoctorCommand<App: AccountApplication>: ContextCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "doctor", abstract: "Look for problems; with --fix, repair those that can be repaired.",
+            commandName: "doctor", abstract: "Find problems; with --fix, repair them where possible.",
             discussion: """
-                Exits with 0 only if there are no problems. Problems come first, each with a command that solves it. Notes come \
-                last: they say which other programs (git, docker, kubectl, systemd) use the sign-ins, and what to type where \
-                they do not.
+                Exits with 0 only if there are no problems. Problems come first, each with a command that solves it. \
+                Notes come last. They say which other programs (git, docker, kubectl, systemd) use your sessions, and \
+                how to set up the others. Notes do not affect the exit code.
                 """)
     }
 
-    @Flag(help: "Repair what can be repaired without losing data.")
+    @Flag(help: "Repair problems that can be repaired without losing data.")
     var fix = false
 
     @OptionGroup var options: CommonOptions
@@ -31,9 +31,9 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
     }
 
     func run() async throws {
-        // Permissions first: settings and archives in a folder that cannot be trusted are not opened.
+        // Check permissions first: settings and archives in an untrusted folder are not opened.
         var folders: [Finding] = []
-        // Without a container there is no context either, and that error says why.
+        // Without a container, creating the context fails too, and its error explains why.
         if let container = try? App.container() {
             folders = ContainerInspection(container: container).findings()
             if fix { for index in folders.indices { await folders[index].repairIfPossible() } }
@@ -42,7 +42,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
             do {
                 return try CommandContext(options)
             } catch let error as AccountError where error.code == .insecureContainer && !folders.isEmpty {
-                // The findings name the folder and the remedy.
+                // The findings name the folder and the solution.
                 try report(folders, [], in: "")
                 throw error
             }
@@ -64,8 +64,8 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         if let (problem, advice) = MemoryProtection.problem() {
             findings.append(Finding(problem: problem, advice: advice))
         }
-        findings += await ProgramInspection(context: context).findings()
-        // One fault is reported once.
+        for group in App.commandGroups { findings += await group.findings(context) }
+        // Report each fault only once.
         let all = findings
         findings.removeAll { $0.follows(from: all) }
         let environment = context.environment(of: account)
@@ -73,7 +73,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         try report(findings, environment, in: context.container.directory(of: .default))
     }
 
-    /// `nil` if it takes a passphrase to open the archive. An archive that cannot be read has a finding of its own.
+    /// Returns `nil` if opening the archive requires a passphrase. An unreadable archive has its own finding.
     private func account(_ context: CommandContext<App>) async -> Account? {
         guard (try? await context.archive.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
         return await context.archive.load().account

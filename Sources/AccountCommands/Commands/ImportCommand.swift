@@ -6,20 +6,20 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "import", abstract: "Import the account of an older app.",
             discussion: """
-                Reads an archive of NSKeyedArchiver, or a plain property list. The file stays as it is unless \
-                --remove-original says otherwise, and then it is removed only after the account was read back.
+                Reads an NSKeyedArchiver archive or a plain property list. With --remove-original, the file is removed \
+                after the imported account was read back successfully; otherwise it stays unchanged.
                 """)
     }
 
-    @Argument(help: "The file.")
+    @Argument(help: "File to import.")
     var file: String
 
     @OptionGroup var service: IssuerOptions<App>
 
-    @Flag(help: "Replace the account that is signed in now.")
+    @Flag(help: "Replace the current account.")
     var replace = false
 
-    @Flag(help: "Remove the file once its account has been stored and read back.")
+    @Flag(help: "Remove the file after its account was stored and read back.")
     var removeOriginal = false
 
     @OptionGroup var options: CommonOptions
@@ -42,10 +42,10 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         let account = imported.account
         try await context.store.signIn { account }
 
-        // Reads it back with nothing in memory, as the next start will.
+        // Read the account back without cached state, as the next process will.
         let state = try await context.archive(of: context.session).load()
         guard state.account == account else {
-            throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
+            throw AccountError(.damaged, "the stored account differs from the imported one; \(file) was not removed")
         }
         if removeOriginal {
             do {
@@ -53,7 +53,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
             } catch {
                 throw AccountError(
                     .inaccessible,
-                    "the account was imported, but \(file) could not be removed: remove it yourself, it holds the old account",
+                    "the account was imported, but \(file) cannot be removed: remove it yourself, because it contains the old account",
                     cause: error)
             }
         }
@@ -63,7 +63,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             Terminal.say("Imported \(account.shownName) from \(file).")
         }
-        // Of the sign-in that this one replaced.
+        // Deliver the revocation of the replaced session.
         await context.deliverRevocations()
     }
 }

@@ -4,11 +4,11 @@ import ArgumentParser
 struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "key", abstract: "Show and change what opens the archive.",
+            commandName: "key", abstract: "Manage the encryption keys.",
             discussion: """
-                Each key opens the archive by itself: a key file (the default), a passphrase, a program that prints the key, \
-                the environment. So an archive is as well protected as by its weakest key: to lock it with a passphrase, add \
-                one and then remove the key file.
+                Any single key opens the archive: a key file (the default), a passphrase, a program that prints the \
+                key, or the environment. The archive is only as secure as its weakest key. To protect it with a \
+                passphrase, add the passphrase and then remove the key file.
                 """,
             subcommands: [
                 KeyStatusCommand<App>.self, KeyAddCommand<App>.self, KeyRemoveCommand<App>.self,
@@ -20,7 +20,7 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
 
 struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "status", abstract: "Show what opens the archive.")
+        CommandConfiguration(commandName: "status", abstract: "Show the keys of the archive.")
     }
 
     @Argument(help: .hidden)
@@ -42,9 +42,9 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
 struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "add", abstract: "Let a further key open the archive.",
+            commandName: "add", abstract: "Add a key that opens the archive.",
             discussion: """
-                A program is run without a shell, and prints 32 random bytes as Base64 or in hexadecimal:
+                The program is run without a shell, and must print 32 random bytes in Base64 or hexadecimal:
 
                   openssl rand -base64 32 | secret-tool store --label "\(App.identifier)" service \(App.identifier)
                   \(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)
@@ -54,10 +54,10 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
                 """)
     }
 
-    @Argument(help: "file, passphrase, command or environment.")
+    @Argument(help: "Kind of key: file, passphrase, command or environment.")
     var kind: KeyKind
 
-    @Argument(parsing: .postTerminator, help: "The program that prints the key, and its arguments.")
+    @Argument(parsing: .postTerminator, help: "Program that prints the key, and its arguments.")
     var command: [String] = []
 
     @OptionGroup var options: CommonOptions
@@ -65,8 +65,8 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     func validate() throws {
         if kind == .command, command.isEmpty {
             throw ValidationError(
-                "name the program that prints the key: `\(CommandLine.toolName) key add command -- secret-tool lookup service "
-                    + "\(App.identifier)`")
+                "specify the program that prints the key: `\(CommandLine.toolName) key add command -- "
+                    + "secret-tool lookup service \(App.identifier)`")
         }
         if kind != .command, !command.isEmpty {
             throw ValidationError("only `\(CommandLine.toolName) key add command` takes a program")
@@ -79,12 +79,13 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         let keySource = try source.keySource(of: context.session, context.container, App.self)
         let isSignedIn = try await !context.archive.keySlots().isEmpty
         if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
-        // Settings first: one too many does no harm, but an archive whose key is in no setting could not be opened.
+        // Save the settings first: an unused key source does no harm, but an archive whose key is in no setting could
+        // not be opened.
         var settings = before
         if !settings.sources.contains(source) { settings.sources.append(source) }
         try await context.preferences.setKeySettings(settings, of: context.session)
         guard isSignedIn else {
-            Terminal.say("The next sign-in makes an archive that this key opens too.")
+            Terminal.say("The archive of the next sign-in will also open with this key.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let store = try context.archive(with: settings.sources(of: context.session, context.container, App.self))
@@ -92,12 +93,12 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         do {
             slot = try await store.addKey(from: keySource)
         } catch {
-            // The next sign-in need not ask for a key that opens nothing. If this fails too, `key status` shows the
-            // setting, and the first error is the one to report.
+            // Restore the settings, so that the next sign-in does not ask for an unused key. If this fails, `key
+            // status` shows the setting; report the first error.
             try? await context.preferences.setKeySettings(before, of: context.session)
             throw error
         }
-        Terminal.say("The archive opens with this key (\(slot.id.prefix(8))) too.")
+        Terminal.say("The archive now also opens with this key (\(slot.id.prefix(8))).")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
@@ -107,12 +108,12 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "remove", abstract: "Remove a key.",
             discussion: """
-                What is written from now on, the key does not open; copies of the archive from before it still does. The keys \
-                that stay must be at hand.
+                The removed key cannot open future versions of the archive. It can still open existing copies. The \
+                remaining keys must be available.
                 """)
     }
 
-    @Argument(help: "The first digits of its ID, or its kind if there is one of that kind.")
+    @Argument(help: "First digits of the key's ID, or its kind if there is only one of that kind.")
     var key: String
 
     @OptionGroup var options: CommonOptions
@@ -126,8 +127,8 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 throw AccountError(
                     .invalidArgument,
                     kept.isEmpty
-                        ? "the next archive must open with some key: add another one first"
-                        : "there is no archive yet, and no key of the kind \(key) is set up for the next one")
+                        ? "the next archive needs a key: add another one first"
+                        : "there is no archive yet, and no key of kind \(key) is configured for the next one")
             }
             settings.sources = kept
             try await context.preferences.setKeySettings(settings, of: context.session)
@@ -154,13 +155,13 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 (named.isEmpty
-                    ? "no key of the archive is called \(key)" : "several keys of the archive are called \(key)")
+                    ? "no key of the archive matches \(key)" : "several keys of the archive match \(key)")
                     + ": `\(context.hint.command("key status"))` lists them with their IDs")
         }
         return slot
     }
 
-    /// Without sources that certainly open nothing any more.
+    /// Returns the sources without those that certainly open nothing any more.
     private func used(
         _ sources: [KeySettings.Source], _ context: CommandContext<App>
     ) async throws -> [KeySettings.Source] {
@@ -168,7 +169,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = try source.keySource(of: context.session, context.container, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
-            // A source that cannot be asked now may open what is left.
+            // Keep a source that cannot be reached: it may open a remaining slot.
             let key = try? await keySource.key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
@@ -179,14 +180,14 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
 struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "rotate", abstract: "Replace a key, and the key of the data with it.",
+            commandName: "rotate", abstract: "Replace a key, and the key that encrypts the data.",
             discussion: """
-                A key file gets a new key, a passphrase is asked for anew. Copies of the archive from before still open with \
-                the old key.
+                A key file gets a new key. For a passphrase, the command asks for a new one. Existing copies of the \
+                archive still open with the old key.
                 """)
     }
 
-    @Argument(help: "file or passphrase; needed only if the archive opens with both.")
+    @Argument(help: "Key to replace: file or passphrase; required only if the archive has both.")
     var kind: KeyKind?
 
     @OptionGroup var options: CommonOptions
@@ -198,13 +199,13 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 kinds.isEmpty
-                    ? "a key that a program or the environment has is replaced there: add one of another kind with "
-                        + "`\(context.hint.command("key add"))`, remove this one with `\(context.hint.command("key remove"))`, and add it again once it "
-                        + "is another"
-                    : "say which key to replace: file or passphrase")
+                    ? "the key comes from a program or the environment, so `rotate` cannot replace it: add a key "
+                        + "of another kind with `\(context.hint.command("key add"))`, remove this one with "
+                        + "`\(context.hint.command("key remove"))`, change it there, and add it again"
+                    : "specify which key to replace: file or passphrase")
         }
         try await context.archive.rotateKey(of: kind)
-        Terminal.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
+        Terminal.say("Replaced the \(kind == .keyFile ? "key file" : "passphrase") and the key that encrypts the data.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
@@ -231,13 +232,13 @@ private struct KeyDocument: Encodable {
         }
     }
 
-    func print(asJSON: Bool) throws {
+    package func print(asJSON: Bool) throws {
         if asJSON { return try JSONDocument.print(self) }
         for slot in slots {
             let state =
                 slot.opensNow
-                ? "opens now"
-                : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "its key is not here"
+                ? "available"
+                : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "not available here"
             try Terminal.printLine(
                 [slot.id.prefix(8).description, slot.kind.padding(to: 12), slot.created, state].joined(separator: "  "))
         }
@@ -245,7 +246,7 @@ private struct KeyDocument: Encodable {
             try Terminal.printLine("at the next sign-in: \(source.text)")
         }
         for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.description }) {
-            try Terminal.printLine("not of this archive, but of the next one: \(source.text)")
+            try Terminal.printLine("only for the next archive: \(source.text)")
         }
     }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import ArgumentParser
 
 struct LoginCommand<App: AccountApplication>: AccountSubcommand {
@@ -6,8 +7,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "login", abstract: "Sign in.",
             discussion: """
-                \(App.offers([.browser, .device]) ? defaultWay : "")A secret is never taken from an argument, where other users \
-                of the machine could see it.
+                \(App.offers([.browser, .device]) ? defaultWay : "")Secrets are never accepted as arguments, which \
+                other users of the machine can see.
 
                 \(examples.map { "  \(CommandLine.toolName) login\($0)" }.joined(separator: "\n"))
                 """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp))
@@ -15,8 +16,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     private static var defaultWay: String {
         """
-        On a terminal, and without an option that says how, you sign in with the browser of this machine, or, where there is \
-        none, by a code that you enter on another device.\u{20}
+        On a terminal, `login` opens your browser by default. If there is none, it shows a code to enter on another device.\u{20}
         """
     }
 
@@ -28,7 +28,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @Option(
         name: .customLong("service"),
         help: ArgumentHelp(
-            "A service that is known by name, such as github; with --issuer, a copy of it on a host of its own.",
+            "Known service, such as github; with --issuer, a self-hosted instance of it.",
             valueName: "name", visibility: App.acceptsIssuer ? .default : .hidden))
     var serviceName: String?
 
@@ -39,18 +39,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @Flag(help: ArgumentHelp("Show a code to enter on another device.", visibility: App.visibility(of: .device)))
     var device = false
 
-    @Flag(help: ArgumentHelp("Sign in with the browser of this machine.", visibility: App.visibility(of: .browser)))
+    @Flag(help: ArgumentHelp("Sign in with the browser on this machine.", visibility: App.visibility(of: .browser)))
     var web = false
 
     @Flag(
         help: ArgumentHelp(
-            "Sign in with a browser on another machine: paste the address that it ends on.",
+            "Sign in with a browser on another machine, and paste its final address here.",
             visibility: App.visibility(of: .browser)))
     var paste = false
 
     @Flag(
         help: ArgumentHelp(
-            "Sign in with a user name and a password, asked for on the terminal.",
+            "Prompt for a user name and a password.",
             visibility: App.visibility(of: .password)))
     var password = false
 
@@ -66,21 +66,21 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @Option(
         help: ArgumentHelp(
-            "The user name, for a password, or for a service that does not say who signed in.",
+            "User name, for --password or for a service that does not identify the user.",
             visibility: App.acceptsIssuer ? .default : App.visibility(of: .password)))
     var username: String?
 
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Show the address of --device as a QR code too, if qrencode is installed.",
+            "With --device, also show the address as a QR code, if qrencode is installed.",
             visibility: App.visibility(of: .device)))
     var qr = true
 
     @Flag(
         help: """
-            Replace an archive in a shared store that does not open here. The other machines then need this machine's key, and \
-            the tokens in the archive stay valid at the service.
+            Replace an archive in a shared store that cannot be opened here. The other machines then need this \
+            machine's key, and the tokens in the archive stay valid at the service.
             """)
     var replace = false
 
@@ -90,7 +90,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
         if username != nil, withToken {
-            throw ValidationError("--username does not go with --with-token: the service says whose the token is")
+            throw ValidationError("--with-token takes no --username: the service identifies the user")
         }
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
             throw ValidationError("--redirect-uri is for a sign-in with a browser: add --web or --paste")
@@ -104,7 +104,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
         let store = replace ? context.store.replacingUnreadableArchive() : context.store
-        // Later this could end the new sign-in too, if it is the same user's.
+        // Deliver pending revocations first: later, they could end the new session if it has the same user.
         await context.deliverRevocations(to: authority.accountIssuer)
         let question = ReplacementQuestion(context)
         store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
@@ -121,7 +121,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             sayClientSecret(after: error)
             let advice =
-                "`\(context.hint.command("login", "--replace"))` replaces the archive: the other machines then need this machine's key"
+                "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
         }
         var signedIn = service
@@ -132,14 +132,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: session) }
             try await makeRules(for: signedIn, in: session, context)
         } catch {
-            Terminal.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
+            Terminal.say("note: you are signed in, but the settings were not saved (\(error))")
         }
         if let place = context.store.quarantinedArchive {
-            Terminal.say("The archive that did not open was not lost: it is \(place) now.")
+            Terminal.say("The archive that could not be opened was moved to \(place).")
             if store.isShared {
                 Terminal.say(
-                    "Other machines need this machine's key now. The tokens in the old archive stay valid at the service "
-                        + "until they expire.")
+                    "Other machines now need this machine's key. The tokens in the old archive stay valid at the "
+                        + "service until they expire.")
             }
         }
         if let replaced = question.replaced, !question.isAsked {
@@ -158,15 +158,16 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(limit) }
         }
-        // Of the sign-in that this one replaced, too.
+        // Also deliver the revocation of the replaced session.
         await context.deliverRevocations()
     }
 
-    /// Other programs get the new sign-in's tokens at its service's hosts, unless they get another's there.
+    /// Creates rules so that other programs get the new session's tokens at the hosts of its service, unless another
+    /// session is already used there.
     private func makeRules(
         for service: AccountService, in session: SessionName, _ context: CommandContext<App>
     ) async throws {
-        // A URL that the app has wrong is no rule.
+        // Ignore an invalid URL of the app.
         let urls = App.tokenURLs(of: service).compactMap { try? RuleURL($0) }
         guard !urls.isEmpty else { return }
         let others = try await context.preferences.changeRules { rules in
@@ -174,25 +175,26 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         guard let other = others.first else { return }
         Terminal.say(
-            "note: git and other programs go on using session \(other.session) at \(other.url.host): `\(context.tool) rule "
-                + "add \(other.url.origin) --session \(session)` changes that, for a directory only with --directory."
+            "note: git and other programs still use session \(other.session) at \(other.url.host). To change this, "
+                + "run `\(context.tool) rule add \(other.url.origin) --session \(session)`; with --directory, only for a directory."
         )
     }
 
-    /// Says that a client secret from the environment, or its absence, may be why the service refused the client.
+    /// Notes that the client secret from the environment, or its absence, may be why the service rejected the client.
     private func sayClientSecret(after error: any Error) {
         let variable = App.environmentPrefix + "_CLIENT_SECRET"
         guard let error = error as? AccountError, error.code == .misconfigured else { return }
         if Environment.value(variable) != nil {
             Terminal.say(
-                "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none."
+                "note: \(variable) was sent as the client secret: unset it if the client has no secret."
             )
         } else if case .oauthError(.invalidClient, _)? = error.requestFailure {
-            Terminal.say("note: if the client has a secret at the service, set \(variable); else check --client-id.")
+            Terminal.say("note: if the client has a secret, set \(variable); otherwise check --client-id.")
         }
     }
 
-    /// As the options say; else, at a terminal, what suits the machine and the service.
+    /// Returns the way that the options choose; otherwise, on a terminal, the way that suits the machine and the
+    /// service.
     private func way(for authority: any AccountAuthority) throws(AccountError) -> SignInWay {
         if device { return .device }
         if web || paste { return .browser }
@@ -205,7 +207,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             ]
             let offered = ways.filter { App.offers([$0.0]) }.map(\.1).joined(separator: ", or ")
             throw AccountError(
-                .invalidArgument, "there is no terminal to ask on: say how to sign in, with \(offered)")
+                .invalidArgument, "there is no terminal for a prompt: choose how to sign in with \(offered)")
         }
         if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
         if authority is any DeviceAuthority { return .device }
@@ -216,7 +218,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let authority = authority as? any DeviceAuthority else {
-            throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
+            throw AccountError(.invalidArgument, "this service offers no sign-in on another device: omit --device")
         }
         var countdown: Countdown?
         defer { countdown?.stop() }
@@ -229,12 +231,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Where nobody asked for the browser, a service that does not offer it is signed in to on another device.
+    /// Signs in with the browser. If the user did not request the browser and the service does not support it, signs in
+    /// on another device.
     private func signInWithBrowserOrDevice(
         _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let browserAuthority = authority as? any BrowserAuthority else {
-            throw AccountError(.invalidArgument, "this service has no sign-in with a browser: omit --web")
+            throw AccountError(.invalidArgument, "this service offers no sign-in with a browser: omit --web")
         }
         var isShown = false
         var page: RedirectPage?
@@ -249,23 +252,23 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url
                 Terminal.say(
-                    "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
+                    "Sign in with your browser. If it does not open automatically, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 if App.acceptsIssuer {
                     reminder = Task {
                         try await Task.sleep(for: .seconds(30))
                         Terminal.say(
-                            "Still waiting for the browser. If its page shows an error, press Ctrl-C, and check --client-id and "
-                                + "--redirect-uri: they must be registered at the service exactly as given.")
+                            "Still waiting for the browser. If it shows an error, press Ctrl-C, and check --client-id "
+                                + "and --redirect-uri: they must match the registration at the service exactly.")
                     }
                 }
                 do {
                     let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
                     page = written
-                    // Not awaited: a browser that was not running may stay in the foreground until it is closed.
+                    // Don't wait: a browser that was not running may stay in the foreground until it is closed.
                     Task { await ExternalProgram.openBrowser(written.url, hiding: App.secretVariables) }
                 } catch {
-                    Terminal.say("note: the browser is not opened by itself (\(error)).")
+                    Terminal.say("note: cannot open the browser automatically (\(error)).")
                 }
             }
         } catch {
@@ -277,9 +280,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     private func receivePasted(_ signIn: any BrowserSignIn) throws {
         Terminal.say(
-            "Open this address in a browser, on whichever machine:\n\n    \(signIn.url)\n\n"
-                + "After the sign-in the browser ends on an address of its own machine, where it may find nothing. Copy that "
-                + "address whole, and paste it here. Press Ctrl-C to cancel.")
+            "Open this address in a browser on any machine:\n\n    \(signIn.url)\n\n"
+                + "After the sign-in, the browser goes to an address on its own machine, and may show an error. "
+                + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
         while true {
             guard let line = try Terminal.readLine(within: signIn.lifetime) else {
                 throw AccountError(.invalidArgument, "no address was entered")
@@ -287,7 +290,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 return try signIn.receive(line)
             } catch {
-                // Only a person can try again.
+                // Retrying makes sense only for a user at a terminal.
                 guard Terminal.isTerminal(.input) else { throw error }
                 Terminal.say("\(error)")
             }
@@ -298,18 +301,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint
     ) async throws -> Account {
         guard let authority = authority as? any TokenAuthority else {
-            throw AccountError(.invalidArgument, "this service cannot tell whose a token is: omit --with-token")
+            throw AccountError(.invalidArgument, "this service cannot identify the user of a token: omit --with-token")
         }
         if Terminal.isTerminal(.input) {
             throw AccountError(
                 .invalidArgument,
                 "--with-token reads the token from standard input, which is a terminal here: use "
-                    + "`\(hint.command("login", "--with-token < FILE"))`, or pipe it in from your password manager"
+                    + "`\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
             )
         }
         return try await store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine() else {
-                throw AccountError(.invalidArgument, "there is no token on standard input: its first line is empty")
+                throw AccountError(.invalidArgument, "no token on standard input: the first line is empty")
             }
             return token
         }
@@ -319,23 +322,23 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ store: AccountStore, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any PasswordAuthority else {
-            throw AccountError(.invalidArgument, "this service takes no password: omit --password")
+            throw AccountError(.invalidArgument, "this service does not accept passwords: omit --password")
         }
         let canPrompt = Terminal.isTerminal(.input)
         guard canPrompt || passwordStdin && username != nil else {
             throw AccountError(
                 .invalidArgument,
-                "there is no terminal to ask on: add --password-stdin and --username NAME"
+                "there is no terminal for a prompt: add --password-stdin and --username NAME"
                     + (App.offers([.token]) ? ", or --with-token" : ""))
         }
-        // Inside the sign-in, so that nobody is asked for a password that could not be used.
+        // Prompt inside the sign-in, so that the user is not asked for a password that could not be used.
         return try await store.signIn(with: authority) {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret
             if passwordStdin {
                 guard let line = try Terminal.readSecretLine() else {
                     throw AccountError(
-                        .invalidArgument, "there is no password on standard input: its first line is empty")
+                        .invalidArgument, "no password on standard input: the first line is empty")
                 }
                 password = line
             } else {

@@ -6,10 +6,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "logout", abstract: "Sign out.",
             discussion:
-                "The account is removed here first; a service that cannot be reached does not keep you signed in.")
+                "Removes the account from this machine first, so you can sign out even if the service is unreachable.")
     }
 
-    @Flag(help: "Do not tell the service.")
+    @Flag(help: "Don't notify the service.")
     var local = false
 
     @Flag(help: "Sign out of all sessions.")
@@ -17,8 +17,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         help: """
-            Sign out even if something is lost: changes that were not sent, or an archive in a shared store that does not open \
-            here. The other machines are then signed out too, and the tokens in the archive stay valid at the service.
+            Sign out even if data is lost: unsent changes, or an archive in a shared store that cannot be opened here. \
+            The other machines are then signed out too, and the tokens in the archive stay valid at the service.
             """)
     var force = false
 
@@ -39,7 +39,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign out")
         let sessions = all ? try await context.sessions() : [context.session]
-        if sessions.isEmpty, !options.json { Terminal.say("There are no sign-ins to end.") }
+        if sessions.isEmpty, !options.json { Terminal.say("No user is signed in.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
         let start = SystemWallClock().now
@@ -54,12 +54,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                         session: session.rawValue, username: report.account?.username,
                         revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
                 if !options.json { Terminal.say(text(session, report, endingAt: page)) }
-                // Otherwise the service cannot be reached.
+                // If the revocation is queued, the service is unreachable.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }
             } catch let error as AccountError where all {
-                // The other sessions are signed out all the same.
+                // Sign out of the other sessions anyway.
                 Terminal.say("session \(session): \(error)")
                 failure = error
             }
@@ -69,7 +69,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if let failure { throw ExitCode(failure.exitCode) }
     }
 
-    /// What the app keeps for the user; asked about before it goes.
+    /// Returns the app's data of the user, after asking whether unsent changes may be lost.
     private func data(of store: AccountStore, _ context: CommandContext<App>) async throws -> (
         any AccountLinkedStorage
     )? {
@@ -79,25 +79,25 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             data = try await App.linkedStorage(of: store)
             work = try await data?.unsentWork()
         } catch let error as AccountError where error.code == .notSignedIn || store.account == nil {
-            // An account that cannot be read keeps nobody signed in.
+            // An unreadable account must not keep the user signed in.
             return nil
         } catch {
-            work = "changes that cannot be read (\(error))"
+            work = "unreadable changes (\(error))"
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, "\(question). Send or export that first, or sign out with --force")
+            throw AccountError(.busy, "\(question). Send or export them first, or sign out with --force")
         }
-        // No answer is a no.
-        let answer = (try? Terminal.prompt("\(question). Sign out all the same? [y/N] ")) ?? ""
+        // No answer means no.
+        let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {
-            throw AccountError(.cancelled, "nobody was signed out")
+            throw AccountError(.cancelled, "you are still signed in")
         }
         return data
     }
 
-    /// - Returns: The report, and, if the service cannot revoke tokens, the page at which the user signs out there.
+    /// - Returns: The report and, if the service cannot revoke tokens, the page where the user signs out.
     private func signOut(
         _ store: AccountStore, _ context: CommandContext<App>
     ) async throws -> (report: SignOutReport, page: String?) {
@@ -107,23 +107,23 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 throw AccountError(
                     .moved,
                     StateText.text(move, context.hint(for: store.session))
-                        + " With --local it is forgotten here all the same.")
+                        + " With --local, the session is removed here anyway.")
             }
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
-                // An unknown service is no reason to stay signed in.
-                Terminal.say("note: no service is told of this sign-out (\(error))")
+                // Sign out even if the service is unknown.
+                Terminal.say("note: the service is not notified of this sign-out (\(error))")
             }
         }
-        // It is discarded whether it can be read or not.
+        // An incoming move is discarded, whether it is readable or not.
         let incoming = store.account == nil ? try? await store.incomingMove() : nil
         let report: SignOutReport
         do {
             report = try await (force ? store.replacingUnreadableArchive() : store).signOut(with: authority)
         } catch {
             let advice =
-                "`\(context.hint.command("logout", "--force"))` removes the archive: the other machines are then signed out too"
+                "`\(context.hint.command("logout", "--force"))` removes the archive; the other machines are then signed out too"
             throw force ? error : await context.adding(advice, to: error, about: store)
         }
         if report.quarantinedArchive != nil, store.isShared {
@@ -132,7 +132,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                     + "they expire.")
         }
         if let incoming {
-            Terminal.say("A sign-in from \(incoming.place), whose move to here was not completed, was discarded.")
+            Terminal.say("Discarded a session from \(incoming.place), whose move to this store was not completed.")
         }
         guard case .notSupported = report.revocation else { return (report, nil) }
         return (report, await (authority as? any EndSessionAuthority)?.endSessionURL())
@@ -142,14 +142,14 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         let place = session == .default ? "" : " (session \(session))"
         if let archive = report.quarantinedArchive {
             return
-                "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service could not "
-                + "be told, because the tokens cannot be read."
+                "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service was "
+                + "not notified, because the tokens cannot be read."
         }
-        guard let account = report.account else { return "Nobody was signed in\(place)." }
+        guard let account = report.account else { return "No user was signed in\(place)." }
         if let move = account.move {
             return
-                "Signed out \(account.shownName)\(place) here only: the sign-in goes on at \(move.place), and is ended "
-                + "there."
+                "Signed out \(account.shownName)\(place) only here: the session continues at \(move.place). To end it, "
+                + "sign out there."
         }
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.shownName)\(place)."
@@ -157,7 +157,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// Whether the service was told of a sign-out. The raw values are stable.
+/// Whether the service was notified of a sign-out. The raw values are stable.
 enum RevocationResult: String, Encodable {
     case notNeeded, done, queued, refused, notSupported, lost
 
@@ -172,20 +172,21 @@ enum RevocationResult: String, Encodable {
         }
     }
 
-    /// Empty if nothing went wrong.
+    /// Returns a message; empty if the revocation succeeded or was not needed.
     ///
-    /// - Parameter page: The page at which the user signs out of the service.
-    func text(service: String, reason: UnverifiedReason?, endingAt page: String? = nil) -> String {
+    /// - Parameter page: The page where the user signs out of the service.
+    package func text(service: String, reason: UnverifiedReason?, endingAt page: String? = nil) -> String {
         let why = reason.map { " (\($0))" } ?? ""
         let rest =
             page.map { "The tokens stay valid there until they expire. To end the session at the service, open \($0)" }
             ?? "The tokens stay valid there until they expire, unless you end the session at the service."
         return switch self {
         case .notNeeded, .done: ""
-        case .queued: " \(service) could not be told yet\(why). The next command that reaches it revokes the tokens."
-        case .refused: " \(service) was told, and refused to revoke the tokens\(why). \(rest)"
-        case .notSupported: " \(service) cannot be told of a sign-out. \(rest)"
-        case .lost: " \(service) could not be told\(why), and that could not be noted for later. \(rest)"
+        case .queued:
+            " \(service) has not been notified yet\(why). The next command that reaches it revokes the tokens."
+        case .refused: " \(service) refused to revoke the tokens\(why). \(rest)"
+        case .notSupported: " \(service) does not support revocation. \(rest)"
+        case .lost: " \(service) could not be notified\(why), and the revocation could not be saved for later. \(rest)"
         }
     }
 }

@@ -1,7 +1,8 @@
 import AccountKit
 import Synchronization
 
-/// Asks the user before a sign-in replaces the account of another user. Without a terminal, the account is replaced.
+/// Asks the user before a sign-in replaces the account of another user. Without a terminal, it replaces the account
+/// without asking.
 final class ReplacementQuestion<App: AccountApplication>: Sendable {
     private struct State {
         var replaced: Account?
@@ -19,21 +20,21 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
     /// The other user whose account was replaced.
     var replaced: Account? { state.withLock(\.replaced) }
 
-    /// The session that the user chose instead of the command's own.
+    /// The session that the user chose instead of the command's session.
     var otherSession: SessionName? { state.withLock(\.otherSession) }
 
-    /// Calls `body` before the question is shown, to end what else is written to the terminal.
+    /// Calls `body` before the question is shown, to stop other output to the terminal.
     func beforeAsking(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.willAsk = body } }
 
-    /// - Throws: `cancelled` if the user wants neither.
+    /// - Throws: `cancelled` if the user declines both.
     func decide(_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision {
         guard isAsked else { return replace(stored) }
         state.withLock(\.willAsk)()
         Terminal.say("\(stored.shownNameAndPlace) is signed in to session \(context.session).")
-        let answer = try Terminal.ask("Replace that sign-in with \(new.shownName)'s? [y/N] ")
+        let answer = try Terminal.ask("Replace this account with \(new.shownName)? [y/N] ")
         if answer.lowercased().hasPrefix("y") { return replace(stored) }
         while true {
-            let name = try Terminal.ask("To keep both, enter a name for a new session (an empty line cancels): ")
+            let name = try Terminal.ask("To keep both, enter a name for a new session (leave empty to cancel): ")
             guard !name.isEmpty else {
                 throw AccountError(
                     .cancelled, "\(stored.shownName) is still signed in, and \(new.shownName) is not")
@@ -55,7 +56,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
         return .replace
     }
 
-    /// The store of a session; `nil` if the session is in use.
+    /// Returns the store of a session; `nil` if the session is in use.
     private func emptyStore(of session: SessionName) async throws(AccountError) -> AccountStore? {
         let store: AccountStore
         do {

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "sessions", abstract: "List the sign-ins; a star marks the default one.")
+        CommandConfiguration(commandName: "sessions", abstract: "List the sessions; a star marks the default.")
     }
 
     @OptionGroup var options: CommonOptions
@@ -13,7 +13,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         var documents: [StateDocument] = []
         let sessions = try await context.sessions()
         if sessions.isEmpty, !options.json {
-            Terminal.say("There are no sign-ins yet. Sign in with `\(context.hint.command("login"))`.")
+            Terminal.say("There are no sessions yet. Sign in with `\(context.hint.command("login"))`.")
         }
         for session in sessions {
             let state = try await context.archive(of: session, isInteractive: false).load()
@@ -35,7 +35,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
             name + account.shownName + (account.issuer.map { " at \($0)" } ?? "")
                 + (account.move.map { " (moved to \($0.place))" } ?? "")
         case .signedOut: name + "signed out"
-        case .unreadable(let error) where error.code == .noKey: name + "unreadable (locked, or its key is not here)"
+        case .unreadable(let error) where error.code == .noKey: name + "unreadable (locked, or its key is missing)"
         case .unreadable(let error): name + "unreadable (\(error.code))"
         }
     }
@@ -46,7 +46,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(commandName: "switch", abstract: "Make another session the default.")
     }
 
-    @Argument(help: "The session.")
+    @Argument(help: "Session to make the default.")
     var name: String
 
     @OptionGroup var options: CommonOptions
@@ -68,7 +68,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
             switch state {
             case .verified(let account), .unverified(let account, _): "signed in as \(account.shownName)"
             case .signedOut: "not signed in"
-            case .unreadable(let error): "which cannot be read now: \(error)"
+            case .unreadable(let error): "which cannot be read: \(error)"
             }
         Terminal.say("The default session is now \(session), \(user).")
     }

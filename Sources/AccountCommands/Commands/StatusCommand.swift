@@ -10,9 +10,9 @@ import Foundation
 struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "status", abstract: "Show what is known of the session, without asking the service.",
+            commandName: "status", abstract: "Show the state of the session, without contacting the service.",
             discussion:
-                "If \(App.tokenVariable) is set, it describes that token. Only the service knows the token's user.")
+                "If \(App.tokenVariable) is set, the output describes that token. Only the service knows its user.")
     }
 
     @OptionGroup var options: CommonOptions
@@ -22,16 +22,16 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let state = await context.store.load()
         let unfinished =
             isGiven || state.account == nil ? nil : try await context.archive.unfinishedRefresh()
-        // If these cannot be read, the state says why.
+        // If reading these fails, the state gives the reason.
         let revocations = (try? await context.archive.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
-        // Until the service has been asked, the account has no user.
+        // Until the service is asked, the user of the token is unknown.
         if isGiven { document.account = nil }
         if let unfinished { document.unfinishedRefreshAt = unfinished }
         let isOver = state.account?.isOver(at: Date()) == true
         let isMoved = state.account?.move != nil
         if isOver { document.reason = isMoved ? UnverifiedReason.Code.moved.rawValue : "expired" }
-        // What cannot be read is not shown; `doctor` says why.
+        // Omit an unreadable move; `doctor` gives the reason.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         document.incomingFrom = incoming?.place
         if isGiven { document.source = App.tokenVariable }
@@ -100,7 +100,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(
                 (
                     "Refresh",
-                    "one was begun on \(StateText.date(unfinished)) and its response was never stored; if the "
+                    "a refresh began on \(StateText.date(unfinished)), but its response was not stored; if the "
                         + "service counts that token as used, the next refresh ends the session"
                 ))
         }
@@ -109,8 +109,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             let date = StateText.date(revocation.date)
             let text =
                 revocation.waitsForSignOut
-                ? "tokens of the sign-in that was replaced \(date) are revoked at \(service) when you sign out"
-                : "tokens of \(date) are still to be revoked at \(service)"
+                ? "tokens of the session replaced on \(date) will be revoked at \(service) when you sign out"
+                : "tokens from \(date) are not yet revoked at \(service)"
             rows.append(("Revocation", text))
         }
         let isUsed = App.environmentToken == nil
@@ -118,38 +118,38 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return rows
     }
 
-    /// Whose the token is, only the service knows.
+    /// Returns the rows for a token from the environment, whose user only the service knows.
     private func rowsOfGivenToken(_ context: CommandContext<App>) -> [(String, String)] {
         let whoAmI = context.hint.command("whoami")
         var rows = [
-            ("Signed in", "with the token in \(App.tokenVariable); `\(whoAmI)` asks the service for its user")
+            ("Signed in", "with the token in \(App.tokenVariable); run `\(whoAmI)` to ask the service for its user")
         ]
-        // If the settings cannot be read, `doctor` says why.
+        // If the settings are unreadable, `doctor` gives the reason.
         if let service = try? context.rememberedService(), let place = service.issuer ?? service.name {
             rows.append(("Service", place))
         }
-        return rows + [("Expires", "not known")]
+        return rows + [("Expires", "unknown")]
     }
 
-    /// Files have none.
+    /// Returns `nil` for files, which have no replica.
     private func replicaDate(_ context: CommandContext<App>) async -> Date? {
         context.location == nil ? nil : await context.archive.replicaDate()
     }
 
     private func expiry(of credentials: Credentials) -> String {
-        guard let expiresAt = credentials.expiresAt else { return "not known" }
+        guard let expiresAt = credentials.expiresAt else { return "unknown" }
         let isExpired = credentials.expires(within: .zero, of: Date())
         let isRenewable = credentials.refreshToken != nil
         let state =
             isExpired
-            ? isRenewable ? " (has expired; refreshed at the next use)" : " (has expired)"
+            ? isRenewable ? " (expired; refreshed at the next use)" : " (expired)"
             : isRenewable ? ", then refreshed" : ""
         return StateText.date(expiresAt) + state
     }
 }
 
 extension String {
-    func padding(to count: Int) -> String {
+    package func padding(to count: Int) -> String {
         self + String(repeating: " ", count: max(0, count - self.count))
     }
 }

@@ -5,7 +5,7 @@ struct StoreCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "store",
-            abstract: "Move sign-ins between this machine's files and a store that machines share.",
+            abstract: "Move sessions between files on this machine and a store that machines share.",
             subcommands: [StoreMoveCommand<App>.self, StoreCopyCommand<App>.self])
     }
 }
@@ -13,21 +13,22 @@ struct StoreCommand<App: AccountApplication>: AsyncParsableCommand {
 struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "move", abstract: "Move a sign-in to another store, and leave it marked as moved.",
+            commandName: "move", abstract: "Move a session to another store, and mark it as moved.",
             discussion: """
-                The place that is not named is the one that commands use: that of --store or \(App.storeVariable), else the files of \
-                this machine. What is left hands out its access token while that is good, and is never refreshed. If it is \
-                interrupted, run it again: it goes on where it was. Nobody may be signed in at the other place.
+                If you omit --from or --to, the command uses the current location: --store or \(App.storeVariable), \
+                else files on this machine. The session that is left behind provides its access token until the token \
+                expires, and is never refreshed. If the move is interrupted, run the command again to continue. The \
+                destination must not already contain a session.
 
                   \(CommandLine.toolName) store move --to etcds://a.example:2379,b.example:2379/notes
                   \(CommandLine.toolName) store move --from etcds://a.example:2379,b.example:2379/notes --to file:
                 """)
     }
 
-    @Option(help: ArgumentHelp("Where it goes; file: means the files of this machine.", valueName: "url"))
+    @Option(help: ArgumentHelp("Destination; file: for files on this machine.", valueName: "url"))
     var to: String?
 
-    @Option(help: ArgumentHelp("Where it is.", valueName: "url"))
+    @Option(help: ArgumentHelp("Source.", valueName: "url"))
     var from: String?
 
     @OptionGroup var options: CommonOptions
@@ -41,12 +42,12 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         guard to != nil || from != nil else {
-            throw ValidationError("Say where the sign-in goes: --to URL, or --to file: for the files of this machine")
+            throw ValidationError("Specify the destination: --to URL, or --to file: for files on this machine")
         }
     }
 
     func run(in context: CommandContext<App>) async throws {
-        try context.refuseEnvironmentToken(to: "move a sign-in")
+        try context.refuseEnvironmentToken(to: "move a session")
         let source = from.map { StoreLocation(text: $0, source: "--from") } ?? context.location
         let target = to.map { StoreLocation(text: $0, source: "--to") } ?? context.location
         let (sourceName, targetName) = (context.name(of: source), context.name(of: target))
@@ -62,12 +63,12 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
             let use = isShared ? "with --store \(targetName), or \(App.storeVariable)" : "without --store"
             Terminal.say("Moved \(account.shownName) from \(sourceName) to \(targetName). Use it there \(use).")
         }
-        // Those stay where they are.
+        // Pending revocations stay at the source, so deliver them now.
         await context.deliverRevocations(of: store, isRequested: true)
     }
 }
 
-/// The former name of `store move`, for scripts that use it. The next version removes it.
+/// The former name of `store move`, kept for scripts. The next version removes it.
 struct StoreCopyCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(

@@ -5,7 +5,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "token", _superCommandName: "account",
-            abstract: "Print an access token that is good for a while.",
+            abstract: "Print a valid access token, refreshing it if needed.",
             discussion:
                 "For scripts: curl -H \"Authorization: Bearer $(\(CommandLine.toolName) token)\" https://api.example.com/me"
         )
@@ -13,19 +13,19 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         name: .customLong("id-token"),
-        help: "The OpenID Connect ID token instead: one that is still good by its own expiry, or none.")
+        help: "Print the OpenID Connect ID token instead, if it is still valid by its own expiry.")
     var usesIDToken = false
 
     @Option(
         help: ArgumentHelp(
-            "For how long the token should still be good; it is refreshed otherwise. 60, or half of the token's lifetime if "
-                + "that is less, unless you say more.", valueName: "seconds"))
+            "Refresh the token unless it is valid for this many seconds (default: 60, or half of the token's "
+                + "lifetime if that is less).", valueName: "seconds"))
     var minValidity: Double?
 
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: CommonOptions
 
-    /// Made by the parser.
+    /// For the parser.
     init() {}
 
     init(minValidity: Double?) {
@@ -41,13 +41,13 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         }
         if usesIDToken, try target.target() != nil {
             throw ValidationError(
-                "an ID token is for this sign-in's client alone: leave out --audience, --resource and --scope")
+                "an ID token is only for the client of this session: omit --audience, --resource and --scope")
         }
     }
 
     private struct Document: Encodable {
         var token: String
-        /// An ID token is nothing that a request is made with, so it has none.
+        /// `nil` for an ID token, which is not used for requests.
         var tokenType: String?
         var expiresAt: String?
         var session: String
@@ -66,7 +66,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         let token = usable.credentials.accessToken
         try print(token, of: usable.credentials, context)
         context.warn(ifTokenUntil: usable.credentials.expiresAt, isShorterThan: minValidity)
-        // Only if the service has just answered: otherwise nothing must touch the network.
+        // Only if the service just answered: otherwise the command must not use the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
@@ -108,14 +108,14 @@ extension TokenCommand {
             try Terminal.printLine(token.secret)
         }
         context.warn(ifTokenUntil: token.expiresAt, isShorterThan: minValidity)
-        // Only if the service has just answered.
+        // Only if the service just answered.
         if token.secret != account.credentials.idToken { await context.deliverRevocations(to: account.issuer) }
     }
 }
 
 struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "refresh", abstract: "Get new tokens from the service now.")
+        CommandConfiguration(commandName: "refresh", abstract: "Get new tokens from the service.")
     }
 
     @OptionGroup var options: CommonOptions
@@ -139,7 +139,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
-            let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
+            let expiry = refreshed.credentials.expiresAt.map { ", valid until \(StateText.date($0))" } ?? ""
             Terminal.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
         context.warnIfNarrowed(refreshed)
@@ -148,7 +148,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
 }
 
 extension AccountSubcommand {
-    /// Explains why there is no account. Standard output gets nothing but JSON.
+    /// Explains why there is no account. Standard output receives only JSON.
     func fail(_ context: CommandContext<App>) async throws {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }

@@ -1,6 +1,7 @@
+import AccountSupport
 import ArgumentParser
 
-/// Runs where no subcommand was named: shows help, or suggests what the user may have meant.
+/// Runs if no subcommand was named: shows help, or suggests a similar command.
 struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "unknown-subcommand", shouldDisplay: false, helpNames: [])
@@ -26,12 +27,12 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
 }
 
 enum Suggestion {
-    static func text(for word: String, among names: [String]) -> String {
+    package static func text(for word: String, among names: [String]) -> String {
         let meant = nearest(to: word, among: names).map { ". Did you mean '\($0)'?" } ?? ""
         return "Unknown subcommand '\(word.shown)'" + meant
     }
 
-    /// The most similar name, if it is similar enough.
+    /// Returns the most similar name, if it is similar enough.
     static func nearest(to word: String, among names: [String]) -> String? {
         let word = word.lowercased()
         let distances = names.map { ($0, distance($0, word)) }
@@ -41,7 +42,7 @@ enum Suggestion {
         return word.count < 3 ? nil : names.first { $0.hasPrefix(word) || word.hasPrefix($0) }
     }
 
-    /// Optimal string alignment: insertions, deletions, substitutions and transpositions.
+    /// Computes the optimal string alignment distance: insertions, deletions, substitutions and transpositions.
     static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left), Array(right))
         var rows = [Array(0...right.count)]

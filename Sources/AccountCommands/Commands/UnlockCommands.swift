@@ -4,14 +4,14 @@ import ArgumentParser
 struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "unlock", abstract: "Ask for the archive's passphrase once, and then not for a while.",
+            commandName: "unlock", abstract: "Unlock the archive for a limited time.",
             discussion: """
-                The key is kept in the kernel's keyring of this login session, never on disk; `lock` forgets it at once. While \
-                the archive is unlocked, any program of this login session can open it.
+                The key is kept in the kernel's keyring of this login session, never on disk. `lock` removes it \
+                immediately. While the archive is unlocked, any program in this login session can open it.
                 """)
     }
 
-    @Option(name: .customLong("for"), help: "For how long: a number and one of s, m, h, d.")
+    @Option(name: .customLong("for"), help: "How long to unlock: a number followed by s, m, h or d.")
     var duration = TimeSpan(argument: "8h")!
 
     @OptionGroup var options: CommonOptions
@@ -28,7 +28,7 @@ struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
 
 struct LockCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "lock", abstract: "Forget the archive's passphrase now.")
+        CommandConfiguration(commandName: "lock", abstract: "Lock the archive now.")
     }
 
     @OptionGroup var options: CommonOptions
@@ -48,9 +48,9 @@ private struct LockDocument: Encodable {
     var isLocked: Bool
 }
 
-/// Such as `90s`, `30m`, `8h` or `2d`.
+/// A time span, such as `90s`, `30m`, `8h` or `2d`.
 struct TimeSpan: ExpressibleByArgument {
-    let text: String
+    package let text: String
     let duration: Duration
 
     var defaultValueDescription: String { text }

@@ -6,25 +6,27 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "whoami", _superCommandName: "account", abstract: "Print who is signed in.",
             discussion: """
-                Prints the bare user name on standard output, and explanations on standard error. The service is asked \
-                unless it confirmed the account less than --max-age seconds ago. Being offline is no failure: the name is \
-                printed, and the exit code is 0.
+                Prints only the user name on standard output, and explanations on standard error. The command asks the \
+                service, unless the service confirmed the account less than --max-age seconds ago. Being offline is \
+                not an error: the command prints the name and exits with 0.
                 """)
     }
 
-    @Flag(help: "Do not touch the network.")
+    @Flag(help: "Do not use the network.")
     var offline = false
 
-    @Flag(help: "Ask the service in any case, and fail (69) if it gives no verdict.")
+    @Flag(help: "Always ask the service, and exit with 69 if it gives no clear answer.")
     var verify = false
 
     @Option(
-        help: ArgumentHelp("For how long a confirmation of the service holds; 0 always asks.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "Skip the check if the account was verified within this many seconds (0: always check).",
+            valueName: "seconds"))
     var maxAge = 900.0
 
     @OptionGroup var options: CommonOptions
 
-    /// Made by the parser.
+    /// For the parser.
     init() {}
 
     init(offline: Bool) {
@@ -35,7 +37,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func validate() throws {
-        if offline, verify { throw ValidationError("--offline and --verify exclude each other") }
+        if offline, verify { throw ValidationError("--offline and --verify cannot be combined") }
         if maxAge < 0 || !maxAge.isFinite { throw ValidationError("--max-age takes a number of seconds, 0 or more") }
     }
 
@@ -46,7 +48,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if !offline, let account = state.account {
             let now = SystemWallClock().now
             if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge, of: now) {
-                // The service need not be asked, so its authority is not created.
+                // Don't create the authority: the service need not be asked.
                 state = .verified(account)
             } else {
                 let authority = try context.authority(of: account, timeout: .seconds(5))
@@ -55,14 +57,14 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         }
-        // What cannot be read is not shown; that nobody is signed in is said all the same.
+        // Omit an unreadable move; still report that no user is signed in.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         var document = StateDocument(state, session: context.session)
         let isExpired = state.isExpired(at: SystemWallClock().now)
         if isExpired { document.reason = "expired" }
         try present(document, state, context, incoming: incoming)
         if !offline, case .unverified(let account, _) = state { await context.warnIfRenewalIsRefused(account) }
-        // Only if the service has just answered: otherwise nothing must touch the network.
+        // Only if the service just answered: otherwise the command must not use the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }
@@ -81,18 +83,18 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if let account = state.account, state.isExpired(at: SystemWallClock().now) {
             return Terminal.say(StateText.end(of: account, context.hint))
         }
-        // With --offline it goes without saying that nothing was checked.
+        // With --offline, the user already knows that nothing was checked.
         if offline, case .unverified = state { return }
         if let text = StateText.explanation(of: state, context.hint) { Terminal.say(text) }
         if let incoming { Terminal.say(StateText.text(incoming: incoming, context.hint)) }
     }
 
-    /// Only the service knows whose a token from the environment is.
+    /// Asks the service for the user of a token from the environment.
     private func identify(_ context: CommandContext<App>) async throws {
         let source = App.tokenVariable
         guard !offline else {
             throw AccountError(
-                .serviceUnavailable, "only the service knows whose the token in \(source) is: omit --offline")
+                .serviceUnavailable, "only the service knows the user of the token in \(source): omit --offline")
         }
         let authority = try context.authority(for: try context.rememberedService(), timeout: .seconds(5))
         let state = await context.store.checkSession(with: authority, timeout: nil)
@@ -105,11 +107,11 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         case .unverified(_, let reason):
             throw AccountError(
                 reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,
-                "the service did not say whose the token in \(source) is (\(reason))")
+                "the service did not identify the user of the token in \(source) (\(reason))")
         case .signedOut(let signOut):
             throw AccountError(
                 .signInRefused,
-                "the service does not take the token in \(source) (\(signOut.detail ?? "rejected")): set another one, or unset "
+                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected")): set another, or unset "
                     + source)
         case .unreadable(let error): throw error
         }

@@ -1,6 +1,7 @@
 import AccountKit
+import AccountSupport
 
-/// Checks the files and folders of a container: owners, permissions, what a crash left behind.
+/// Checks the files and folders of a container: owners, permissions, and leftovers of crashes.
 struct ContainerInspection {
     let container: AppContainer
 
@@ -36,7 +37,7 @@ struct ContainerInspection {
         return findings + SavingInspection(container: container, sessions: sessions).findings()
     }
 
-    /// Checks each folder that a command opens, and those on the way to it.
+    /// Checks each folder that a command opens, and its parent folders.
     private func checkFolders(_ sessions: [SessionName], _ preferences: Preferences) throws -> [Finding] {
         var findings: [Finding] = []
         var checked: Set<String> = []
@@ -50,7 +51,7 @@ struct ContainerInspection {
             for folder in [documents, KeyFile(container: container, session: session).path.parentDirectory]
                 + [preferences.folder, preferences.folder(of: session)]
             {
-                // Others may look into these, as far as the folders around them let them.
+                // Other users may read these, as far as the parent folders permit.
                 for part in container.folder(folder).foldersFromRoot where checked.insert(part).inserted {
                     findings += try check(part, mask: 0o022, isFolder: true)
                 }
@@ -67,8 +68,8 @@ struct ContainerInspection {
                 name.contains(".plist.unreadable")
                 ? [
                     Finding(
-                        problem: "\(path) did not open, and was moved aside",
-                        advice: ": remove it with `rm \(path.shellWord)` if you do not need it any more", isNote: true)
+                        problem: "\(path) could not be opened, and was moved aside",
+                        advice: ": remove it with `rm \(path.shellWord)` if you no longer need it", isNote: true)
                 ] : []
             return moved + (name.contains("Account.") ? try check(path, mask: 0o077, isFolder: false) : [])
         }
@@ -85,22 +86,19 @@ struct ContainerInspection {
             findings.append(
                 Finding(
                     problem: "the key file \(file.path) is in \(folder), which \(program) copies elsewhere",
-                    advice: ": a copy of it opens a copy of the archive. Use a passphrase instead: "
+                    advice: ": a copy of the key file opens a copy of the archive. Use a passphrase instead: "
                         + "`\(hint.command("key add passphrase")) && \(hint.command("key remove file"))`"))
         }
         return findings
     }
 
-    /// Removed under the lock, when nobody can be using it.
+    /// Returns a finding whose repair removes the file under the lock, while no process can be using it.
     private func leftover(_ path: String, in storage: FileArchiveStorage) -> Finding {
         Finding(
             problem: "\(path) was left behind by a crash",
             advice: ": `\(CommandLine.toolName) doctor --fix` removes it",
             repair: {
-                let transaction = try await storage.beginTransaction(timeout: .seconds(10))
-                let result = Result { try SystemCall.remove(path) }
-                await transaction.end()
-                _ = try result.get()
+                try await storage.withTransaction(timeout: .seconds(10)) { _ in _ = try SystemCall.remove(path) }
             })
     }
 
@@ -111,7 +109,7 @@ struct ContainerInspection {
             let (owner, user) = (SystemCall.userName(status.owner), SystemCall.userName(SystemCall.effectiveUser))
             return [
                 Finding(
-                    problem: "\(path) belongs to \(owner), and this runs as \(user)",
+                    problem: "\(path) belongs to \(owner), but this command runs as \(user)",
                     advice: ": run `sudo chown \(SystemCall.effectiveUser) \(path.shellWord)`", insecurePath: path)
             ]
         }
@@ -122,7 +120,7 @@ struct ContainerInspection {
                     advice: ": run `mv \(path.shellWord) \((path + ".moved").shellWord)`")
             ]
         }
-        // The user's own folders may be readable by others; those that this tool creates may not.
+        // Others may read the user's own folders, but not the folders that this tool creates.
         let mask: UInt32 = isFolder && isUsersOwn(path) ? 0o022 : mask
         guard status.permissions & mask != 0 else { return [] }
         let what = status.permissions & 0o022 != 0 && isFolder ? "write to" : isFolder ? "look into" : "use"
@@ -136,19 +134,19 @@ struct ContainerInspection {
         ]
     }
 
-    /// A folder that was there before this tool, as with `ACCOUNT_HOME=$HOME`.
+    /// Returns whether a folder existed before this tool, as with `ACCOUNT_HOME=$HOME`.
     private func isUsersOwn(_ path: String) -> Bool {
         guard let home = Environment.homeDirectory else { return false }
         return path == home || path == home + "/Documents"
     }
 
-    /// Whoever can write to a parent folder can replace what is below it.
+    /// Checks the parent folders: a user who can write to one can replace the folders below it.
     private func checkParents(of path: String) throws -> [Finding] {
         var findings: [Finding] = []
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
             folder = folder[..<slash]
-            // The root, and the folders in it, are checked by themselves.
+            // The root and the folders in it are checked separately.
             guard folder != container.root, !folder.hasPrefix(container.root + "/"),
                 let status = try SystemCall.targetStatus(String(folder))
             else { continue }
@@ -158,10 +156,10 @@ struct ContainerInspection {
             findings.append(
                 Finding(
                     problem: isForeign
-                        ? "\(folder), which \(path) is in, belongs to \(SystemCall.userName(status.owner))"
-                        : "others can write to \(folder), which \(path) is in",
-                    advice: ": they could put a folder of theirs in place of yours; "
-                        + (isForeign ? "keep the account elsewhere" : "run `chmod go-w \(String(folder).shellWord)`"),
+                        ? "\(folder), which contains \(path), belongs to \(SystemCall.userName(status.owner))"
+                        : "others can write to \(folder), which contains \(path)",
+                    advice: ": they could replace your folder; "
+                        + (isForeign ? "store the account elsewhere" : "run `chmod go-w \(String(folder).shellWord)`"),
                     insecurePath: String(folder)))
         }
         return findings

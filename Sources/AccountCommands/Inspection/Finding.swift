@@ -1,25 +1,25 @@
-import AccountKit
+package import AccountKit
 
-struct Finding {
+package struct Finding {
     var problem: String
 
-    /// Follows the problem in the same line, so it begins with a colon.
+    /// The text that follows the problem on the same line, so it begins with a colon.
     var advice = ""
 
-    /// The file or folder that others can change. Errors that name it tell of the same fault.
+    /// The file or folder that others can change. Errors that name it are about the same fault.
     var insecurePath: String?
 
-    /// The error that a finding is about.
+    /// The code of the error that this finding reports.
     var errorCode: AccountError.Code?
 
-    /// Without losing data; `nil` if a person has to do it.
+    /// Repairs the problem without losing data; `nil` if only the user can repair it.
     var repair: (() async throws -> Void)?
 
-    /// Worth knowing, but not a problem.
+    /// Whether this is information, not a problem.
     var isNote = false
     var isFixed = false
 
-    init(
+    package init(
         problem: String, advice: String = "", insecurePath: String? = nil,
         repair: (() async throws -> Void)? = nil, isNote: Bool = false
     ) {
@@ -31,7 +31,7 @@ struct Finding {
     }
 
     /// - Parameter session: The session that the error is about; `nil` if it concerns more than one.
-    init(_ error: any Error, in session: SessionName? = nil) {
+    package init(_ error: any Error, in session: SessionName? = nil) {
         self.init(problem: (session.map { "session \($0): " } ?? "") + "\(error)")
         errorCode = (error as? AccountError)?.code
     }
@@ -50,7 +50,7 @@ struct Finding {
             try await repair()
             isFixed = true
         } catch {
-            advice += " (it could not be repaired: \(error))"
+            advice += " (the repair failed: \(error))"
         }
     }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -12,7 +13,7 @@ import Darwin
 struct SavingInspection {
     let folders: [String]
 
-    /// More than an archive and the settings of a session take.
+    /// More bytes than the archive and the settings of a session need.
     private static let byteCount = 32 * 1024
 
     init(container: AppContainer, sessions: [SessionName]) {
@@ -31,7 +32,7 @@ struct SavingInspection {
         var checked: Set<String> = []
         for folder in folders {
             let place = Self.existingFolder(folder)
-            // Several folders that are still to be made may have the same place.
+            // Several missing folders may have the same existing parent.
             guard checked.insert(place).inserted else { continue }
             do throws(SystemCallError) {
                 try Self.tryToSave(in: place, isOwn: place == folder)
@@ -54,14 +55,14 @@ struct SavingInspection {
         return folder.isEmpty ? "/" : folder
     }
 
-    /// - Parameter isOwn: Whether the folder is one of the container, where a file may be made for a moment.
+    /// - Parameter isOwn: Whether the folder belongs to the container, so that a temporary file may be created in it.
     private static func tryToSave(in folder: String, isOwn: Bool) throws(SystemCallError) {
         guard isOwn else { return try SystemCall.checkWritable(folder) }
         // Another check reports a folder of another user.
         guard let status = try SystemCall.targetStatus(folder), status.kind == .directory,
             status.owner == SystemCall.effectiveUser
         else { return }
-        // If this process dies, the file is one that the next change removes.
+        // If this process dies, the next change removes the file.
         let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
         let name = ".Account.plist." + String(repeating: "0", count: 16 - digits.count) + digits + ".tmp"
         let file = try FileDescriptor.create(folder + "/" + name)
@@ -88,12 +89,12 @@ struct SavingInspection {
         case ENOSPC, EDQUOT:
             return [
                 Finding(
-                    problem: "there is no room to save anything in \(places)",
-                    advice: ": make room; `df -h \(first)` shows how much there is")
+                    problem: "there is no space to save anything in \(places)",
+                    advice: ": free some space; `df -h \(first)` shows how much is left")
             ]
         default:
             return failures.map { folder, error in
-                // If the folder cannot be inspected, `ls -ld` shows the user why.
+                // If the folder cannot be inspected, `ls -ld` shows the reason.
                 let isOwn = (try? SystemCall.targetStatus(folder))??.owner == SystemCall.effectiveUser
                 let word = folder.shellWord
                 return Finding(

@@ -1,6 +1,7 @@
 import AccountKit
+import AccountSupport
 
-/// Checks whether the archives of all sessions open, and what was begun and not finished.
+/// Checks that the archives of all sessions open, and finds unfinished operations.
 struct SessionInspection<App: AccountApplication> {
     let context: CommandContext<App>
 
@@ -24,7 +25,7 @@ struct SessionInspection<App: AccountApplication> {
             if chosen != .default, !sessions.contains(chosen) {
                 findings.append(
                     Finding(
-                        problem: "the default session is \(chosen), of which there is nothing",
+                        problem: "the default session \(chosen) does not exist",
                         advice: ": run `\(context.tool) switch default`",
                         repair: { try await context.preferences.setDefaultSession(.default) }))
             }
@@ -42,31 +43,32 @@ struct SessionInspection<App: AccountApplication> {
         if try await store.hasUnfinishedReplacement() {
             findings.append(
                 Finding(
-                    problem: "session \(session): the replacement of its key file was not finished",
+                    problem: "session \(session): the replacement of its key file did not finish",
                     advice: ": `\(context.tool) doctor --fix` finishes it",
                     repair: { try await store.finishReplacement() }))
         }
-        // Nobody need enter a passphrase to learn that there is one. If the slots cannot be read, `load` says why.
+        // Don't ask for a passphrase only to find out that there is one. If the slots are unreadable, `load` gives the
+        // reason.
         let slots = (try? await store.keySlots()) ?? []
         if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
             findings.append(
                 Finding(
-                    problem: "session \(session) is locked by a passphrase, so it was not looked into", isNote: true))
+                    problem: "session \(session) is locked by a passphrase, so it was not inspected", isNote: true))
         } else {
             switch await store.load() {
             case .unreadable(let error): findings.append(Finding(error, in: session))
             case .signedOut:
-                // A copy that does not open is among the leftovers.
+                // An unreadable copy is among the leftovers.
                 if let incoming = try? await store.incomingMove() {
                     findings.append(
                         Finding(problem: "session \(session): \(StateText.text(incoming: incoming, hint))"))
                 }
             case .verified(let account), .unverified(let account, _):
-                // A copy that does not open is among the leftovers.
+                // An unreadable copy is among the leftovers.
                 if (try? await store.hasMoveLeftover()) == true {
                     findings.append(
                         Finding(
-                            problem: "session \(session): the move that brought it here has left its copy behind",
+                            problem: "session \(session): the move to this store left a copy behind",
                             advice: ": the next sign-in or sign-out removes it",
                             repair: { try await store.removeMoveLeftover() }))
                 }
@@ -89,21 +91,21 @@ struct SessionInspection<App: AccountApplication> {
         if names.isEmpty, context.location == nil {
             findings.append(
                 Finding(
-                    problem: "session \(session) was begun and never signed in (\(folder) holds no account)",
+                    problem: "session \(session) is empty: no user has signed in (\(folder) contains no account)",
                     isNote: true))
         }
-        // A record that cannot be read is among the leftovers.
+        // An unreadable record is among the leftovers.
         if (try? await store.unfinishedRefresh()) ?? nil != nil {
             findings.append(
                 Finding(
                     problem:
-                        "session \(session): a refresh was begun whose response was never stored; if the service counts "
-                        + "its token as used, the next one ends the session", isNote: true))
+                        "session \(session): a refresh began, but its response was not stored; if the service counts "
+                        + "its token as used, the next refresh ends the session", isNote: true))
         }
         return findings
     }
 
-    /// Entries beside the account that do not open.
+    /// Returns findings about unreadable entries besides the account.
     private func leftovers(of session: SessionName, in store: AccountStore) async -> [Finding] {
         await store.unreadableEntries().map { unreadable in
             let name = unreadable.entry.rawValue
@@ -112,8 +114,8 @@ struct SessionInspection<App: AccountApplication> {
             guard unreadable.isDamaged else {
                 let remedy = context.location == nil ? ", or remove the file with `rm \(path.shellWord)`" : ""
                 return Finding(
-                    problem: "session \(session): \(place) does not open",
-                    advice: ": put back the key that it was sealed with" + remedy)
+                    problem: "session \(session): \(place) cannot be opened",
+                    advice: ": restore the key that encrypted it" + remedy)
             }
             return Finding(
                 problem: "session \(session): \(place) is damaged",
@@ -122,7 +124,7 @@ struct SessionInspection<App: AccountApplication> {
         }
     }
 
-    /// What there is to say of a storage that other machines share.
+    /// Returns findings about a storage that machines share.
     func storageFindings() async -> [Finding] {
         guard context.location != nil else { return [] }
         return await context.archive.inspectStorage().map {
@@ -130,13 +132,14 @@ struct SessionInspection<App: AccountApplication> {
         }
     }
 
-    /// Empty without an authority: every command that needs one says why there is none.
+    /// Compares the clocks. Returns nothing without an authority, because every command that needs one reports the
+    /// reason.
     func clockFindings(of account: Account?) async -> [Finding] {
         guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),
             let authority = authority as? any ClockAuthority
         else { return [] }
         do {
-            // A smaller difference matters neither for tokens nor for certificates.
+            // A smaller difference affects neither tokens nor certificates.
             guard let offset = try await authority.clockOffset(), abs(offset.seconds) > 60 else { return [] }
             let text = Duration.seconds(abs(offset.seconds).rounded()).text
             return [
@@ -150,7 +153,7 @@ struct SessionInspection<App: AccountApplication> {
             return [
                 Finding(
                     problem:
-                        "the clock could not be compared with the service's (\(SessionDecision.reason(for: AuthorityError(error))))",
+                        "the clock cannot be compared with the service's (\(SessionDecision.reason(for: AuthorityError(error))))",
                     isNote: true)
             ]
         }

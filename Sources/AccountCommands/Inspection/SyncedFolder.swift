@@ -2,7 +2,7 @@ import AccountKit
 
 /// Recognizes folders that a program copies to other machines.
 enum SyncedFolder {
-    /// Files that a program leaves in such a folder.
+    /// Files that a program creates in such a folder.
     private static let markers = [
         ".stfolder": "Syncthing", ".dropbox": "Dropbox", ".dropbox.cache": "Dropbox", ".owncloudsync.log": "ownCloud",
         ".nextcloudsync.log": "Nextcloud", ".sync": "Resilio Sync", ".unison": "Unison", ".git": "git",

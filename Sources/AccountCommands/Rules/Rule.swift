@@ -1,26 +1,33 @@
-import AccountKit
+package import AccountKit
 
-/// Which sign-in another program gets the token of, at one place of the web.
-struct Rule: Sendable, Equatable {
-    /// Where the token may be sent to: this, and what is below it.
-    var url: RuleURL
+/// The session whose token other programs get at a URL.
+package struct Rule: Sendable, Equatable {
+    /// The URL to which the token may be sent, and all URLs below it.
+    package var url: RuleURL
 
     /// The sign-in.
-    var session: SessionName
+    package var session: SessionName
 
-    /// The user name to use with the token; `nil` leaves it to the service. With it, the rule is for programs that ask for
-    /// this user, or for no certain one.
-    var username: String?
+    /// The user name to use with the token; with `nil`, the service determines it. With a name, the rule is for
+    /// programs that request this user or no particular user.
+    package var username: String?
 
-    /// The folder that a program must be in, or below; `nil` is any. Absolute, and without symbolic links.
-    var directory: String?
+    /// The folder that a program must run in, or below; `nil` for any. Absolute, and without symbolic links.
+    package var directory: String?
 
-    /// What can be the user name of HTTP's Basic scheme (RFC 7617, section 2).
-    static func isUsername(_ text: String) -> Bool {
+    package init(url: RuleURL, session: SessionName, username: String? = nil, directory: String? = nil) {
+        self.url = url
+        self.session = session
+        self.username = username
+        self.directory = directory
+    }
+
+    /// Returns whether a string is valid as the user name of HTTP's Basic scheme (RFC 7617, section 2).
+    package static func isUsername(_ text: String) -> Bool {
         1...255 ~= text.utf8.count && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
     }
 
-    /// Whether both are for the same, so that one takes the other's place.
+    /// Returns whether both rules have the same scope, so that one replaces the other.
     func hasSamePurpose(as other: Rule) -> Bool {
         url == other.url && directory == other.directory && username == other.username
     }
@@ -29,7 +36,7 @@ struct Rule: Sendable, Equatable {
 extension Rule: Codable {
     private enum CodingKeys: String, CodingKey { case url, session, username, directory }
 
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         url = try RuleURL(try container.decode(String.self, forKey: .url))
         session = try SessionName(try container.decode(String.self, forKey: .session))
@@ -38,7 +45,7 @@ extension Rule: Codable {
         directory = try container.decodeIfPresent(String.self, forKey: .directory)
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(url.description, forKey: .url)
         try container.encode(session.rawValue, forKey: .session)

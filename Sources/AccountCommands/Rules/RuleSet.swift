@@ -1,36 +1,37 @@
-/// Which sign-in is for which URL. Without a rule nobody gets a token.
-struct RuleSet: Codable, Equatable, Sendable {
-    private(set) var rules: [Rule] = []
+/// Maps URLs to sessions. Without a rule, no program gets a token.
+package struct RuleSet: Codable, Equatable, Sendable {
+    package private(set) var rules: [Rule] = []
 
-    init(_ rules: [Rule] = []) {
+    package init(_ rules: [Rule] = []) {
         for rule in rules { add(rule) }
     }
 
-    /// The rule for a request.
+    /// Returns the rule for a request.
     ///
-    /// The longest URL wins; of rules for the same URL one for a directory, the longest first; of those one for the same user.
+    /// The rule with the longest URL wins; among rules for the same URL, the one with the longest directory; among
+    /// those, the one with the same user.
     ///
     /// - Parameters:
-    ///   - url: Where the token is to be sent to.
-    ///   - username: Whose token is wanted; `nil` if that is left open.
-    ///   - directory: Tells the directory that the program is in. It is called only if that matters.
-    func rule(for url: RuleURL, username: String? = nil, in directory: () -> String?) -> Rule? {
+    ///   - url: The URL that will receive the token.
+    ///   - username: The requested user; `nil` for any.
+    ///   - directory: Returns the directory of the program. Called only if needed.
+    package func rule(for url: RuleURL, username: String? = nil, in directory: () -> String?) -> Rule? {
         var candidates = rules.filter { $0.url.covers(url) && $0.isMeant(for: username) }
         if candidates.contains(where: { $0.directory != nil }) {
             let directory = directory()
             candidates.removeAll { !$0.isMeant(in: directory) }
         }
-        // The first of several that are as good.
+        // Among equal rules, take the first.
         return candidates.reduce(into: nil) { best, rule in
             if best.map({ $0.weight(for: username) < rule.weight(for: username) }) ?? true { best = rule }
         }
     }
 
-    /// Adds a rule, or puts it in the place of one that is for the same.
+    /// Adds a rule, or replaces the rule with the same scope.
     ///
-    /// - Returns: The rule that it has replaced.
+    /// - Returns: The replaced rule.
     @discardableResult
-    mutating func add(_ rule: Rule) -> Rule? {
+    package mutating func add(_ rule: Rule) -> Rule? {
         guard let index = rules.firstIndex(where: { $0.hasSamePurpose(as: rule) }) else {
             rules.append(rule)
             return nil
@@ -39,9 +40,9 @@ struct RuleSet: Codable, Equatable, Sendable {
         return rules[index]
     }
 
-    /// Adds a rule that nobody asked for: it takes nothing away from rules that are there.
+    /// Adds a rule that the user did not request. It never overrides existing rules.
     ///
-    /// - Returns: The rule that stands in its way, if that is for another session.
+    /// - Returns: The existing rule at the same URL, if it is for another session.
     mutating func add(unlessRuled rule: Rule) -> Rule? {
         if let other = rules.first(where: { $0.url == rule.url && $0.directory == nil }) {
             return other.session == rule.session ? nil : other
@@ -50,20 +51,20 @@ struct RuleSet: Codable, Equatable, Sendable {
         return nil
     }
 
-    /// - Returns: The rules that are gone.
-    mutating func remove(where isMeant: (Rule) -> Bool) -> [Rule] {
+    /// - Returns: The removed rules.
+    package mutating func remove(where isMeant: (Rule) -> Bool) -> [Rule] {
         defer { rules.removeAll(where: isMeant) }
         return rules.filter(isMeant)
     }
 
-    /// By URL.
-    var sorted: [Rule] {
+    /// The rules sorted by URL.
+    package var sorted: [Rule] {
         rules.sorted { ($0.url.description, $0.directory ?? "") < ($1.url.description, $1.directory ?? "") }
     }
 }
 
 extension Rule {
-    /// Names that services take in place of any user's.
+    /// Names that services accept instead of any user name.
     static let anyUser: Set<String> = ["oauth2", "x-access-token", "x-token-auth"]
 
     fileprivate func isMeant(for username: String?) -> Bool {

@@ -10,14 +10,14 @@ import Musl
 import Darwin
 #endif
 
-/// Delays signals that end the process while a token exchange is under way, so that new tokens are not lost.
+/// Delays signals that end the process during a token exchange, so that new tokens are not lost.
 ///
-/// It handles SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. The guard notes the
-/// first signal, tells a user at a terminal what is being finished, and ends the process when the exchange is over. On a
-/// terminal, the user can give up with a second Ctrl-C, at least a second after the first. Without an exchange, the guard
-/// leaves signals alone.
+/// It handles SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. The guard records
+/// the first signal, tells a user at a terminal what it is waiting for, and ends the process after the exchange. On a
+/// terminal, a second Ctrl-C, at least a second after the first, ends the process immediately. Without an exchange, the
+/// guard does not affect signals.
 package final class SignalGuard: ExchangeObserver {
-    /// One for the process, as signals are.
+    /// The guard of the process. Signals are per process, so there is only one.
     package static let shared = SignalGuard()
 
     private struct State {
@@ -25,11 +25,11 @@ package final class SignalGuard: ExchangeObserver {
         var waits = 0
         var deadline: ContinuousClock.Instant?
 
-        /// Stores whose exchanges are under way, or whose new tokens could not be saved yet.
+        /// Stores with an exchange in progress, or with new tokens that could not be saved yet.
         var stores: [AccountStore] = []
     }
 
-    // The C functions require that they are called under the lock.
+    // The C functions must be called under the lock.
     private let state = Mutex(State())
 
     private init() {}
@@ -57,12 +57,12 @@ package final class SignalGuard: ExchangeObserver {
 
     package var isInterrupted: Bool { accountkit_signals_noted() != 0 }
 
-    /// Until the last deadline of the exchanges that are under way; `nil` if there are none.
-    var timeLeft: Duration? {
+    /// The time until the last deadline of the exchanges in progress; `nil` if there are none.
+    package var timeLeft: Duration? {
         state.withLock { state in state.deadline.map { max(ContinuousClock.now.duration(to: $0), .zero) } }
     }
 
-    /// Keeps a store until its exchanges are finished.
+    /// Retains a store until its exchanges are finished.
     fileprivate func keep(_ store: AccountStore) {
         state.withLock { state in
             if !state.stores.contains(where: { $0 === store }) { state.stores.append(store) }
@@ -74,17 +74,17 @@ package final class SignalGuard: ExchangeObserver {
     }
 
     /// Waits until no store that delays signals is exchanging tokens.
-    func finishPendingRequests() async {
+    package func finishPendingRequests() async {
         await Waiting.toFinish(timeLeft) {
             while let store = state.withLock({ $0.stores.popLast() }) { await store.finishPendingRequests() }
         }
     }
 
     private static func notice(limit: Duration) -> String {
-        Terminal.lineStart + "Finishing what was sent to the service first, at most \(limit.wholeSeconds) s.\n"
+        Terminal.lineStart + "Finishing requests to the service first, for at most \(limit.wholeSeconds) s.\n"
     }
 
-    /// Prints "Cancelled." if a signal ends the process meanwhile.
+    /// Prints "Cancelled." if a signal ends the process during `body`.
     package func whileWaiting<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
@@ -102,24 +102,24 @@ package final class SignalGuard: ExchangeObserver {
         return try await body()
     }
 
-    /// Restores the settings of a terminal if a signal ends the process meanwhile.
+    /// Restores the settings of a terminal if a signal ends the process during `body`.
     func restoringTerminal<Result>(_ descriptor: Int32, _ body: () throws -> Result) rethrows -> Result {
-        // If this fails, the terminal keeps its settings, which is no reason not to ask.
+        // If this fails, the settings are not restored after a signal. Ask anyway.
         state.withLock { _ in _ = accountkit_signals_remember_terminal(descriptor) }
         defer { state.withLock { _ in _ = accountkit_signals_remember_terminal(-1) } }
         return try body()
     }
 
-    static func endProcessByClosedPipe() -> Never { accountkit_end_by_closed_pipe() }
+    package static func endProcessByClosedPipe() -> Never { accountkit_end_by_closed_pipe() }
 
-    /// As if the signal had come. Returns if the process handles or ignores it.
-    static func endProcess(by signal: Int32) { accountkit_signals_raise(signal) }
+    /// Handles a signal as if it had just arrived. Returns if the process handles or ignores the signal.
+    package static func endProcess(by signal: Int32) { accountkit_signals_raise(signal) }
 
-    /// As Ctrl-C does. Returns if the process handles or ignores that.
+    /// Interrupts the process like Ctrl-C. Returns if the process handles or ignores that.
     static func interruptProcess() { accountkit_signals_raise(SIGINT) }
 }
 
-/// Delays signals while one store exchanges tokens, and keeps the store until they are stored.
+/// Delays signals while a store exchanges tokens, and retains the store until the tokens are saved.
 final class StoreSignalGuard: ExchangeObserver {
     private struct Reference { weak var store: AccountStore? }
 
@@ -143,6 +143,6 @@ final class StoreSignalGuard: ExchangeObserver {
 }
 
 extension Duration {
-    /// Rounded up.
-    var wholeSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
+    /// The number of seconds, rounded up.
+    package var wholeSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
 }

@@ -1,28 +1,28 @@
 import AccountKit
 
 extension CommandContext {
-    /// A token for another API that is good for a while, derived first if need be.
+    /// Returns a valid token for another API, deriving it first if needed.
     ///
     /// - Parameters:
-    ///   - target: What the token is to be for.
+    ///   - target: The API and the scopes of the token.
     ///   - account: The account as it was read.
-    ///   - minimumValidity: For how long the token should still be good; `nil` leaves that to the store.
-    /// - Throws: An error that says why there is none. Nobody is signed out for what the service says of the target.
+    ///   - minimumValidity: How long the token must still be valid; `nil` lets the store decide.
+    /// - Throws: An error with the reason why there is no token. Errors about the target do not sign the user out.
     func withDerivedToken(
         for target: TokenTarget, of account: Account, minimumValidity: Duration?
     ) async throws -> DerivedToken {
         let now = SystemWallClock().now
         let kept = account.credentials.derivedToken(for: target)
-        // As with the account's own token: an app that knows its service makes sure that it is the account's, too.
+        // As for the account's own token: an app with a fixed service also checks that the account belongs to it.
         if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld, let kept,
             kept.credentials.isGood(for: minimumValidity, at: now)
         {
             return kept
         }
         guard let authority = try authority(of: account) as? any TokenExchangeAuthority else {
-            throw AccountError(.misconfigured, "this tool's service does not issue tokens for other APIs")
+            throw AccountError(.misconfigured, "the service of this tool does not issue tokens for other APIs")
         }
-        // Without a valid token there is no alternative to waiting.
+        // Without a valid token, the command must wait.
         let isUsable = kept.map { !$0.credentials.expires(within: .zero, of: now) } == true
         let timeout: Duration? = isUsable ? .seconds(5) : nil
         let limit = timeout ?? authority.tokenRequestTimeout

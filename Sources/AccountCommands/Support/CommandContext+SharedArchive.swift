@@ -1,13 +1,13 @@
 import AccountKit
 
 extension CommandContext {
-    /// Adds what can be done about a shared archive that does not open here, if the error says that it does not.
+    /// Adds advice to an error about a shared archive that cannot be opened here. Returns other errors unchanged.
     func adding(_ advice: String, to error: any Error, about store: AccountStore) async -> any Error {
         guard var unreadable = error as? AccountError, unreadable.isAboutContent else { return error }
         do {
             guard try await store.hasSharedArchive() else { return error }
         } catch {
-            // The error that is about to be reported says more than this one.
+            // Report the original error, which is more specific.
             return unreadable
         }
         unreadable.message +=

@@ -1,35 +1,37 @@
-import AccountKit
+package import AccountKit
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 extension CommandContext {
-    /// An account whose access token is good for a while, refreshed first if need be: what `token` prints and the helpers
-    /// hand out.
+    /// Returns an account with a valid access token, refreshing it first if needed. `token` prints this token, and the
+    /// helpers pass it on.
     ///
     /// - Parameters:
     ///   - account: The account as it was read.
-    ///   - minimumValidity: For how long the token should still be good; `nil` leaves that to the store.
-    ///   - other: Where it was read, if not in the commands' own store.
-    /// - Throws: An error that says why there is no token. Offline is `serviceUnavailable`, and nobody is signed out.
-    func withUsableToken(
+    ///   - minimumValidity: How long the token must still be valid; `nil` lets the store decide.
+    ///   - other: The store of the account, if it is not the command's store.
+    /// - Throws: An error with the reason why there is no token. Offline, the error is `serviceUnavailable`, and the
+    ///   user stays signed in.
+    package func withUsableToken(
         _ account: Account, minimumValidity: Duration? = nil, in other: AccountStore? = nil
     ) async throws -> Account {
         let now = SystemWallClock().now
         guard !account.isOver(at: now) else {
             throw expired(account)
         }
-        // Its own service is the authority's. An app that knows its service makes sure that it is the account's, too.
+        // With `--issuer`, the authority is the account's own service. An app with a fixed service also checks that the
+        // account belongs to it.
         if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld,
             account.credentials.isGood(for: minimumValidity, at: now)
         {
             return account
         }
         let authority = try authority(of: account)
-        // Without a valid token there is no alternative to waiting.
+        // Without a valid token, the command must wait.
         let isExpired = account.credentials.expires(within: .zero, of: now)
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.tokenRequestTimeout
@@ -50,41 +52,42 @@ extension CommandContext {
         }
     }
 
-    /// Says on standard error if the service refuses to renew the session, so that the user knows a way out.
+    /// Prints a warning and a solution on standard error if the service refuses to refresh the session.
     func warnIfRenewalIsRefused(_ account: Account, in store: AccountStore? = nil) async {
         guard let date = await (store ?? self.store).refusesRefreshSince() else { return }
         Terminal.say(StateText.refusal(of: account, since: date, hint))
     }
 
-    /// Says on standard error if the session has lost scopes.
+    /// Prints a warning on standard error if the session has lost scopes.
     func warnIfNarrowed(_ account: Account) {
         if let text = StateText.narrowed(account.credentials, hint) { Terminal.say(text) }
     }
 
-    /// Says on standard error if a token lasts for less time than the user asked for.
+    /// Prints a warning on standard error if a token expires sooner than the user requested.
     ///
-    /// - Parameter seconds: The value of `--min-validity`; `nil` if the user did not give one.
-    func warn(ifTokenUntil end: Date?, isShorterThan seconds: Double?) {
+    /// - Parameter seconds: The value of `--min-validity`; `nil` if the user did not pass it.
+    package func warn(ifTokenUntil end: Date?, isShorterThan seconds: Double?) {
         guard let end, let seconds else { return }
         let left = end.timeIntervalSince(SystemWallClock().now)
-        // A token that was issued for exactly this time has been on the way for a moment.
+        // Tolerate the transfer time of a token that was issued for exactly this time.
         guard left + 5 < seconds else { return }
         let asked = Int64(exactly: seconds).map(String.init) ?? "\(seconds)"
         Terminal.say(
-            "\(tool): the token expires in \(Int64(left)) s, sooner than --min-validity \(asked) asks for: there is no other one now"
+            "\(tool): the token expires in \(Int64(left)) s, sooner than --min-validity \(asked): no other token is available"
         )
     }
 
-    /// The access token has expired, and nothing can renew it.
+    /// Returns an error for an access token that has expired and cannot be refreshed.
     func expired(_ account: Account) -> AccountError {
         if let move = account.move { return AccountError(.moved, StateText.text(move, hint)) }
         return AccountError(.notSignedIn, StateText.end(of: account, hint))
     }
 
-    /// The account of the session, for a program that cannot be shown a state.
+    /// Returns the account of the session, for a program that cannot handle a state.
     ///
-    /// - Throws: `notSignedIn` if there is none, with what to do; or why it cannot be read.
-    func signedInAccount(in other: AccountStore? = nil) async throws -> Account {
+    /// - Throws: `notSignedIn` with a solution if there is no account; otherwise the reason why the archive is
+    ///   unreadable.
+    package func signedInAccount(in other: AccountStore? = nil) async throws -> Account {
         switch await (other ?? store).load() {
         case .verified(let account), .unverified(let account, _): return account
         case .signedOut(let signOut):

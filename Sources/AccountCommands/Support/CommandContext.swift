@@ -1,44 +1,45 @@
-import AccountKit
-import ArgumentParser
+package import AccountKit
+import AccountSupport
+package import ArgumentParser
 import Logging
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// The container, session, stores and services that a command works with.
-struct CommandContext<App: AccountApplication> {
+package struct CommandContext<App: AccountApplication> {
     let options: CommonOptions
-    let container: AppContainer
-    let preferences: Preferences
-    let session: SessionName
+    package let container: AppContainer
+    package let preferences: Preferences
+    package let session: SessionName
 
-    /// Where sign-ins are kept; `nil` means the files of the container.
+    /// The location of sessions; `nil` for the files of the container.
     let location: StoreLocation?
 
-    /// Its account is the token from the environment, if there is one.
-    let store: AccountStore
+    /// The store of the session. If the environment contains a token, that token is its account.
+    package let store: AccountStore
 
-    /// For commands that are about what is stored, whatever token the environment has.
-    let archive: AccountStore
+    /// The store of the archive, which ignores a token from the environment.
+    package let archive: AccountStore
     private var logger: Logger?
 
-    /// Writes commands for this session.
-    let hint: CommandHint
+    /// Formats commands for this session.
+    package let hint: CommandHint
 
     /// - Parameters:
-    ///   - options: What the person said.
-    ///   - session: The session, if it is not the options' affair.
-    ///   - isInteractive: Whether a passphrase may be asked for.
-    init(_ options: CommonOptions, session: SessionName? = nil, isInteractive: Bool = true) throws {
+    ///   - options: The options that the user passed.
+    ///   - session: The session, if the options do not determine it.
+    ///   - isInteractive: Whether the command may ask for a passphrase.
+    package init(_ options: CommonOptions, session: SessionName? = nil, isInteractive: Bool = true) throws {
         self.options = options
         container = try App.container()
         preferences = Preferences(container: container)
         self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
-        // The default session is left out only if a command without --session uses it. If the chosen session cannot be read, the
-        // hint names the session, which is always right.
+        // Omit the default session only if a command without --session uses it. If the chosen session is unreadable,
+        // name the session, which is always correct.
         let isChosen = session != nil || options.session != nil
         hint = CommandHint(
             session: self.session,
@@ -61,13 +62,13 @@ struct CommandContext<App: AccountApplication> {
         archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// Writes commands for another session.
-    func hint(for other: SessionName) -> CommandHint {
+    /// Formats commands for another session.
+    package func hint(for other: SessionName) -> CommandHint {
         other == session ? hint : CommandHint(session: other, store: options.store)
     }
 
-    /// A new store, with nothing in memory.
-    func archive(of session: SessionName, isInteractive: Bool = true) throws -> AccountStore {
+    /// Returns a new store without cached state.
+    package func archive(of session: SessionName, isInteractive: Bool = true) throws -> AccountStore {
         try archive(of: session, at: location, isInteractive: isInteractive)
     }
 
@@ -84,8 +85,8 @@ struct CommandContext<App: AccountApplication> {
         try App.archiveStore(of: session, in: container, at: location, with: keySources, logger: logger)
     }
 
-    /// All of which there is anything, the default one first.
-    func sessions() async throws -> [SessionName] {
+    /// Returns the existing sessions, with the default session first.
+    package func sessions() async throws -> [SessionName] {
         guard let location else { return try container.sessions() }
         do {
             return try await App.sessions(at: location.text, in: container, logger: logger)
@@ -94,8 +95,8 @@ struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// What a place is called where a session was moved from or to, on whatever machine that is read: for files a URL with a host
-    /// (RFC 8089, section 2).
+    /// Returns the name of a location, to record where a session was moved. The name must be meaningful on any machine:
+    /// for files, it is a URL with a host (RFC 8089, section 2).
     func name(of location: StoreLocation?) -> String {
         guard let location, !location.isFiles else {
             return "file://\(SystemCall.hostName ?? "")\(container.directory(of: session))"
@@ -105,23 +106,23 @@ struct CommandContext<App: AccountApplication> {
         return text
     }
 
-    /// Where the account is kept, for a person.
+    /// The location of the account, to show to the user.
     var archivePlace: String { location?.text ?? container.archivePath(of: session) }
 
-    var tool: String { CommandLine.toolName }
+    package var tool: String { CommandLine.toolName }
 
-    /// After all output, since this may wait.
-    func finishPendingRequests() async {
+    /// Waits for pending requests. Call this after all output, because it may take long.
+    package func finishPendingRequests() async {
         await Waiting.toFinish(SignalGuard.shared.timeLeft) {
             await store.finishPendingRequests()
             if archive !== store { await archive.finishPendingRequests() }
         }
     }
 
-    /// The authority that an account's tokens come from, whatever the settings say.
+    /// Returns the authority that issued an account's tokens, regardless of the settings.
     ///
-    /// - Parameter other: The session that it is signed in to, if that is not the commands'.
-    func authority(
+    /// - Parameter other: The session of the account, if it is not the command's session.
+    package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
         let named = AccountService(of: account, remembered: readableService(of: other ?? session))
@@ -129,14 +130,14 @@ struct CommandContext<App: AccountApplication> {
         do {
             return try authority(for: named, timeout: timeout)
         } catch  where named != unnamed {
-            // Only a later version knows this name or option; the issuer still says where the service is.
+            // Only a later version knows this name or option. The issuer still identifies the service.
             return try authority(for: unnamed, timeout: timeout)
         }
     }
 
-    /// `nil` also if the settings cannot be read: the account itself says where its service is. `doctor` and `login`
-    /// report damaged settings.
-    func readableService(of session: SessionName) -> AccountService? {
+    /// Returns the remembered service; also `nil` if the settings are unreadable, because the account itself names its
+    /// service. `doctor` and `login` report damaged settings.
+    package func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
 
@@ -144,22 +145,22 @@ struct CommandContext<App: AccountApplication> {
         try App.authority(for: service, timeout: timeout, logger: logger)
     }
 
-    /// The service to sign in to: the options', else the one that the session signed in to last.
+    /// Returns the service to sign in to: the one in the options, else the service of the last sign-in to the session.
     func service(
         named name: String?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) throws -> AccountService {
         guard App.acceptsIssuer || name == nil && options.issuer == nil && options.clientID == nil else {
             throw AccountError(
-                .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
+                .invalidArgument, "the service of this tool is fixed: omit --service, --issuer and --client-id")
         }
         let remembered = App.acceptsIssuer ? try preferences.service(of: session) : nil
         guard !App.acceptsIssuer || name != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
                 .invalidArgument,
-                "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
+                "specify the service: add --issuer https://auth.example.com (and --client-id), or --service github")
         }
         let name = name?.lowercased()
-        // Without options it is the same service again; a name alone means that service at its home.
+        // Without options, use the same service again. A name without an issuer means the service at its own address.
         let isSame =
             (name == nil || name == remembered?.name)
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
@@ -179,13 +180,13 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// For a token from the environment, which does not say where its service is.
+    /// Returns the service for a token from the environment, which does not name its service.
     func rememberedService() throws -> AccountService {
         guard App.acceptsIssuer else { return AccountService() }
         guard let service = try preferences.service(of: session) else {
             throw AccountError(
                 .invalidArgument,
-                "it is not known which service the token in \(App.tokenVariable) is for: sign in once without it, with "
+                "the service of the token in \(App.tokenVariable) is unknown: unset the variable and sign in once with "
                     + "`\(hint.command("login"))`")
         }
         return service
@@ -195,9 +196,9 @@ struct CommandContext<App: AccountApplication> {
     ///
     /// - Parameters:
     ///   - issuer: The service that the command just reached; `nil` asks all.
-    ///   - isRequested: Whether the user asked for this: then pauses do not count, and AccountKit may ask for a passphrase. Otherwise
-    ///     it takes about a second at most.
-    func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
+    ///   - isRequested: Whether the user requested this. If so, pauses are ignored, and AccountKit may ask for a
+    ///     passphrase. Otherwise it takes at most about a second.
+    package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
         let start = ContinuousClock.now
         for session in sessionsWithRevocations() {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
@@ -211,12 +212,13 @@ struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// This session first. In a shared store only this one: its machines send those of the others.
+    /// Returns the sessions, this one first. In a shared store, only this one: the machines that use the other sessions
+    /// send their revocations.
     private func sessionsWithRevocations() -> [SessionName] {
         var result = [session]
         guard location == nil else { return result }
         do {
-            // The default session is listed only while somebody is signed in.
+            // The default session is listed only while a user is signed in.
             for other in try [.default] + container.sessions() where !result.contains(other) { result.append(other) }
         } catch {
             logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])
@@ -224,7 +226,7 @@ struct CommandContext<App: AccountApplication> {
         return result
     }
 
-    /// The same for one session.
+    /// Sends pending revocations of one session.
     ///
     /// - Parameter date: Only revocations that were queued before this date are sent.
     func deliverRevocations(
@@ -236,7 +238,7 @@ struct CommandContext<App: AccountApplication> {
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
                     return nil
                 }
-                // If its service is unknown, a revocation stays in the queue until it is too old.
+                // If the service is unknown, the revocation stays in the queue until it is too old.
                 return try? authority(
                     for: AccountService(of: account, remembered: remembered),
                     timeout: .seconds(isRequested ? 5 : 1))
@@ -244,16 +246,17 @@ struct CommandContext<App: AccountApplication> {
         for report in reports where report.isGivenUp {
             let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
             Terminal.say(
-                "\(report.issuer ?? "The service") has refused to revoke the tokens of an earlier sign-in\(reason), and is not asked "
-                    + "again. They stay valid there until they expire, unless you end the session at the service.")
+                "\(report.issuer ?? "The service") refused to revoke the tokens of an earlier session\(reason). AccountKit "
+                    + "will not try again. The tokens stay valid there until they expire, unless you end the session at "
+                    + "the service.")
         }
     }
 
-    /// Environment variables that have an effect, also on the way to an account's service.
+    /// Returns the environment variables that have an effect, including the network settings for the account's service.
     func environment(of account: Account?) -> [NetworkSetting] {
         let effects = [
-            ("HOME", "the folder for everything"), ("SESSION", "which sign-in"),
-            ("STORE", "where sign-ins are kept"), ("TOKEN", "used instead of the archive"),
+            ("HOME", "folder for all files"), ("SESSION", "session to use"),
+            ("STORE", "where sessions are stored"), ("TOKEN", "used instead of the archive"),
         ]
         let own = effects.compactMap { suffix, effect in
             let variable = "\(App.environmentPrefix)_\(suffix)"
@@ -261,7 +264,7 @@ struct CommandContext<App: AccountApplication> {
                 NetworkSetting(variable: variable, value: suffix == "TOKEN" ? "set" : $0, effect: effect)
             }
         }
-        // Without an authority there is only less to show.
+        // Without an authority, omit the network settings.
         let authority =
             if let account {
                 try? authority(of: account)
@@ -271,8 +274,8 @@ struct CommandContext<App: AccountApplication> {
         return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? [])
     }
 
-    /// For what makes no sense while a token from the environment is used.
-    func refuseEnvironmentToken(to what: String) throws {
+    /// Rejects a command that is meaningless while a token from the environment is used.
+    package func refuseEnvironmentToken(to what: String) throws {
         guard App.environmentToken != nil else { return }
         throw AccountError(
             .invalidArgument,
@@ -280,30 +283,30 @@ struct CommandContext<App: AccountApplication> {
     }
 }
 
-/// A command that makes its context itself, since what it reads says which session it is about.
-protocol ContextCommand: AsyncParsableCommand {
+/// A command that creates its context itself, because its input determines the session.
+package protocol ContextCommand: AsyncParsableCommand {
     associatedtype App: AccountApplication
 
     var options: CommonOptions { get }
 }
 
-/// Makes the context, and turns errors into words and exit codes.
-protocol AccountSubcommand: ContextCommand {
+/// A command whose context comes from its options. Errors are reported with messages and exit codes.
+package protocol AccountSubcommand: ContextCommand {
     func run(in context: CommandContext<App>) async throws
 }
 
 extension AccountSubcommand {
-    func run() async throws {
+    package func run() async throws {
         try await perform({ try CommandContext(options) }) { try await run(in: $0) }
     }
 }
 
 extension ContextCommand {
-    /// Turns errors into words and exit codes, and stays until what was begun is finished.
+    /// Reports errors with messages and exit codes, and waits until pending requests are finished.
     ///
-    /// What is done has its exit code even if new tokens could not be saved: the one that it handed out is good. Only whoever
-    /// wanted new ones stored has not got them.
-    func perform(
+    /// If the command succeeded, its exit code is 0 even if new tokens could not be saved, because the token that it
+    /// printed is valid. Only `refresh` fails in this case.
+    package func perform(
         _ makeContext: () throws -> CommandContext<App>?, _ body: (CommandContext<App>) async throws -> Void
     ) async throws {
         let context: CommandContext<App>
@@ -325,25 +328,28 @@ extension ContextCommand {
         if failure == nil, context.store.hasUnsavedTokens {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,
-                "the service gave new tokens, and they could not be stored: `\(CommandLine.toolName) doctor` finds the cause. If the "
-                    + "stored ones are spent, the next refresh ends the session: then sign in again")
+                "new tokens could not be stored: run `\(CommandLine.toolName) doctor` to find the cause. If the "
+                    + "stored ones were already used, the next refresh ends the session; then sign in again")
             Terminal.say("\(CommandLine.toolName): \(error)")
             if self is RefreshCommand<App> { failure = error }
         }
         if let failure { throw end(after: failure) }
     }
 
-    /// Reports errors of this module; the parser reports all others.
+    /// Reports errors of this module. The parser reports all others.
     private func say(_ error: any Error) {
         guard let error = error as? AccountError else { return }
         Terminal.say(error.cause is Interruption ? "Cancelled." : "\(CommandLine.toolName): \(error)")
-        // If standard output is what fails, the line before has said so.
+        if options.verbose, let cause = error.cause as? SystemCallError {
+            Terminal.say("  \(cause.debugDescription)")
+        }
+        // If standard output failed, the line above already reported it.
         if options.json {
             try? JSONDocument.print(["error": ["code": error.code.rawValue, "message": error.description]])
         }
     }
 
-    /// The error to throw, unless the process ends here by a signal.
+    /// Returns the error to throw, unless a signal ends the process here.
     private func end(after error: any Error) -> any Error {
         switch error {
         case is Terminal.ClosedOutput: SignalGuard.endProcessByClosedPipe()
@@ -360,7 +366,7 @@ extension NetworkSetting {
 }
 
 extension [RequestParameter] {
-    /// The last of each name.
+    /// The parameters by name. If a name is repeated, the last one counts.
     var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 

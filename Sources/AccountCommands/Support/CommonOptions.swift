@@ -1,23 +1,26 @@
 import AccountKit
-import ArgumentParser
+import AccountSupport
+package import ArgumentParser
 
-struct CommonOptions: ParsableArguments {
-    @Option(help: "Which of several sign-ins; else the environment's, else the one that `switch` chose.")
-    var session: String?
+package struct CommonOptions: ParsableArguments {
+    @Option(help: "Session to use (default: the one in the environment, or the one set by `switch`).")
+    package var session: String?
 
     @Option(
         help: ArgumentHelp(
-            "Where sign-ins are kept, such as etcds://host:2379/prefix, or file: for the files of this machine; else the "
-                + "environment's.", valueName: "url"))
-    var store: String?
+            "Location of sessions, such as etcds://host:2379/prefix, or file: for files on this machine (default: the "
+                + "store in the environment).", valueName: "url"))
+    package var store: String?
 
     @Flag(help: "Print one JSON document instead of text.")
-    var json = false
+    package var json = false
 
-    @Flag(name: .shortAndLong, help: "Say on standard error what is being done; never shows a token.")
-    var verbose = false
+    @Flag(name: .shortAndLong, help: "Log progress to standard error (never includes tokens).")
+    package var verbose = false
 
-    static var none: CommonOptions {
+    package init() {}
+
+    package static var none: CommonOptions {
         var options = CommonOptions()
         options.session = nil
         options.store = nil
@@ -30,14 +33,14 @@ struct CommonOptions: ParsableArguments {
 struct IssuerOptions<App: AccountApplication>: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The address of the service, such as https://auth.example.com. Remembered for the session.",
+            "Address of the service, such as https://auth.example.com. Remembered for the session.",
             visibility: App.acceptsIssuer ? .default : .hidden))
     var issuer: String?
 
     @Option(
         name: .customLong("client-id"),
         help: ArgumentHelp(
-            "The client identifier that the service knows this tool by.",
+            "Client ID of this tool at the service.",
             visibility: App.acceptsIssuer ? .default : .hidden))
     var clientID: String?
 }
@@ -46,66 +49,66 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "Ask for this scope, in addition to the default scopes; may be given several times.",
+            "Scope to request in addition to the default scopes; can be repeated.",
             visibility: App.visibility(of: .browser, .device)))
     var scopes: [String] = []
 
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Ask for the default scopes of the service, or only for those of --scope.",
+            "Request the default scopes of the service, or only those in --scope.",
             visibility: App.visibility(of: .browser, .device)))
     var defaultScopes: Bool?
 
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
-            "Where the service sends the browser back to, as it is registered there, such as "
+            "Redirect URI as registered with the service, such as "
                 + "http://127.0.0.1:8400/callback."
-                + (App.acceptsIssuer ? " Remembered for the session, as are the next four." : ""),
+                + (App.acceptsIssuer ? " Remembered for the session, like the next four options." : ""),
             valueName: "uri", visibility: App.visibility(of: .browser)))
     var redirectURI: String?
 
     @Option(
         help: ArgumentHelp(
-            "Whom the tokens are for, where the service calls it audience.",
+            "Audience to request tokens for.",
             visibility: App.visibility(of: .browser, .device)))
     var audience: String?
 
     @Option(
         name: .customLong("resource"),
         help: ArgumentHelp(
-            "Whom the tokens are for (RFC 8707); may be given several times.", valueName: "uri",
+            "Resource to request tokens for (RFC 8707); can be repeated.", valueName: "uri",
             visibility: App.visibility(of: .browser, .device)))
     var resources: [String] = []
 
     @Option(
         name: .customLong("parameter"),
         help: ArgumentHelp(
-            "A further parameter for the service, such as prompt=login or login_hint=NAME; may be given several times.",
+            "Additional parameter for the service, such as prompt=login or login_hint=NAME; can be repeated.",
             valueName: "name=value", visibility: App.visibility(of: .browser, .device)))
     var parameters: [RequestParameter] = []
 
     @Option(
         help: ArgumentHelp(
-            "How the client secret is sent (default: as the service supports it).", valueName: "method",
+            "How to send the client secret (default: a method that the service supports).", valueName: "method",
             visibility: App.acceptsIssuer ? .default : .hidden))
     var clientAuth: ClientAuthOption?
 
     func validate() throws {
         if let redirectURI, !Self.isRedirect(redirectURI) {
             throw ValidationError(
-                "--redirect-uri takes a URL of this machine without ? and #, such as http://127.0.0.1:8400/callback")
+                "--redirect-uri takes a URL on this machine without ? and #, such as http://127.0.0.1:8400/callback")
         }
         for resource in resources where !RequestRules.isResource(resource) {
             throw ValidationError("--resource takes an absolute URI without #, such as https://api.example.com")
         }
         for parameter in parameters where RequestRules.reservedParameters[parameter.name.lowercased()] != nil {
-            throw ValidationError("--parameter cannot set \(parameter.name.shown): the sign-in does that itself")
+            throw ValidationError("--parameter cannot set \(parameter.name.shown): AccountKit sets it")
         }
     }
 
-    /// RFC 8252, section 7.3; RFC 6749, section 3.1.2.
+    /// Returns whether a redirect URI is valid (RFC 8252, section 7.3; RFC 6749, section 3.1.2).
     private static func isRedirect(_ text: String) -> Bool {
         let scheme = "http://"
         guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return false }
@@ -122,11 +125,11 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
 enum ClientAuthOption: String, ExpressibleByArgument, CaseIterable {
     case basic, post
 
-    /// The name of OpenID Connect Core, section 9.
+    /// The name in OpenID Connect Core, section 9.
     var method: String { "client_secret_" + rawValue }
 }
 
-/// Written as `name=value`.
+/// A parameter, written as `name=value`.
 struct RequestParameter: ExpressibleByArgument {
     let name: String
     let value: String

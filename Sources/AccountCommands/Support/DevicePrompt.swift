@@ -1,7 +1,8 @@
 import AccountKit
+import AccountSupport
 
 enum DevicePrompt {
-    /// In the first line of `login --device --json`, for programs that show the code themselves.
+    /// The first line of `login --device --json`, for programs that show the code themselves.
     private struct Prompt: Encodable {
         var userCode: String
         var verificationURL: String
@@ -28,13 +29,13 @@ enum DevicePrompt {
                 of: authorization.verificationURIComplete ?? authorization.verificationURI, hiding: secretVariables),
             code.fits(in: Terminal.size(of: .error))
         {
-            Terminal.say("or scan this:\n\n\(code.text)")
+            Terminal.say("or scan this code:\n\n\(code.text)")
         }
-        Terminal.say("The code is good for \(authorization.lifetime.text). Press Ctrl-C to cancel.")
+        Terminal.say("The code is valid for \(authorization.lifetime.text). Press Ctrl-C to cancel.")
     }
 }
 
-/// Shows on a terminal how much time is left.
+/// Shows the remaining time on a terminal.
 struct Countdown {
     private let counting: Task<Void, any Error>
 
@@ -57,7 +58,7 @@ struct Countdown {
 }
 
 extension Duration {
-    /// Such as "14:32".
+    /// Formats the duration, for example as "14:32".
     fileprivate var clockText: String {
         let seconds = max(components.seconds, 0)
         return "\(seconds / 60):\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)"

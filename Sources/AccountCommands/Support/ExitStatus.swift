@@ -2,9 +2,9 @@ public import AccountKit
 import ArgumentParser
 
 extension AccountError {
-    /// The exit code that the account commands end with after this error, for commands of the app's own: 64 usage, 65 archive
-    /// unreadable, 69 the service was needed and could not be reached or did not do what was asked, 74 input/output error, 75
-    /// busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
+    /// The exit code of the account commands for this error, which the app's own commands can use as well: 64 usage, 65
+    /// archive unreadable, 69 the service was needed but unreachable or did not fulfil the request, 74 input/output
+    /// error, 75 busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
     public var exitCode: Int32 {
         switch code {
         case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65

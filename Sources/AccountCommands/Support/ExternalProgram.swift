@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import Subprocess
 
 #if canImport(Glibc)
@@ -9,19 +10,19 @@ import Musl
 import Darwin
 #endif
 
-/// Optional programs of the machine. Never run through a shell.
-enum ExternalProgram {
+/// Optional programs on the machine. They are never run through a shell.
+package enum ExternalProgram {
     private static func environment(hiding names: [String]) -> Subprocess.Environment {
         .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
     }
 
-    /// Whether there is a program, by its path or as a name in `$PATH`.
-    static func isInstalled(_ program: String) -> Bool {
+    /// Returns whether a program is installed, by its path or by its name in `$PATH`.
+    package static func isInstalled(_ program: String) -> Bool {
         var paths = [program]
-        if program.hasPrefix("~/"), let home = AccountKit.Environment.homeDirectory {
+        if program.hasPrefix("~/"), let home = AccountSupport.Environment.homeDirectory {
             paths = [home + program.dropFirst()]
         } else if !program.contains("/") {
-            paths = (AccountKit.Environment.value("PATH") ?? "").split(separator: ":").map { "\($0)/\(program)" }
+            paths = (AccountSupport.Environment.value("PATH") ?? "").split(separator: ":").map { "\($0)/\(program)" }
         }
         return paths.contains { path in
             // A file that cannot be inspected cannot be run either.
@@ -30,15 +31,17 @@ enum ExternalProgram {
         }
     }
 
-    /// Returns what a program prints; `nil` if there is no such program, if it fails, or if it prints more than 64 KiB.
+    /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 64
+    /// KiB.
     ///
     /// - Parameters:
-    ///   - input: Its standard input. Other users of the machine can read arguments, but not this text.
-    ///   - hidden: Environment variables that the program does not get.
-    static func output(
+    ///   - input: The standard input of the program. Unlike arguments, other users of the machine cannot read it.
+    ///   - hidden: Environment variables to withhold from the program.
+    package static func output(
         of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
     ) async -> String? {
-        // A program that ends before it has read its input must not end this one. Networking libraries ignore the signal, too.
+        // A program that ends before reading its input must not end this process. Networking libraries ignore the
+        // signal, too.
         if !input.isEmpty { signal(SIGPIPE, SIG_IGN) }
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
@@ -51,18 +54,18 @@ enum ExternalProgram {
         return result.standardOutput
     }
 
-    /// Opens a page in the user's browser: that of `$BROWSER`, else the default of the desktop.
+    /// Opens a page in the user's browser: `$BROWSER`, else the default of the desktop.
     ///
-    /// Returns when the program ends, perhaps only when the user closes the browser. Failure is no error: the user can
-    /// open the page by hand.
+    /// Returns when the program ends, which may be when the user closes the browser. A failure is not an error: the
+    /// user can open the page manually.
     ///
     /// - Parameters:
-    ///   - address: An address without secrets: every user of the machine can read it. See ``RedirectPage``.
-    ///   - hidden: Environment variables to hide: a browser runs on, and many programs can look into it.
+    ///   - address: An address without secrets, because every user of the machine can read it. See ``RedirectPage``.
+    ///   - hidden: Environment variables to withhold: a browser keeps running, and many programs can inspect it.
     static func openBrowser(_ address: String, hiding hidden: [String]) async {
         for program in browsers {
-            // Its output is not for this terminal, and may go on after this process has ended. `env` becomes the
-            // program, and accepts a path as well as a name.
+            // Discard the output, which does not belong in this terminal and may continue after this process ends.
+            // `env` replaces itself with the program, and accepts a path or a name.
             let result = try? await run(
                 .name("env"), arguments: [program, address], environment: environment(hiding: hidden),
                 output: .discarded, error: .discarded)
@@ -71,17 +74,18 @@ enum ExternalProgram {
     }
 
     static var hasBrowser: Bool {
-        if AccountKit.Environment.value("BROWSER") != nil { return true }
+        if AccountSupport.Environment.value("BROWSER") != nil { return true }
         #if canImport(Darwin)
-        return AccountKit.Environment.value("SSH_CONNECTION") == nil
+        return AccountSupport.Environment.value("SSH_CONNECTION") == nil
         #else
-        return AccountKit.Environment.value("DISPLAY") != nil || AccountKit.Environment.value("WAYLAND_DISPLAY") != nil
+        return AccountSupport.Environment.value("DISPLAY") != nil
+            || AccountSupport.Environment.value("WAYLAND_DISPLAY") != nil
         #endif
     }
 
-    /// `$BROWSER` is a list with colons (sensible-browser(1)); a name with spaces is one program.
+    /// `$BROWSER` is a colon-separated list (sensible-browser(1)); a name with spaces is one program.
     private static var browsers: [String] {
-        let chosen = AccountKit.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
+        let chosen = AccountSupport.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
         #if canImport(Darwin)
         return chosen + ["open"]
         #else

@@ -1,12 +1,12 @@
 public import AccountKit
 public import ArgumentParser
 
-/// Where the keys of a session's archive are. A new archive gets a slot for each of them.
+/// The key sources of a session's archive. A new archive gets a slot for each of them.
 struct KeySettings: Codable, Equatable {
     struct Source: Codable, Equatable {
         var kind: KeyKind
 
-        /// Of a program that prints the key.
+        /// The command line of a program that prints the key.
         var command: [String]?
     }
 
@@ -16,7 +16,7 @@ struct KeySettings: Codable, Equatable {
         of session: SessionName, _ container: AppContainer, _: App.Type, isInteractive: Bool = true
     ) throws(AccountError) -> [any KeySource] {
         guard !sources.isEmpty else {
-            throw AccountError(.misconfigured, "the settings of session \(session) name no key for its archive")
+            throw AccountError(.misconfigured, "the settings of session \(session) contain no key for its archive")
         }
         return try sources.map { source throws(AccountError) in
             try source.keySource(of: session, container, App.self, isInteractive: isInteractive)
@@ -40,11 +40,11 @@ extension KeySettings.Source {
         case .environment:
             EnvironmentKey(
                 variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
-        default: throw AccountError(.misconfigured, "this version has no keys of the kind \(kind): update it")
+        default: throw AccountError(.misconfigured, "this version does not support keys of kind \(kind): update it")
         }
     }
 
-    var text: String {
+    package var text: String {
         switch kind {
         case .command: "command `\((command ?? []).joined(separator: " "))`"
         default: kind.description
@@ -53,7 +53,7 @@ extension KeySettings.Source {
 }
 
 extension KeyKind: ExpressibleByArgument {
-    /// All names.
+    /// The names of all kinds.
     public static var allValueStrings: [String] { allCases.map(\.description) }
 }
 
@@ -66,35 +66,35 @@ struct PassphrasePrompt {
     var isLocked: AccountError {
         AccountError(
             .noKey,
-            "the archive\(place) is locked by a passphrase: `\(unlock)` asks for it")
+            "the archive\(place) is locked by a passphrase: run `\(unlock)`")
     }
 
     func answer(to question: PassphraseKey.Question) throws -> Secret {
         switch question {
         case .existing(let attempt):
             let text =
-                attempt == 1 ? "Passphrase\(place): " : "That is not it. Passphrase\(place), attempt \(attempt) of 3: "
+                attempt == 1 ? "Passphrase\(place): " : "Wrong passphrase\(place) (attempt \(attempt) of 3): "
             guard let answer = try Terminal.promptForSecretAnywhere(text) else {
                 throw AccountError(
                     .noKey,
-                    "the archive\(place) is locked by a passphrase, and there is no terminal to ask for it on: run "
-                        + "`\(unlock)` on one first")
+                    "the archive\(place) is locked by a passphrase, and there is no terminal for a prompt: run "
+                        + "`\(unlock)` in a terminal first")
             }
             return answer
         case .new:
             for _ in 1...3 {
                 guard let answer = try Terminal.promptForSecretAnywhere("New passphrase\(place): "),
-                    let repeated = try Terminal.promptForSecretAnywhere("The same again: ")
+                    let repeated = try Terminal.promptForSecretAnywhere("Confirm passphrase: ")
                 else {
                     throw AccountError(
                         .invalidArgument,
-                        "the archive\(place) is to have a new passphrase, and there is no terminal to ask for it on: do "
-                            + "this on one")
+                        "the archive\(place) needs a new passphrase, and there is no terminal for a prompt: run "
+                            + "this command in a terminal")
                 }
                 if answer == repeated { return answer }
-                Terminal.say("They are not the same.")
+                Terminal.say("The passphrases don't match.")
             }
-            throw AccountError(.invalidArgument, "no passphrase was entered twice the same: nothing was changed")
+            throw AccountError(.invalidArgument, "the passphrases don't match: nothing was changed")
         }
     }
 }

@@ -1,17 +1,18 @@
 import AccountKit
+import AccountSupport
 import Dispatch
 import Synchronization
 
 /// Runs a tool's tasks on its main thread.
 ///
-/// Most commands read two small files and print a line. Starting a thread pool would take longer than that. So the main thread
-/// runs tasks as long as there are any that can go on. Once they all wait for something else, such as the network or the main
-/// actor, the main queue runs the tasks.
+/// Most commands read two small files and print a line. Starting a thread pool would take longer. Therefore the main
+/// thread runs tasks while any can continue. When all of them wait for something else, such as the network or the main
+/// actor, the main queue takes over.
 package final class MainThreadExecutor: TaskExecutor {
-    /// `nil` once the main queue runs the jobs.
+    /// The pending jobs; `nil` after the main queue took over.
     private let jobs = Mutex<[UnownedJob]?>([])
 
-    /// Adds a job, which runs after those before it.
+    /// Adds a job, which runs after the jobs before it.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let isForMainThread = jobs.withLock { jobs in
@@ -21,7 +22,7 @@ package final class MainThreadExecutor: TaskExecutor {
         if !isForMainThread { DispatchQueue.main.async { self.run(job) } }
     }
 
-    /// Runs a tool, from its `main`.
+    /// Runs a tool. Call this from `main`.
     ///
     /// - Parameter body: The tool, which ends the process.
     package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
@@ -32,7 +33,7 @@ package final class MainThreadExecutor: TaskExecutor {
         dispatchMain()
     }
 
-    /// The next job; `nil` if there is none, and from now on the main queue runs the jobs.
+    /// Returns the next job. If there is none, returns `nil`, and the main queue takes over.
     private func nextJob() -> UnownedJob? {
         jobs.withLock { jobs in
             guard jobs?.isEmpty == false else {

@@ -1,15 +1,16 @@
-import AccountKit
+package import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
-/// The settings of the commands, none of them secret.
+/// The settings of the commands. None of them is secret.
 ///
-/// Each session has a folder of its own, so that the cost does not grow with their number.
-struct Preferences {
+/// Each session has its own folder, so that the cost does not grow with the number of sessions.
+package struct Preferences {
     private struct DefaultSession: Codable {
         var session: String
     }
@@ -22,10 +23,9 @@ struct Preferences {
     let folder: String
     private let container: AppContainer
 
-    init(container: AppContainer) {
+    package init(container: AppContainer) {
         self.container = container
-        let path = container.preferences.path(percentEncoded: false)
-        folder = path.hasSuffix("/") ? String(path.dropLast()) : path
+        folder = container.preferencesPath
     }
 
     func defaultSession() throws(AccountError) -> SessionName {
@@ -55,15 +55,13 @@ struct Preferences {
         try await write(settings, to: Self.keysEntry, in: folder(of: session))
     }
 
-    func rules() throws(AccountError) -> RuleSet {
+    package func rules() throws(AccountError) -> RuleSet {
         try read(Self.rulesEntry, in: folder) ?? RuleSet()
     }
 
-    /// Changes the rules, whatever other processes have made of them by then.
-    func changeRules<Result: Sendable>(_ change: (inout RuleSet) throws -> Result) async throws -> Result {
-        let transaction = try await FileArchiveStorage(folder: folder, in: container).beginTransaction(
-            timeout: .seconds(10))
-        do {
+    /// Changes the stored rules atomically, so that changes by other processes are kept.
+    package func changeRules<Result: Sendable>(_ change: (inout RuleSet) throws -> Result) async throws -> Result {
+        try await storage(folder).withTransaction(timeout: .seconds(10)) { transaction in
             let stored = try await transaction.read(Self.rulesEntry)
             let before: RuleSet = try stored.map { try decode($0.bytes, Self.rulesEntry, in: folder) } ?? RuleSet()
             var rules = before
@@ -72,11 +70,7 @@ struct Preferences {
                 _ = try await transaction.replace(
                     Self.rulesEntry, with: try encode(rules), ifRevision: stored?.revision)
             }
-            await transaction.end()
             return result
-        } catch {
-            await transaction.end()
-            throw error
         }
     }
 
@@ -84,10 +78,12 @@ struct Preferences {
         folder + "/Sessions/" + session.rawValue
     }
 
+    private func storage(_ folder: String) -> FileArchiveStorage { FileArchiveStorage(folder: folder, in: container) }
+
     private func read<Value: Decodable>(
         _ entry: ArchiveEntry, in folder: String
     ) throws(AccountError) -> Value? {
-        guard let stored = try FileArchiveStorage(folder: folder, in: container).read(entry) else { return nil }
+        guard let stored = try storage(folder).read(entry) else { return nil }
         return try decode(stored.bytes, entry, in: folder)
     }
 
@@ -111,15 +107,9 @@ struct Preferences {
 
     private func write(_ value: some Encodable, to entry: ArchiveEntry, in folder: String) async throws {
         let bytes = try encode(value)
-        let transaction = try await FileArchiveStorage(folder: folder, in: container).beginTransaction(
-            timeout: .seconds(10))
-        do {
+        try await storage(folder).withTransaction(timeout: .seconds(10)) { transaction in
             let revision = try await transaction.read(entry)?.revision
             _ = try await transaction.replace(entry, with: bytes, ifRevision: revision)
-        } catch {
-            await transaction.end()
-            throw error
         }
-        await transaction.end()
     }
 }

@@ -1,9 +1,10 @@
 import AccountKit
+import AccountSupport
 
 struct QRCode {
-    let text: String
+    package let text: String
 
-    /// `nil` if there is no `qrencode`, or if no other device could open the address.
+    /// Returns `nil` if `qrencode` is not installed, or if no other device could open the address.
     init?(of address: String, hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
             let text = await ExternalProgram.output(
@@ -14,14 +15,14 @@ struct QRCode {
 
     init(text: String) { self.text = text }
 
-    /// Leaves room for a line or two below.
+    /// Returns whether the code fits on the screen, with room for two more lines.
     func fits(in size: TerminalSize) -> Bool {
         let rows = text.split(separator: "\n")
         return rows.count + 2 <= size.rows && rows.allSatisfy { $0.count <= size.columns }
     }
 
-    /// `false` for this machine's own names and numbers (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
-    /// section 2.5.3).
+    /// Returns `false` for names and addresses of this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC
+    /// 4291, section 2.5.3).
     static func isForOtherDevices(_ address: String) -> Bool {
         let parts = address.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].hasSuffix(":"), parts[1].isEmpty else { return false }

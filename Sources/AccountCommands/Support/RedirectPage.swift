@@ -1,37 +1,39 @@
 import AccountKit
+import AccountSupport
 
-/// A file whose page sends the browser on to the address of a sign-in.
+/// A file with a page that redirects the browser to the address of a sign-in.
 ///
-/// Every user of the machine can read the arguments of a process (proc(5), `cmdline`), and the address contains what makes a response
-/// belong to the sign-in: `state`, `nonce` and `code_challenge`. So the browser gets the name of a file that only its owner can read.
+/// Every user of the machine can read the arguments of a process (proc(5), `cmdline`), and the address contains the
+/// values that tie a response to the sign-in: `state`, `nonce` and `code_challenge`. Therefore the browser gets the
+/// name of a file that only its owner can read.
 ///
-/// The file is in the downloads folder or, if there is none, in the home directory: a browser that was installed as a Snap or a
-/// Flatpak sees neither `/tmp` nor hidden folders.
+/// The file is in the downloads folder or, if there is none, in the home directory. A browser that was installed as a
+/// Snap or Flatpak cannot access `/tmp` or hidden folders.
 struct RedirectPage: Sendable {
     private static let prefix = "account-sign-in-"
     private static let suffix = ".html"
 
     let path: String
 
-    /// Writes the page into the first folder that only this user can change.
+    /// Writes the page to the first folder that only this user can change.
     ///
     /// - Parameters:
-    ///   - address: Where the page sends the browser.
-    ///   - hidden: Environment variables that no program gets.
-    /// - Throws: Why the last of the folders cannot be used.
+    ///   - address: The address to which the page redirects.
+    ///   - hidden: Environment variables to withhold from all programs.
+    /// - Throws: The reason why the last of the folders cannot be used.
     static func write(to address: String, hiding hidden: [String]) async throws(AccountError) -> RedirectPage {
         guard let home = Environment.homeDirectory else {
             throw AccountError(.inaccessible, "there is no home directory: set HOME")
         }
         let answer = await ExternalProgram.output(of: "xdg-user-dir", ["DOWNLOAD"], hiding: hidden)
         var downloads = answer?.split(separator: "\n").first.map(String.init) ?? home
-        // `xdg-user-dir` prints the home directory if the user has not chosen a folder.
+        // `xdg-user-dir` prints the home directory if the user has not configured a folder.
         if downloads == home { downloads += "/Downloads" }
         if downloads.hasPrefix(home + "/") {
             do {
                 return try RedirectPage(to: address, in: downloads, below: home)
             } catch {
-                // The home directory is the other place.
+                // Fall back to the home directory.
             }
         }
         return try RedirectPage(to: address, in: home, below: home)
@@ -51,31 +53,18 @@ struct RedirectPage: Sendable {
                 throw error
             }
         } catch {
-            throw AccountError(.inaccessible, "the page for it cannot be written to \(folder)", cause: error)
+            throw AccountError(.inaccessible, "cannot write the page for it to \(folder)", cause: error)
         }
     }
 
     /// Such as `file:///home/alice/Downloads/account-sign-in-3k2j.html`.
-    var url: String {
-        "file://"
-            + path.utf8.map { byte in
-                let isPlain =
-                    switch byte {
-                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"):
-                        true
-                    default: "/-._~".utf8.contains(byte)
-                    }
-                let hex = String(byte, radix: 16, uppercase: true)
-                return isPlain ? String(UnicodeScalar(byte)) : "%" + (hex.count < 2 ? "0" : "") + hex
-            }.joined()
-    }
+    var url: String { "file://" + path.percentEncoded(keeping: "/-._~") }
 
     func remove() {
         do {
             _ = try SystemCall.remove(path)
         } catch {
-            Terminal.say("note: \(path) is of no use any more, and could not be removed (\(error)).")
+            Terminal.say("note: \(path) is no longer needed, but cannot be removed (\(error)).")
         }
     }
 

@@ -15,15 +15,16 @@ enum SignInWay {
 }
 
 extension AccountApplication {
-    /// Whether the app's service has one of these ways to sign in. A service that the user names may have any.
+    /// Returns whether the app's service supports one of these ways to sign in. A service that the user chooses may
+    /// support any.
     static func offers(_ ways: [SignInWay]) -> Bool {
-        // If there is no authority, signing in says why.
+        // If there is no authority, the sign-in reports the reason.
         guard !acceptsIssuer,
             let authority = try? authority(for: AccountService(), timeout: .seconds(10), logger: nil)
         else { return true }
         return ways.contains { $0.isOffered(by: authority) }
     }
 
-    /// Help shows only options that the service supports.
+    /// Returns the visibility of an option: the help shows only options that the service supports.
     static func visibility(of ways: SignInWay...) -> ArgumentVisibility { offers(ways) ? .default : .hidden }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -6,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The JSON form of a state. It never contains a token.
+/// The JSON format of a state. It never contains a token.
 struct StateDocument: Encodable {
     struct Revocation: Encodable {
         var issuer: String?
         var date: Date
 
-        /// `true` if the tokens are revoked when the user signs out.
+        /// `true` if the tokens will be revoked when the user signs out.
         var waitsForSignOut: Bool?
     }
 
@@ -46,7 +47,7 @@ struct StateDocument: Encodable {
     var movedAt: Date?
     var isMoveComplete: Bool?
 
-    /// Only from `login`: the other user whose sign-in was replaced.
+    /// Only from `login`: the other user whose account was replaced.
     var replaced: AccountPart?
 
     // Only from `status`.
@@ -96,9 +97,10 @@ struct StateDocument: Encodable {
     }
 }
 
-/// ISO 8601 dates in UTC, keys in order, no `null`. Text of a service cannot control the terminal that shows the document.
-enum JSONDocument {
-    static func print(_ document: some Encodable) throws {
+/// Prints JSON with ISO 8601 dates in UTC, sorted keys and no `null`. Text from a service cannot control the terminal
+/// that shows the document.
+package enum JSONDocument {
+    package static func print(_ document: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -1,14 +1,14 @@
-import AccountKit
+package import AccountKit
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
-enum StateText {
-    /// `nil` if there is nothing to say beyond the user's name.
-    static func explanation(of state: SessionState, _ hint: CommandHint) -> String? {
+package enum StateText {
+    /// Explains a state. Returns `nil` for a verified account, whose name is sufficient.
+    package static func explanation(of state: SessionState, _ hint: CommandHint) -> String? {
         switch state {
         case .verified: nil
         case .unverified(let account, let reason): explanation(of: reason, account, hint)
@@ -22,7 +22,7 @@ enum StateText {
     ) -> String {
         let service = account.issuer ?? "the service"
         if reason.code == .moved, let move = account.move { return text(move, hint) }
-        // Names the host once: the detail has it with its port.
+        // Name the host once: the detail already contains it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
             return keptText("offline: \(detail)", account)
         }
@@ -30,17 +30,17 @@ enum StateText {
             switch reason.code {
             case .notChecked: "not checked with \(service)"
             case .offline: "offline: \(service) cannot be reached"
-            case .awaitingResponse: "\(service) has not answered yet; new tokens are stored when they come"
+            case .awaitingResponse: "\(service) has not responded yet; new tokens are stored when they arrive"
             case .cancelled: "the check was cancelled"
             case .serverError: "\(service) returned a server error"
             case .rateLimited: "rate limit reached at \(service)"
             case .unclearReply: "unexpected response from \(service)"
             case .captivePortal: "another server answered instead of \(service) (a captive portal?)"
-            case .untrustedTLS: "the connection to \(service) is not safe: its certificate cannot be trusted"
-            case .proxyAuthenticationRequired: "a proxy wants a user name and password of its own"
-            case .misconfigured: "\(service) is not set up for this"
-            case .insufficientScope: "the token does not allow to ask who you are"
-            case .wrongAccount: "\(service) takes the token for another user's"
+            case .untrustedTLS: "the connection to \(service) is not secure: its certificate is not trusted"
+            case .proxyAuthenticationRequired: "a proxy requires a user name and password"
+            case .misconfigured: "\(service) is not configured for this"
+            case .insufficientScope: "the token does not have permission to identify the user"
+            case .wrongAccount: "\(service) says that the token belongs to another user"
             case .replacedMeanwhile: "another process has just replaced the tokens"
             case .busy: "another process is using the account"
             case .cannotSave: "the archive cannot be changed"
@@ -62,70 +62,71 @@ enum StateText {
     static func end(of account: Account, _ hint: CommandHint) -> String {
         let place = account.issuer.map { " at \($0)" } ?? ""
         let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
-        return "Your sign-in\(place) ended\(end), and the service issued nothing to renew it with. Sign in again with "
+        return "Your session\(place) ended\(end), and the service issued no refresh token. Sign in again with "
             + "`\(hint.command("login"))`."
     }
 
-    /// The service refuses each refresh, and does not say that the session is over.
+    /// Returns a message for a service that rejects every refresh without ending the session.
     static func refusal(of account: Account, since date: Date, _ hint: CommandHint) -> String {
-        "\(account.issuer ?? "The service") has refused to renew this session since \(Self.date(date)) (invalid_request). You are still "
-            + "signed in. If this goes on, sign in again with `\(hint.command("login"))`."
+        "\(account.issuer ?? "The service") has refused to refresh this session since \(Self.date(date)) (invalid_request). You "
+            + "are still signed in. If this continues, sign in again with `\(hint.command("login"))`."
     }
 
-    /// The service has taken permissions from the session; `nil` if it has not.
+    /// Returns a message if the service removed permissions from the session; otherwise `nil`.
     static func narrowed(_ credentials: Credentials, _ hint: CommandHint) -> String? {
         let missing = credentials.signInScopes.filter { !credentials.scopes.contains($0) }
         guard !missing.isEmpty else { return nil }
-        return "The service has narrowed this session: it has lost \(missing.joined(separator: ", ")). "
+        return "The service removed permissions from this session: it has lost \(missing.joined(separator: ", ")). "
             + "Sign in again with `\(hint.command("login"))` to get all permissions back."
     }
 
-    /// Where a session is now, and what to do.
-    static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
+    /// Returns a message that tells where a session was moved, and what to do.
+    package static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         guard move.isComplete else {
             return
-                "The move of this sign-in to \(move.place), begun on \(date(move.date)), was not completed, and nobody "
-                + "can refresh it until then. Run `\(hint.command("store move", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
+                "The move of this session to \(move.place), begun on \(date(move.date)), is not complete, and the session "
+                + "cannot be refreshed until it is. Run `\(hint.command("store move", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
                 + "\(isInFiles ? " there" : "")."
         }
         return
-            "This sign-in was moved to \(move.place) on \(date(move.date)), and is refreshed there only. Use it there, "
+            "This session was moved to \(move.place) on \(date(move.date)), and is refreshed only there. Use it there "
             + "with --store \(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
     }
 
-    /// A session that is to come here.
-    static func text(incoming move: SessionMove, _ hint: CommandHint) -> String {
+    /// Returns a message about a session whose move to this store is unfinished.
+    package static func text(incoming move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
-        return "The move of a sign-in from \(move.place) to here, begun on \(date(move.date)), was not completed. Run "
-            + "`\(hint.command("store move", "--from \(isInFiles ? StoreLocation.files : move.place)"))`"
+        return "The move of a session from \(move.place) to this store, begun on \(date(move.date)), is not "
+            + "complete. Run `\(hint.command("store move", "--from \(isInFiles ? StoreLocation.files : move.place)"))`"
             + "\(isInFiles ? " on that machine" : "")."
     }
 
-    /// `nil` if a new sign-in can be renewed, or if its end is unknown.
+    /// Returns a message about the end of a new session; `nil` if the session can be refreshed, or if its end is
+    /// unknown.
     ///
     /// - Parameters:
-    ///   - advice: What the next sign-in could ask for; `nil` if there is nothing, or if the user brought the token.
-    ///   - isToken: Whether the user brought the token.
+    ///   - advice: What the next sign-in could request; `nil` if there is nothing, or if the user supplied the token.
+    ///   - isToken: Whether the user supplied the token.
     static func limit(
         of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, _ hint: CommandHint
     ) -> String? {
         let credentials = account.credentials
         guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
-        let end = "This sign-in lasts until \(date(expiresAt))"
+        let end = "This session lasts until \(date(expiresAt))"
         if isToken { return end + "." }
         let request =
             switch advice {
             case .scope(let scope)?: "sign in with `\(hint.command("login", "--scope \(scope)"))`, or "
             case .parameter(let name, let value)?:
-                "sign in with `\(hint.command("login", "--parameter \(name)=\(value)"))`, which some services want for that, or "
+                "sign in with `\(hint.command("login", "--parameter \(name)=\(value)"))`, which some services require, or "
             case nil: ""
             }
         return end + ": the service issued no refresh token. To stay signed in longer, \(request)"
             + "allow refresh tokens for this client in the service's settings."
     }
 
-    static func explanation(of signOut: SignOut, _ hint: CommandHint) -> String {
+    package static func explanation(of signOut: SignOut, _ hint: CommandHint) -> String {
         let again = "Sign in with `\(hint.command("login"))`."
         switch signOut.reason {
         case .neverSignedIn: return "Not signed in. \(again)"
@@ -136,18 +137,18 @@ enum StateText {
             var text = "\(service) ended this session\(signOut.date.map { " on \(date($0))" } ?? "")\(detail)."
             if let unfinished = signOut.unfinishedRefresh {
                 text +=
-                    " A refresh begun on \(date(unfinished)) was cut off before its response was stored, so the service may have "
-                    + "seen one token used twice."
+                    " A refresh begun on \(date(unfinished)) was interrupted before its response was stored, so the service "
+                    + "may have seen one token used twice."
             }
             return "\(text) \(again)"
         }
     }
 
-    static func date(_ date: Date) -> String { date.formatted(.iso8601) }
+    package static func date(_ date: Date) -> String { date.formatted(.iso8601) }
 }
 
 extension Account {
-    /// The access token has expired, and nothing can renew it.
+    /// Whether the access token has expired and cannot be refreshed.
     func isOver(at date: Date) -> Bool {
         credentials.refreshToken == nil && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
@@ -155,7 +156,7 @@ extension Account {
 }
 
 extension SessionState {
-    /// Whether the access token has expired, nothing can renew it, and the service has not confirmed it either.
+    /// Whether the access token has expired, cannot be refreshed, and was not confirmed by the service.
     func isExpired(at date: Date) -> Bool {
         guard case .unverified(let account, _) = self, account.move == nil else { return false }
         return account.isOver(at: date)

@@ -1,18 +1,18 @@
 import AccountKit
 
-/// The place of a store that is not this machine's files, and who named it.
+/// The location of a store, such as an etcd cluster or the files of this machine, and the option or variable that names it.
 struct StoreLocation: Sendable {
-    /// What means the files of this machine.
+    /// The location that means files on this machine.
     static let files = "file:"
 
-    let text: String
+    package let text: String
 
-    /// The option or variable that it is from.
+    /// The option or variable that contains the location.
     let source: String
 
     var isFiles: Bool { text == Self.files }
 
-    /// An error about what it says, which then says whose mistake it is.
+    /// Adds the source to an error about the location.
     func naming(_ error: AccountError) -> AccountError {
         guard error.code == .invalidArgument else { return error }
         return AccountError(.invalidArgument, "\(source): \(error.message)", cause: error.cause)

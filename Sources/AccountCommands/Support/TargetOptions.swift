@@ -1,19 +1,19 @@
 import AccountKit
 import ArgumentParser
 
-/// What a token is to be for, if not for what the sign-in is for.
+/// The target of a token, if it differs from that of the sign-in.
 struct TargetOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("A token for another API, by the name that the service has for it.", valueName: "name"))
+    @Option(help: ArgumentHelp("Get a token for another API, by its name at the service.", valueName: "name"))
     var audience: String?
 
     @Option(
         name: .customLong("resource"),
-        help: ArgumentHelp("A token for another API (RFC 8707); may be given several times.", valueName: "uri"))
+        help: ArgumentHelp("Get a token for another API (RFC 8707); can be repeated.", valueName: "uri"))
     var resources: [String] = []
 
     @Option(
         name: .customLong("scope"),
-        help: ArgumentHelp("A token for this only; may be given several times.", valueName: "scope"))
+        help: ArgumentHelp("Get a token for only this scope; can be repeated.", valueName: "scope"))
     var scopes: [String] = []
 
     static var none: TargetOptions {
@@ -27,7 +27,7 @@ struct TargetOptions: ParsableArguments {
     func validate() throws {
         guard audience == nil || resources.isEmpty else {
             throw ValidationError(
-                "--audience and --resource are two ways to name an API: use the one that the service has")
+                "--audience and --resource both specify an API: use the one that the service supports")
         }
         do {
             _ = try target()
@@ -36,10 +36,10 @@ struct TargetOptions: ParsableArguments {
         }
     }
 
-    /// `nil` if the token is to be for what the sign-in is for.
+    /// Returns `nil` if the target is that of the sign-in.
     func target() throws(AccountError) -> TokenTarget? {
         guard audience != nil || !resources.isEmpty || !scopes.isEmpty else { return nil }
-        // Several scopes may stand in one argument, as in a request (RFC 6749, section 3.3).
+        // One argument may contain several scopes, as in a request (RFC 6749, section 3.3).
         let scopes = scopes.flatMap { $0.split(separator: " ", omittingEmptySubsequences: false).map(String.init) }
         return try TokenTarget(audience: audience, resources: resources, scopes: scopes)
     }

@@ -1,5 +1,6 @@
-import AccountKit
+package import AccountKit
 import CAccountKitShims
+import AccountSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -9,18 +10,18 @@ import Musl
 import Darwin
 #endif
 
-/// Standard input, output and error. The system calls on them are here and nowhere else in this module.
-enum Terminal {
-    enum Stream: Int32 {
+/// Standard input, output and error. Only this type makes system calls on them.
+package enum Terminal {
+    package enum Stream: Int32 {
         case input = 0
         case output = 1
         case error = 2
     }
 
-    /// No token or password is longer.
+    /// The maximum length of a line, more than any token or password needs.
     private static let maximumByteCount = 64 * 1024
 
-    static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
+    package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
     static func size(of stream: Stream) -> TerminalSize {
         var size = winsize()
@@ -32,37 +33,37 @@ enum Terminal {
 
     // MARK: Writing
 
-    /// Goes back to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
+    /// Moves to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
     static let lineStart = "\r\u{1B}[K"
 
-    /// Prints one line or several on standard error. It is not an error if nobody can read them.
-    static func say(_ text: String) {
-        // Text of a service in an error must not draw on the screen.
+    /// Prints one or more lines on standard error. A failure is ignored.
+    package static func say(_ text: String) {
+        // Text from a service in an error must not control the terminal.
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
         try? write(Array((lines.joined(separator: "\n") + "\n").utf8), to: Stream.error.rawValue)
     }
 
-    /// Replaces the last line on standard error, without ending it.
+    /// Replaces the last line on standard error, without a newline.
     static func rewriteLine(_ text: String) {
-        // What it says at its end is said on another thread.
+        // While the process is ending, another thread writes to the terminal.
         guard accountkit_signals_is_ending() == 0 else { return }
         try? write(Array((lineStart + text).utf8), to: Stream.error.rawValue)
     }
 
-    /// - Throws: An `AccountError` with the cause if it could not be written, or ``ClosedOutput``.
-    static func printLine(_ text: String) throws {
+    /// - Throws: An `AccountError` with the cause if writing failed, or ``ClosedOutput``.
+    package static func printLine(_ text: String) throws {
         try printOutput(Array((text.shown + "\n").utf8))
     }
 
-    static func printText(_ text: String) throws {
+    package static func printText(_ text: String) throws {
         try printOutput(Array(text.utf8))
     }
 
-    /// Makes no string of the secret.
-    static func printLine(_ secret: Secret) throws {
+    /// Prints a secret without creating a string of it.
+    package static func printLine(_ secret: Secret) throws {
         try secret.withBytes { span in
             var line: [UInt8] = []
-            // It must not grow, which would leave a copy behind.
+            // The buffer must not grow, which would leave a copy behind.
             line.reserveCapacity(span.byteCount + 1)
             defer { for index in line.indices { line[index] = 0 } }
             for index in span.byteOffsets { line.append(span.unsafeLoad(fromByteOffset: index, as: UInt8.self)) }
@@ -71,11 +72,11 @@ enum Terminal {
         }
     }
 
-    /// Prints pieces of text as one, and makes no string of the secrets.
-    static func print(_ pieces: [OutputPiece]) throws {
+    /// Prints pieces of text with a single write, without creating strings of the secrets.
+    package static func print(_ pieces: [OutputPiece]) throws {
         let count = pieces.reduce(0) { $0 + $1.byteCount }
         var bytes: [UInt8] = []
-        // It must not grow, which would leave a copy behind.
+        // The buffer must not grow, which would leave a copy behind.
         bytes.reserveCapacity(count)
         defer { for index in bytes.indices { bytes[index] = 0 } }
         for piece in pieces {
@@ -92,14 +93,14 @@ enum Terminal {
         try printOutput(bytes)
     }
 
-    struct ClosedOutput: Error {}
+    package struct ClosedOutput: Error {}
 
     private static func printOutput(_ bytes: [UInt8]) throws {
         do {
             try write(bytes, to: Stream.output.rawValue)
         } catch {
             if error.errno == EPIPE { throw ClosedOutput() }
-            throw AccountError(.inaccessible, "the result could not be written", cause: error)
+            throw AccountError(.inaccessible, "cannot write the result", cause: error)
         }
     }
 
@@ -117,12 +118,12 @@ enum Terminal {
 
     // MARK: Reading
 
-    /// Reads byte by byte, so that nothing after the line is taken.
+    /// Reads the first line byte by byte, so that nothing after it is consumed.
     ///
-    /// - Returns: `nil` if the line is empty.
+    /// - Returns: The line; `nil` if it is empty.
     static func readSecretLine() throws(AccountError) -> Secret? {
         var line: [UInt8] = []
-        // It must not grow, which would leave a copy behind.
+        // The buffer must not grow, which would leave a copy behind.
         line.reserveCapacity(maximumByteCount + 1)
         defer { for index in line.indices { line[index] = 0 } }
         while let byte = try readByte(), byte != UInt8(ascii: "\n") {
@@ -136,18 +137,18 @@ enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
-    /// Reads all of standard input, and leaves no trace of it in memory.
+    /// Reads all of standard input, without leaving a trace of it in memory.
     ///
     /// - Parameters:
-    ///   - limit: In bytes. Longer input is an error.
-    ///   - body: Gets the bytes.
-    static func withInput<Result>(upTo limit: Int, _ body: ([UInt8]) throws -> Result) throws -> Result {
+    ///   - limit: The maximum length, in bytes. Longer input is an error.
+    ///   - body: Receives the bytes.
+    package static func withInput<Result>(upTo limit: Int, _ body: ([UInt8]) throws -> Result) throws -> Result {
         var bytes = [UInt8](repeating: 0, count: min(8192, limit + 1))
         var count = 0
         defer { for index in 0..<count { bytes[index] = 0 } }
         while count <= limit {
             if count == bytes.count {
-                // By hand, since an array that grows leaves a copy behind.
+                // Copy manually: an array that grows leaves a copy behind.
                 var larger = [UInt8](repeating: 0, count: min(bytes.count * 4, limit + 1))
                 for index in bytes.indices {
                     larger[index] = bytes[index]
@@ -166,28 +167,28 @@ enum Terminal {
             }
         }
         guard count <= limit else {
-            throw AccountError(.invalidArgument, "standard input is longer than any request of this kind")
+            throw AccountError(.invalidArgument, "standard input is too long for a request of this kind")
         }
         var input = Array(bytes[..<count])
         defer { for index in input.indices { input[index] = 0 } }
         return try body(input)
     }
 
-    /// Asks a question on a terminal, also while a token exchange holds signals back.
+    /// Asks a question on a terminal, even while a token exchange delays signals.
     ///
-    /// - Returns: The answer, without spaces around it; empty if standard input has ended.
+    /// - Returns: The answer without surrounding spaces; empty if standard input has ended.
     static func ask(_ question: String, within limit: Duration = .seconds(300)) throws(AccountError) -> String {
-        // The answer to a question that was not shown yet could be meant for something else.
+        // Discard input that was typed before the question was shown.
         tcflush(Stream.input.rawValue, TCIFLUSH)
         try? write(Array(question.utf8), to: Stream.error.rawValue)
         let line = try readLine(within: limit) ?? ""
         return String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 
-    /// Reads byte by byte, so that nothing after the line is taken.
+    /// Reads a line byte by byte, so that nothing after it is consumed.
     ///
-    /// - Returns: `nil` if standard input has ended.
-    /// - Throws: Also an `Interruption`, if a signal came that a token exchange holds back.
+    /// - Returns: The line; `nil` if standard input has ended.
+    /// - Throws: Also an `Interruption`, if a signal arrived that a token exchange delays.
     static func readLine(within limit: Duration) throws(AccountError) -> String? {
         let end = ContinuousClock.now + limit
         var line: [UInt8] = []
@@ -198,7 +199,7 @@ enum Terminal {
                 throw AccountError(.signInRefused, "nothing was entered within \(limit.text)")
             }
             var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
-            // A signal may come just before the call, which it does not end then.
+            // Limit the wait: a signal that arrives just before the call does not interrupt it.
             let count = poll(&input, 1, Int32(clamping: min(left.wholeSeconds * 1000, 250)))
             if count == 0 || count < 0 && errno == EINTR { continue }
             guard let byte = try readByte() else { break }
@@ -223,9 +224,9 @@ enum Terminal {
         try promptForSecret(question, input: Stream.input.rawValue, output: Stream.error.rawValue)
     }
 
-    /// Also if standard input is something else.
+    /// Prompts for a secret, even if standard input is redirected.
     ///
-    /// - Returns: `nil` if the process has no terminal.
+    /// - Returns: The secret; `nil` if the process has no terminal.
     static func promptForSecretAnywhere(_ question: String) throws -> Secret? {
         if isTerminal(.input) { return try promptForSecret(question) }
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
@@ -234,7 +235,7 @@ enum Terminal {
         return try promptForSecret(question, input: terminal, output: terminal)
     }
 
-    /// Receives each key, Ctrl-C included, so that the echo is restored whatever is typed.
+    /// Prompts for a secret. Receives every key, including Ctrl-C, so that the echo is restored in any case.
     private static func promptForSecret(_ question: String, input: Int32, output: Int32) throws -> Secret {
         try SignalGuard.shared.restoringTerminal(input) {
             var saved = termios()
@@ -244,14 +245,15 @@ enum Terminal {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
             tcsetattr(input, TCSAFLUSH, &silent)
-            // Only now, so that nothing typed early is shown. A terminal that accepts no output may still have input.
+            // Prompt only now, so that input typed early is not shown. A terminal that accepts no output may still have
+            // input.
             try? write(Array(question.utf8), to: output)
             defer {
                 tcsetattr(input, TCSAFLUSH, &saved)
                 try? write([UInt8(ascii: "\n")], to: output)
             }
             var line: [UInt8] = []
-            // It must not grow, which would leave a copy behind.
+            // The buffer must not grow, which would leave a copy behind.
             line.reserveCapacity(maximumByteCount + 1)
             defer { for index in line.indices { line[index] = 0 } }
             while let byte = try readByte(from: input) {
@@ -261,7 +263,7 @@ enum Terminal {
                 case UInt8(ascii: "\n"), UInt8(ascii: "\r"), 0x04:
                     guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }
                     return Secret(bytes: line)
-                // Backspace removes a whole character, Ctrl-U the line.
+                // Backspace removes a whole character, Ctrl-U the whole line.
                 case 0x08, 0x7F: while let last = line.wipeLast(), last & 0xC0 == 0x80 {}
                 case 0x15: while line.wipeLast() != nil {}
                 default: if line.count < maximumByteCount { line.append(byte) }
@@ -271,7 +273,7 @@ enum Terminal {
         }
     }
 
-    /// By `errno`.
+    /// Creates an error from `errno`.
     private static func unreadableInput() -> AccountError {
         AccountError(
             .inaccessible, "standard input cannot be read: pipe something into it, or redirect it from a file",
@@ -292,7 +294,7 @@ enum Terminal {
 }
 
 extension [UInt8] {
-    /// Removes the last byte, and leaves no trace of it in memory.
+    /// Removes the last byte, without leaving a trace of it in memory.
     fileprivate mutating func wipeLast() -> UInt8? {
         guard let last else { return nil }
         self[count - 1] = 0
@@ -301,7 +303,7 @@ extension [UInt8] {
     }
 }
 
-enum OutputPiece {
+package enum OutputPiece {
     case text(String)
     case secret(Secret)
 
@@ -313,14 +315,14 @@ enum OutputPiece {
     }
 }
 
-struct TerminalSize: Equatable {
+package struct TerminalSize: Equatable {
     var columns: Int
     var rows: Int
 }
 
-/// A person pressed Ctrl-C while the terminal sends no signal for it.
-struct Interruption: Error, CustomStringConvertible {
-    static let error = AccountError(.cancelled, "Cancelled", cause: Interruption())
+/// The user pressed Ctrl-C while the terminal sends no signal for it.
+package struct Interruption: Error, CustomStringConvertible {
+    package static let error = AccountError(.cancelled, "Cancelled", cause: Interruption())
 
-    var description: String { "Ctrl-C" }
+    package var description: String { "Ctrl-C" }
 }

@@ -1,11 +1,11 @@
-/// Tells someone who is watching what a long wait is for.
-enum Waiting {
-    /// If a person gives up, "Cancelled." is printed.
+/// Tells the user at a terminal what a long wait is for.
+package enum Waiting {
+    /// Shows a message during a long wait. If the user cancels, prints "Cancelled."
     static func shown<Result>(
         for what: String, upTo limit: Duration, _ body: () async throws -> Result
     ) async rethrows -> Result {
         guard Terminal.isTerminal(.error) else { return try await body() }
-        let time = "up to \(limit.wholeSeconds) s a request…"
+        let time = "up to \(limit.wholeSeconds) s per request…"
         let text = "Waiting for \(what), \(time)"
         let fits = text.count < Terminal.size(of: .error).columns
         return try await SignalGuard.shared.whileWaiting {
@@ -13,13 +13,13 @@ enum Waiting {
         }
     }
 
-    /// For what is finished after the command's last output.
+    /// Shows a message while requests finish after the command's last output.
     ///
-    /// - Parameter limit: How long that may take; `nil` if there is nothing to finish.
-    static func toFinish(_ limit: Duration?, _ body: () async -> Void) async {
+    /// - Parameter limit: How long that may take; `nil` if no request is pending.
+    package static func toFinish(_ limit: Duration?, _ body: () async -> Void) async {
         guard let limit, Terminal.isTerminal(.error) else { return await body() }
         await saying(
-            "The service has not sent the new tokens yet. Waiting for them up to \(limit.wholeSeconds) s, so that your sign-in "
+            "The service has not sent the new tokens yet. Waiting up to \(limit.wholeSeconds) s, so that your session "
                 + "is not lost…", body)
     }
 

@@ -1,6 +1,6 @@
-/// What it takes to write an archive again: its lineage, its data key, and the slots that open it.
+/// The material for writing an archive again: its lineage, its data key, and the slots that open it.
 ///
-/// Kept while an archive is in use, so that a save asks for no key.
+/// It stays in memory while an archive is in use, so that saving needs no key source.
 package struct ArchiveKeys: Sendable {
     package let storeID: [UInt8]
     package let dataKeyID: [UInt8]
@@ -9,7 +9,7 @@ package struct ArchiveKeys: Sendable {
 }
 
 extension ArchiveKeys {
-    /// A key slot that is still to be made.
+    /// A key slot to create.
     package struct NewSlot {
         let opener: KeySlot.Opener
         package let kind: KeySlot.Kind
@@ -17,9 +17,9 @@ extension ArchiveKeys {
         let cost: PassphraseCost
 
         /// - Parameters:
-        ///   - opener: A passphrase for a slot of that kind, a key of exactly 32 bytes for any other.
+        ///   - opener: A passphrase for a passphrase slot; a key of exactly 32 bytes for any other kind.
         ///   - created: Seconds since 1970.
-        ///   - cost: For a passphrase only.
+        ///   - cost: The cost of a passphrase; ignored for other kinds.
         package init(
             opener: KeySlot.Opener, kind: KeySlot.Kind, created: UInt32, cost: PassphraseCost = .moderate
         ) {
@@ -35,13 +35,13 @@ extension ArchiveKeys {
     }
 
     package func isOpened(_ slot: KeySlot, by opener: KeySlot.Opener, context: SealingContext) -> Bool {
-        // Why it does not open is nobody's concern.
+        // The reason why a slot does not open is irrelevant here.
         (try? slot.unwrap(with: opener, storeID: storeID, context: context)) != nil
     }
 
     package static let slotCounts = EnvelopeHeader.slotCounts
 
-    /// A new lineage with a new data key, which each of the new slots opens.
+    /// Creates a new lineage with a new data key, which each of the new slots opens.
     package init(for new: [NewSlot], context: SealingContext) throws(EnvelopeError) {
         precondition(EnvelopeHeader.slotCounts.contains(new.count))
         let storeID = Sodium.randomBytes(count: 16)
@@ -52,15 +52,15 @@ extension ArchiveKeys {
         self.init(storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
     }
 
-    /// The same with one slot more; the data key stays.
+    /// Returns the same keys with an additional slot. The data key stays the same.
     package func adding(_ new: NewSlot, context: SealingContext) throws(EnvelopeError) -> ArchiveKeys {
         precondition(EnvelopeHeader.slotCounts.contains(slots.count + 1))
         let slot = try KeySlot(new, wrapping: dataKey, storeID: storeID, context: context)
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots + [slot])
     }
 
-    /// A new data key, which only these slots open: whoever knows the old one, from a slot that is removed, cannot read
-    /// what is written from now on.
+    /// Returns keys with a new data key, which only these slots open. An attacker with the old data key, from a removed slot,
+    /// cannot read archives that are written from now on.
     package func renewing(
         keeping kept: [(slot: KeySlot, opener: KeySlot.Opener)], context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {
@@ -73,7 +73,7 @@ extension ArchiveKeys {
             storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
     }
 
-    /// - Parameter salt: Another one each write.
+    /// - Parameter salt: A different salt for each write.
     func fileKeys(salt: [UInt8]) -> SubkeyPair {
         SubkeyPair(key: dataKey, message: salt + storeID + dataKeyID, purpose: .file)
     }

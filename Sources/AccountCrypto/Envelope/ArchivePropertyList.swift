@@ -1,12 +1,12 @@
 /// `Account.plist`: a binary property list `{ format: "AccountKit archive", version: 1, sealed: <data> }`.
 ///
-/// Every property-list library reads it. It is always the same seven objects in the same order, so it is written and
-/// checked to the byte here: a library would also accept changed bytes that mean the same, and this reader must notice
-/// every changed bit. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// Every property-list library can read it. It always has the same seven objects in the same order, and this type writes and
+/// checks it byte by byte: a library would also accept changed bytes with the same meaning, but this reader must detect every
+/// changed bit. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 package enum ArchivePropertyList {
     package static let maximumByteCount = 1024 * 1024
 
-    /// Everything before the length of the data: a dictionary of three keys and values, then the objects it refers to.
+    /// All bytes before the length of the data: a dictionary of three keys and values, then the objects that it references.
     private static let prefix: [UInt8] = {
         var bytes = Array("bplist00".utf8) + [0xD3, 1, 2, 3, 4, 5, 6]
         for key in ["format", "version", "sealed"] { bytes += [0x50 | UInt8(key.utf8.count)] + key.utf8 }
@@ -28,7 +28,7 @@ package enum ArchivePropertyList {
 
     package static func decode(_ bytes: [UInt8]) throws(EnvelopeError) -> [UInt8] {
         guard bytes.count <= maximumByteCount else {
-            throw .damaged("it has \(bytes.count) bytes, an archive at most \(maximumByteCount)")
+            throw .damaged("it has \(bytes.count) bytes, more than the maximum of \(maximumByteCount)")
         }
         guard bytes.starts(with: "bplist00".utf8) else { throw .damaged("it is not a binary property list") }
         if bytes.count > versionOffset, bytes.starts(with: prefix[..<versionOffset]), bytes[versionOffset] != 1 {
@@ -37,7 +37,7 @@ package enum ArchivePropertyList {
         guard bytes.starts(with: prefix) else { throw .damaged("it is not an account archive") }
         let sealed = Array(bytes.dropFirst(prefix.count + 4).prefix(max(0, bytes.count - overhead)))
         guard encode(sealed: sealed) == bytes else {
-            throw .damaged("it is cut off, or its end is not that of an account archive")
+            throw .damaged("it is truncated, or its end is not that of an account archive")
         }
         return sealed
     }

@@ -1,11 +1,10 @@
 import CSodium
 
-/// The sealed form of an archive: header, key slots, ciphertext, commitment. Little-endian, exact in length.
+/// The sealed form of an archive: header, key slots, ciphertext, commitment. Little-endian, with an exact length.
 ///
-/// The byte layout is the documentation page "The archive format", from which a reader in another language can be
-/// written.
+/// The documentation page "The archive format" specifies the byte layout, for readers in other languages.
 package struct Envelope: Sendable {
-    /// Plaintexts are padded to a multiple of this (`sodium_pad`), so that lengths tell nothing.
+    /// Plaintexts are padded to a multiple of this (`sodium_pad`), so that lengths reveal little.
     package static let paddingBlock = 512
 
     private static let commitmentByteCount = 32
@@ -13,7 +12,7 @@ package struct Envelope: Sendable {
     package let slots: [KeySlot]
     private let header: EnvelopeHeader
 
-    /// The header's bytes and the slots'.
+    /// The bytes of the header and the slots.
     private let prefix: [UInt8]
     private let ciphertext: ArraySlice<UInt8>
     private let commitment: ArraySlice<UInt8>
@@ -22,7 +21,7 @@ package struct Envelope: Sendable {
     package var storeID: [UInt8] { header.storeID }
     package var dataKeyID: [UInt8] { header.dataKeyID }
 
-    /// Reads the structure. Nothing is decrypted, and no number in it is trusted before it is checked.
+    /// Parses the structure. Decrypts nothing, and checks each number before using it.
     package init(parsing bytes: [UInt8]) throws(EnvelopeError) {
         header = try EnvelopeHeader(parsing: bytes)
         let prefixCount = header.prefixByteCount
@@ -32,7 +31,7 @@ package struct Envelope: Sendable {
         }
         let plaintextCount = header.ciphertextByteCount - SubkeyPair.tagLength
         guard plaintextCount > 0, plaintextCount % Self.paddingBlock == 0 else {
-            throw .damaged("its ciphertext has no possible length")
+            throw .damaged("its ciphertext length is not valid")
         }
         slots = try stride(from: EnvelopeHeader.byteCount, to: prefixCount, by: KeySlot.byteCount).map {
             start throws(EnvelopeError) in try KeySlot(parsing: bytes[start..<start + KeySlot.byteCount])
@@ -49,13 +48,13 @@ package struct Envelope: Sendable {
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots)
     }
 
-    /// The plaintext, padding included, in guarded memory.
+    /// Decrypts the plaintext, including its padding, into guarded memory.
     ///
     /// - Returns: The bytes, and how many of them are the plaintext; the rest is padding.
     package func open(
         with keys: ArchiveKeys, context: SealingContext
     ) throws(EnvelopeError) -> (plaintext: GuardedBytes, count: Int) {
-        // An archive that isn't bound opens in any place: earlier versions wrote no other.
+        // An archive that is not bound opens in any place: earlier versions wrote only such archives.
         guard keys.storeID == storeID, keys.dataKeyID == dataKeyID,
             let context = header.isBoundToPlace ? context.boundBytes : context.bytes
         else { throw .authenticationFailed }
@@ -70,11 +69,11 @@ package struct Envelope: Sendable {
             sodium_unpad(
                 &count, plaintext.baseAddress!.assumingMemoryBound(to: UInt8.self), plaintext.count, Self.paddingBlock)
         }
-        guard status == 0 else { throw .damaged("its padding is not one") }
+        guard status == 0 else { throw .damaged("its padding is not valid") }
         return (plaintext, count)
     }
 
-    /// With at least one byte of padding.
+    /// Returns the padded size, with at least one byte of padding.
     package static func paddedByteCount(_ count: Int) -> Int {
         (count / paddingBlock + 1) * paddingBlock
     }
@@ -86,7 +85,7 @@ package struct Envelope: Sendable {
         precondition(status == 0, "the buffer is too short for its padding")
     }
 
-    /// - Parameter plaintext: Padded with ``pad(_:count:)``.
+    /// - Parameter plaintext: The plaintext, padded with ``pad(_:count:)``.
     package static func seal(
         _ plaintext: GuardedBytes, generation: UInt64, keys: ArchiveKeys, context: SealingContext
     ) -> [UInt8] {

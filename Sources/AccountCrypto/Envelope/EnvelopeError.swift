@@ -1,15 +1,15 @@
-/// Why an envelope does not open. None of these says that nobody is signed in.
+/// The reason why an envelope does not open. None of these errors means that the user is signed out.
 package enum EnvelopeError: Error, Hashable, Sendable {
-    /// With what is wrong.
+    /// The envelope is damaged; the text describes how.
     case damaged(String)
 
-    /// With the name of what a later version may know.
+    /// The envelope needs a later version; the text names the unknown feature.
     case unsupported(String)
 
-    /// A key slot or the payload does not open. A wrong key and changed bytes cannot be told apart, by design.
+    /// A key slot or the payload does not open. By design, a wrong key and changed bytes are indistinguishable.
     case authenticationFailed
 
-    /// A slot of this kind cannot be made for what was given: a passphrase's takes a passphrase, any other 32 bytes.
+    /// The key does not fit the kind of slot: a passphrase slot needs a passphrase, any other kind 32 bytes.
     case unfitKey(KeySlot.Kind)
     case outOfMemory
 }

@@ -4,27 +4,27 @@ struct EnvelopeHeader: Hashable, Sendable {
     static let magic: [UInt8] = Array("ACCT\r\n".utf8) + [0x1A, 0x0A]
     static let slotCounts = 1...8
 
-    /// The only flag there is.
+    /// The only defined flag.
     private static let boundFlag: UInt8 = 1
 
-    /// Whether the ciphertext is bound to a place in a store that machines share (flag 1).
+    /// Whether the ciphertext is bound to a place in a shared store (flag 1).
     var isBoundToPlace: Bool
 
     var ciphertextByteCount: Int
     var slotCount: Int
 
-    /// Grows by one with each write of the archive.
+    /// Increases by one with each write of the archive.
     var generation: UInt64
 
-    /// Random, and the same for the life of the archive's lineage.
+    /// Random; the same for the whole lineage of the archive.
     var storeID: [UInt8]
     var dataKeyID: [UInt8]
 
-    /// Like the nonce, other random bytes each write.
+    /// Random bytes, like the nonce: different for each write.
     var salt: [UInt8]
     var nonce: [UInt8]
 
-    /// What stands before the ciphertext: this header and the slots.
+    /// The bytes before the ciphertext: this header and the slots.
     var prefixByteCount: Int { Self.byteCount + slotCount * KeySlot.byteCount }
 
     init(
@@ -42,8 +42,8 @@ struct EnvelopeHeader: Hashable, Sendable {
     }
 
     init(parsing bytes: [UInt8]) throws(EnvelopeError) {
-        guard bytes.starts(with: Self.magic) else { throw .damaged("it does not begin as an envelope") }
-        guard bytes.count >= Self.byteCount else { throw .damaged("it is cut off in its header") }
+        guard bytes.starts(with: Self.magic) else { throw .damaged("it does not begin like an envelope") }
+        guard bytes.count >= Self.byteCount else { throw .damaged("its header is truncated") }
         var fields = FieldReader(bytes[Self.magic.count...])
         let version = fields.number(UInt16.self)
         guard version == 1 else { throw .unsupported("envelope version \(version)") }
@@ -65,7 +65,7 @@ struct EnvelopeHeader: Hashable, Sendable {
         guard Self.slotCounts.contains(slotCount) else { throw .damaged("it has \(slotCount) key slots") }
         guard prefixByteCount == self.prefixByteCount else { throw .damaged("its header length is wrong") }
         guard ciphertextByteCount <= ArchivePropertyList.maximumByteCount else {
-            throw .damaged("its ciphertext has no possible length")
+            throw .damaged("its ciphertext length is not valid")
         }
     }
 

@@ -1,6 +1,6 @@
-/// One way to open an archive: the data key, wrapped by a key of one kind. 160 bytes.
+/// A way to open an archive: the data key, wrapped by a key of one kind. 160 bytes.
 package struct KeySlot: Hashable, Sendable {
-    /// Where the wrapping key comes from.
+    /// The source of the wrapping key.
     package enum Kind: UInt8, Sendable, CaseIterable {
         case keyFile = 1
         case passphrase = 2
@@ -8,12 +8,12 @@ package struct KeySlot: Hashable, Sendable {
         case environment = 4
     }
 
-    /// What opens a slot: 32 bytes, or a passphrase that yields them.
+    /// The secret that opens a slot: 32 bytes, or a passphrase from which they are derived.
     package enum Opener: Sendable {
         case key(GuardedBytes)
         case passphrase(GuardedBytes)
 
-        /// What Argon2id made of a passphrase, for the one slot of that key ID.
+        /// The key that Argon2id derived from a passphrase, valid only for the slot with that key ID.
         case derived(GuardedBytes, keyID: [UInt8])
     }
 
@@ -22,13 +22,13 @@ package struct KeySlot: Hashable, Sendable {
 
     package let kind: Kind
 
-    /// Seconds since 1970.
+    /// The creation time, in seconds since 1970.
     package let created: UInt32
 
-    /// 16 random bytes that name the slot.
+    /// 16 random bytes that identify the slot.
     package let keyID: [UInt8]
 
-    /// For a passphrase only.
+    /// The cost of a passphrase; `nil` for other kinds.
     package let cost: PassphraseCost?
     let salt: [UInt8]
     private(set) var nonce: [UInt8]
@@ -38,7 +38,7 @@ package struct KeySlot: Hashable, Sendable {
     init(
         _ new: ArchiveKeys.NewSlot, wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) {
-        // A slot of any other pairing could be written, and never be read.
+        // A slot of any other combination could be written, but never read.
         switch (new.opener, new.kind) {
         case (.passphrase, .passphrase): cost = new.cost
         case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
@@ -54,7 +54,7 @@ package struct KeySlot: Hashable, Sendable {
         try wrap(dataKey, for: new.opener, storeID: storeID, context: context)
     }
 
-    /// The same slot for another data key: what opens it stays the same, and so does its name.
+    /// Returns the same slot for another data key. Its opener and its ID stay the same.
     func rewrapping(
         _ dataKey: GuardedBytes, for opener: Opener, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) -> KeySlot {
@@ -72,7 +72,7 @@ package struct KeySlot: Hashable, Sendable {
         commitment = keys.commitment(to: commitmentMessage(storeID: storeID, context: context))
     }
 
-    /// What Argon2id makes of a passphrase for this slot: the costly part of opening it.
+    /// Derives the key of a passphrase with Argon2id: the costly part of opening this slot.
     package func derivedKey(of passphrase: GuardedBytes) throws(EnvelopeError) -> GuardedBytes {
         guard let cost else { throw .authenticationFailed }
         guard let key = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }
@@ -103,14 +103,14 @@ package struct KeySlot: Hashable, Sendable {
             }
             self.cost = cost
         } else {
-            guard operations == 0, memoryKiB == 0 else { throw .damaged("a key slot without passphrase names a cost") }
+            guard operations == 0, memoryKiB == 0 else { throw .damaged("a key slot without a passphrase has a cost") }
             cost = nil
         }
     }
 
     var bytes: [UInt8] { head + wrappedKey + commitment + [UInt8](repeating: 0, count: 8) }
 
-    /// The data key.
+    /// Unwraps the data key.
     func unwrap(with opener: Opener, storeID: [UInt8], context: SealingContext) throws(EnvelopeError) -> GuardedBytes {
         let keys = try subkeys(for: opener, storeID: storeID)
         guard Sodium.isEqual(keys.commitment(to: commitmentMessage(storeID: storeID, context: context)), commitment),
@@ -120,7 +120,7 @@ package struct KeySlot: Hashable, Sendable {
         return dataKey
     }
 
-    /// The first 72 bytes: all but the wrapped key, its commitment and the zeros.
+    /// The first 72 bytes: everything except the wrapped key, its commitment and the zeros.
     private var head: [UInt8] {
         var head: [UInt8] = []
         head.reserveCapacity(Self.byteCount)

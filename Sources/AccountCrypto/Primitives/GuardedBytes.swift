@@ -1,21 +1,22 @@
 import CSodium
 import Synchronization
 
-/// Bytes in memory that libsodium guards: on pages of their own between inaccessible ones, locked and kept out of core
-/// dumps where the kernel allows, and zeroed when dropped. From the end of `init` on they are read-only, but for up to 64
-/// of them: that many have the keys that come and go while an archive is opened, and protecting their pages took longer than
-/// all that is done with them.
+/// Bytes in memory that libsodium guards: on separate pages between inaccessible ones, locked, excluded from core dumps where the
+/// kernel allows it, and zeroed on release.
 ///
-/// One allocation costs about 26 µs and three pages, so an account has one for all its secrets, not one a token; and what
-/// is dropped is zeroed at once, and kept for the next one of that length, for there is one each time that an archive is
-/// opened. Source: libsodium, "Secure memory" (`sodium_malloc`).
+/// After `init` the bytes are read-only if there are more than 64. Smaller allocations hold the short-lived keys of opening an
+/// archive; protecting their pages took longer than using them.
+///
+/// An allocation costs about 26 µs and three pages, so an account keeps all its secrets in one. A released allocation is zeroed
+/// at once and kept for the next one of the same length, since each opening of an archive needs one. Source: libsodium, "Secure
+/// memory" (`sodium_malloc`).
 package final class GuardedBytes: @unchecked Sendable {
-    // @unchecked Sendable: what `base` points to is written in `init` only, before anyone else can hold the object, and in
-    // `deinit`, when nobody holds it any more.
+    // @unchecked Sendable: the memory at `base` is written only in `init`, before the object is shared, and in `deinit`, after
+    // the last reference is gone.
     private let base: UnsafeMutableRawPointer
     package let count: Int
 
-    /// Makes `count` zero bytes and lets `body` fill them; nothing can write to them afterwards.
+    /// Allocates `count` zero bytes and lets `body` fill them. Nothing can write to them later.
     package init<Failure: Error>(
         count: Int,
         filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
@@ -24,12 +25,12 @@ package final class GuardedBytes: @unchecked Sendable {
         base = GuardedMemory.take(count)
         self.count = count
         let bytes = UnsafeMutableRawBufferPointer(start: base, count: count)
-        // A throw below runs `deinit`, since every stored property is set.
+        // If `body` throws, `deinit` runs, since every stored property is set.
         try body(bytes)
         if GuardedMemory.isProtected(count) { sodium_mprotect_readonly(base) }
     }
 
-    /// A guarded copy of bytes from ordinary memory; wiping the original is up to the caller.
+    /// Copies bytes from ordinary memory. The caller wipes the original.
     package convenience init(copying bytes: some Collection<UInt8>) {
         self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
     }
@@ -48,33 +49,33 @@ package final class GuardedBytes: @unchecked Sendable {
         try body(UnsafeRawBufferPointer(start: base, count: count))
     }
 
-    /// Takes a time that depends on the lengths alone.
+    /// Compares two ranges in a time that depends on the lengths only.
     package static func isEqual(
         _ left: GuardedBytes, _ leftRange: Range<Int>, _ right: GuardedBytes, _ rightRange: Range<Int>
     ) -> Bool {
         guard leftRange.count == rightRange.count else { return false }
-        // The very same bytes: that says nothing of what they are.
+        // Comparing a range with itself reveals nothing about the bytes.
         if left === right, leftRange == rightRange { return true }
         return sodium_memcmp(left.base + leftRange.lowerBound, right.base + rightRange.lowerBound, leftRange.count) == 0
     }
 }
 
 private enum GuardedMemory {
-    /// Writable and zero.
+    /// An unused allocation, writable and zeroed.
     private struct Free: @unchecked Sendable {
-        // @unchecked Sendable: whoever takes it out of the list is the only one who has it.
+        // @unchecked Sendable: the code that removes an allocation from the list is its only owner.
         let base: UnsafeMutableRawPointer
         let count: Int
     }
 
-    /// Whether so many bytes are made read-only. An archive's tokens always are more, since they are padded.
+    /// Whether an allocation of this size is made read-only. An archive's tokens always are, since they are padded.
     static func isProtected(_ count: Int) -> Bool { count > 64 }
 
-    /// The oldest first.
+    /// The unused allocations, oldest first.
     private static let free = Mutex<[Free]>([])
 
-    /// As many as opening and saving an archive needs at a time. They stay locked, which a process may do with some MiB
-    /// only (RLIMIT_MEMLOCK).
+    /// As many as opening and saving an archive needs at a time. They stay locked, and a process may lock only some MiB
+    /// (RLIMIT_MEMLOCK).
     private static let maximumFreeCount = 8
     private static let maximumFreeByteCount = 16 * 1024
 
@@ -84,7 +85,7 @@ private enum GuardedMemory {
         }
         if let found { return found }
         guard let base = sodium_malloc(count) else {
-            // What any Swift allocation does when there is no memory left.
+            // Swift's own allocations also end the process if no memory is left.
             fatalError("out of guarded memory: \(count) bytes (see `ulimit -v`)")
         }
         sodium_memzero(base, count)

@@ -1,8 +1,8 @@
 import CSodium
 
 extension GuardedBytes {
-    /// A key of 32 bytes as text: 64 hexadecimal digits, or Base64 in either alphabet (RFC 4648, sections 4, 5 and 8),
-    /// with or without padding, and with white space around it. `nil` for anything else.
+    /// Parses a key of 32 bytes: 64 hexadecimal digits, or Base64 in either alphabet (RFC 4648, sections 4, 5 and 8), with or
+    /// without padding, and with surrounding white space. Returns `nil` for anything else.
     package static func key(fromText text: UnsafeRawBufferPointer) -> GuardedBytes? {
         let isSpace: (UInt8) -> Bool = { [0x09, 0x0A, 0x0D, 0x20].contains($0) }
         guard let first = text.firstIndex(where: { !isSpace($0) }),
@@ -30,7 +30,7 @@ extension GuardedBytes {
         UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafePointer<CChar>?>
     ) -> Int32
 
-    /// What the whole of a word means, if it is 32 bytes.
+    /// Decodes the whole word; returns `nil` unless the result is 32 bytes.
     private static func decoded(_ decode: Decoding, _ word: UnsafeBufferPointer<CChar>) -> GuardedBytes? {
         struct NotKey: Error {}
         return try? GuardedBytes(count: 32) { key throws(NotKey) in

@@ -10,7 +10,7 @@ extension [UInt8] {
     }
 }
 
-/// Reads the envelope's fields one after the other; the caller has checked that there are enough bytes.
+/// Reads the envelope's fields in order. The caller has checked that there are enough bytes.
 struct FieldReader {
     private let all: ArraySlice<UInt8>
     private var position: Int

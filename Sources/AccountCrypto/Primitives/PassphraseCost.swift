@@ -1,26 +1,27 @@
 import CSodium
 
-/// How much work and memory a guess of a passphrase costs (Argon2id, RFC 9106).
+/// How much time and memory one guess of a passphrase costs (Argon2id, RFC 9106).
 ///
-/// The numbers stand in a key slot, which anyone may have written, so they are checked before any work is done.
+/// The numbers come from a key slot, which is untrusted, so they are checked before any work is done.
 package struct PassphraseCost: Hashable, Sendable {
-    /// Passes over the memory: 1…10.
+    /// The passes over the memory: 1…10.
     package let operations: UInt32
 
-    /// Memory in KiB: 8 MiB…1 GiB.
+    /// The memory in KiB: 8 MiB…1 GiB.
     package let memoryKiB: UInt32
 
-    /// libsodium's MODERATE: 3 passes over 256 MiB, some 0.7 s.
+    /// The default, libsodium's MODERATE: 3 passes over 256 MiB, about 0.7 s.
     package static let moderate = PassphraseCost(operations: 3, memoryKiB: 256 * 1024)!
 
-    /// `nil` outside of the bounds.
+    /// Returns `nil` if a number is out of bounds.
     package init?(operations: UInt32, memoryKiB: UInt32) {
         guard (1...10).contains(operations), (8 * 1024...1024 * 1024).contains(memoryKiB) else { return nil }
         self.operations = operations
         self.memoryKiB = memoryKiB
     }
 
-    /// The key-encryption key of a passphrase: `crypto_pwhash`, Argon2id, 32 bytes. `nil` if there is not that much memory.
+    /// Derives the key-encryption key of a passphrase: `crypto_pwhash`, Argon2id, 32 bytes. Returns `nil` if there is not enough
+    /// memory.
     package func key(passphrase: GuardedBytes, salt: [UInt8]) -> GuardedBytes? {
         struct OutOfMemory: Error {}
         precondition(salt.count == Int(crypto_pwhash_SALTBYTES))

@@ -1,9 +1,10 @@
 import CSodium
 
-/// Seals many small things under one key: rows of a database, documents, blobs' chunks.
+/// Seals many small items under one key: database rows, documents, chunks of blobs.
 ///
-/// Each has a type and an id, and opens only as that one. Its id is stored as a keyed hash, its length in steps of 64 bytes.
-/// There is no commitment to the key, as an ``Envelope`` has: the key is 32 random bytes that nobody chooses.
+/// Each item has a type and an ID, and opens only as that item. Its ID is stored as a keyed hash, and its length is padded to
+/// steps of 64 bytes. Unlike an ``Envelope``, a row has no commitment to the key: the key is 32 random bytes, which an attacker
+/// cannot choose.
 ///
 /// A sealed row is a nonce of 24 bytes, then XChaCha20-Poly1305-IETF of the row, padded (`sodium_pad`), and its tag. Additional data:
 /// `lp("AccountKit/row/1") ‖ lp(owner) ‖ lp(type) ‖ keyed id`, where `lp(x)` is the length of x as u32, then x.
@@ -13,14 +14,14 @@ package struct RowSeal: Sendable {
     private static let nonceLength = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
 
-    /// 32 bytes that encrypt, then 32 that hash ids.
+    /// 32 bytes for encryption, then 32 bytes for hashing IDs.
     private let keys: GuardedBytes
-    /// What the additional data of all rows begins with.
+    /// The first bytes of the additional data of all rows.
     private let prefix: [UInt8]
 
     /// - Parameters:
     ///   - key: 32 random bytes.
-    ///   - owner: Whose rows they are, such as the issuer and the account's id.
+    ///   - owner: The owner of the rows, such as the issuer and the account's ID.
     package init(key: GuardedBytes, owner: [String]) {
         precondition(key.count == 32)
         var bytes: [UInt8] = []
@@ -32,12 +33,12 @@ package struct RowSeal: Sendable {
         keys = SubkeyPair.derive(from: key, message: bytes, purpose: .rows)
     }
 
-    /// How many bytes a row of `count` bytes has when it is sealed.
+    /// Returns the sealed size of a row of `count` bytes.
     package static func sealedByteCount(of count: Int) -> Int {
         nonceLength + (count / paddingBlock + 1) * paddingBlock + tagLength
     }
 
-    /// The keyed hash that an id is stored as: BLAKE2b-128, the same for the same type and id.
+    /// Returns the keyed hash (BLAKE2b-128) under which an ID is stored. It is the same for the same type and ID.
     package func keyedID(_ id: some Collection<UInt8>, type: String) -> [UInt8] {
         var message: [UInt8] = []
         message.reserveCapacity(type.utf8.count + id.count + 8)
@@ -52,7 +53,7 @@ package struct RowSeal: Sendable {
         }
     }
 
-    /// - Parameter id: Its ``keyedID(_:type:)``, or any other bytes that say which it is.
+    /// - Parameter id: The row's ``keyedID(_:type:)``, or any other bytes that identify it.
     package func seal(_ plaintext: some Collection<UInt8>, type: String, id: [UInt8]) -> [UInt8] {
         let count = plaintext.count
         let paddedCount = (count / Self.paddingBlock + 1) * Self.paddingBlock
@@ -60,7 +61,7 @@ package struct RowSeal: Sendable {
         return [UInt8](unsafeUninitializedCapacity: Self.nonceLength + paddedCount + Self.tagLength) { buffer, filled in
             let start = buffer.baseAddress!
             randombytes_buf(start, Self.nonceLength)
-            // In place, so that no copy of the plaintext stays behind.
+            // Encrypt in place, so that no copy of the plaintext remains.
             let text = start + Self.nonceLength
             _ = UnsafeMutableBufferPointer(start: text, count: count).initialize(fromContentsOf: plaintext)
             (text + count).initialize(repeating: 0, count: paddedCount - count)
@@ -75,7 +76,7 @@ package struct RowSeal: Sendable {
         }
     }
 
-    /// - Returns: `nil` if it was not sealed as this, or was changed.
+    /// - Returns: `nil` if the row was sealed with another identity, or was changed.
     package func open(
         _ sealed: some Collection<UInt8>, type: String, id: some Collection<UInt8>
     ) -> [UInt8]? {
@@ -84,7 +85,7 @@ package struct RowSeal: Sendable {
         }
     }
 
-    /// Most collections have their bytes in one place.
+    /// Most collections store their bytes contiguously.
     private static func withBytes<Value>(
         of bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Value
     ) -> Value {

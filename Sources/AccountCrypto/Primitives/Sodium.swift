@@ -3,14 +3,14 @@ import CSodium
 package enum Sodium {
     private static let started: Bool = sodium_init() >= 0
 
-    /// Safe from any thread, and free after the first time.
+    /// Initializes libsodium. Safe from any thread; only the first call does any work.
     package static func start() {
-        // Fails only where the system has no random numbers at all; there is no safe way on from there.
-        precondition(started, "libsodium did not start: the system gives no random numbers")
+        // libsodium fails only if the system has no random numbers; then there is no safe way to continue.
+        precondition(started, "libsodium did not start: the system provides no random numbers")
     }
 
-    /// Whether the system lets as much memory as a command needs be kept from being swapped to disk; otherwise guarded memory
-    /// is used unlocked.
+    /// Whether the system allows a process to lock as much memory as a command needs, so that it is never swapped to disk.
+    /// Without this, guarded memory stays unlocked.
     package static func canLockMemory() -> Bool {
         start()
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 4096)
@@ -28,7 +28,7 @@ package enum Sodium {
         }
     }
 
-    /// BLAKE2b without a key, 1…64 bytes (RFC 7693).
+    /// Returns BLAKE2b without a key, 1…64 bytes (RFC 7693).
     package static func hash(_ message: [UInt8], count: Int = 32) -> [UInt8] {
         precondition((1...64).contains(count))
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -37,7 +37,7 @@ package enum Sodium {
         }
     }
 
-    /// SHA-256 (FIPS 180-4). The bytes may be secret: no copy of them stays behind.
+    /// Returns SHA-256 (FIPS 180-4). The bytes may be secret: no copy of them remains.
     package static func sha256(_ bytes: some Collection<UInt8>) -> [UInt8] {
         let message = GuardedBytes(copying: bytes)
         return message.withUnsafeBytes { message in
@@ -48,7 +48,7 @@ package enum Sodium {
         }
     }
 
-    /// Takes a time that depends on the lengths alone.
+    /// Compares two buffers in a time that depends on the lengths only.
     package static func isEqual(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Bool {
         let left = Array(left)
         let right = Array(right)

@@ -1,24 +1,24 @@
 import CSodium
 
-/// Two keys derived from one: the first encrypts, the second commits to what was encrypted and by which key.
+/// Two keys derived from one: the first encrypts, the second commits to the ciphertext and its key.
 ///
-/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: whoever chooses the keys can make a ciphertext that
-/// opens under several. So each ciphertext here comes with a BLAKE2b commitment, which is checked first.
-/// Source: libsodium, "Authenticated encryption with additional data", section "Robustness"; Len, Grubbs, Ristenpart,
-/// "Partitioning Oracle Attacks" (2021).
+/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: an attacker who chooses the keys can make a ciphertext that
+/// opens under several. So each ciphertext here has a BLAKE2b commitment, which is checked first. Source: libsodium,
+/// "Authenticated encryption with additional data", section "Robustness"; Len, Grubbs, Ristenpart, "Partitioning Oracle Attacks"
+/// (2021).
 struct SubkeyPair {
-    /// What a derived pair is for: the personalisation of the hash, zero-padded to 16 bytes.
+    /// The purpose of a derived pair: the personalization of the hash, zero-padded to 16 bytes.
     enum Purpose: String {
         case slot = "acct.v1.slot"
         case file = "acct.v1.file"
 
-        /// Not a pair that commits: see ``RowSeal``.
+        /// A pair without a commitment; see ``RowSeal``.
         case rows = "acct.v1.rows"
     }
 
     static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
 
-    /// 32 bytes that encrypt, then 32 that commit.
+    /// 32 bytes for encryption, then 32 bytes for the commitment.
     private let bytes: GuardedBytes
 
     init(bytes: [UInt8]) {
@@ -42,7 +42,7 @@ struct SubkeyPair {
         }
     }
 
-    /// BLAKE2b-256 of `message` under the committing key.
+    /// Returns BLAKE2b-256 of `message` under the committing key.
     func commitment(to message: [UInt8]) -> [UInt8] {
         bytes.withUnsafeBytes { keys in
             [UInt8](unsafeUninitializedCapacity: 32) { buffer, filled in
@@ -53,7 +53,7 @@ struct SubkeyPair {
         }
     }
 
-    /// XChaCha20-Poly1305-IETF: the ciphertext, as long as the plaintext, and its 16-byte tag.
+    /// Encrypts with XChaCha20-Poly1305-IETF. Returns the ciphertext, as long as the plaintext, and its 16-byte tag.
     func encrypt(_ plaintext: GuardedBytes, nonce: [UInt8], additionalData: [UInt8]) -> [UInt8] {
         let count = plaintext.count + Self.tagLength
         return bytes.withUnsafeBytes { keys in
@@ -68,7 +68,7 @@ struct SubkeyPair {
         }
     }
 
-    /// The plaintext, straight into guarded memory; `nil` if it was not made with this key and additional data.
+    /// Decrypts straight into guarded memory. Returns `nil` if the ciphertext was not made with this key and additional data.
     func decrypt(_ ciphertext: ArraySlice<UInt8>, nonce: [UInt8], additionalData: [UInt8]) -> GuardedBytes? {
         struct NotAuthentic: Error {}
         let count = ciphertext.count - Self.tagLength

@@ -1,11 +1,11 @@
 import CSodium
 
-/// Bytes in ordinary memory that are zeroed before the memory is given back: for what is sent and received, which would be
-/// too much for guarded memory.
+/// Bytes in ordinary memory that are zeroed before the memory is freed: for requests and responses, which are too large for
+/// guarded memory.
 ///
-/// An array would leave a copy behind each time that it grows, and another where it is dropped.
+/// An array would leave a copy behind each time that it grows, and another one when it is released.
 package struct WipedBytes: Sendable {
-    /// The one owner of an allocation.
+    /// The owner of an allocation.
     private final class Storage: @unchecked Sendable {
         // @unchecked Sendable: written to only through a `WipedBytes` that holds the only reference.
         let buffer: UnsafeMutableRawBufferPointer
@@ -24,7 +24,7 @@ package struct WipedBytes: Sendable {
 
     package init() { self.init(capacity: 0) }
 
-    /// Wiping the original is up to the caller.
+    /// Copies bytes. The caller wipes the original.
     @inlinable
     package init(_ bytes: some Collection<UInt8>) {
         self.init(capacity: bytes.count)
@@ -33,7 +33,7 @@ package struct WipedBytes: Sendable {
 
     package init(capacity: Int) { storage = Storage(capacity: capacity) }
 
-    /// `body` returns how many bytes it has put there.
+    /// Creates bytes that `body` fills. `body` returns how many it has written.
     package init<Failure: Error>(
         capacity: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {
@@ -41,7 +41,7 @@ package struct WipedBytes: Sendable {
         count = try body(storage.buffer)
     }
 
-    /// What Base64 stands for (RFC 4648, section 4), with white space anywhere in it; `nil` for anything else.
+    /// Decodes Base64 (RFC 4648, section 4), with white space anywhere; returns `nil` for anything else.
     package init?(base64 text: WipedBytes) {
         var status: Int32 = -1
         self.init(capacity: text.count) { buffer in
@@ -70,7 +70,7 @@ package struct WipedBytes: Sendable {
         count += 1
     }
 
-    // Inlined, since the type is known where it is called: otherwise the runtime would have to look for it by its name.
+    // Inlined, since the caller knows the type: otherwise the runtime would look it up by name.
     @inlinable
     package mutating func append(contentsOf bytes: some Collection<UInt8>) {
         let isAppended: Void? = bytes.withContiguousStorageIfAvailable {

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,19 +12,19 @@ struct EtcdCall: Sendable, Hashable {
     var path: String
     var json: String
 
-    /// The newest value of a key, confirmed by a quorum.
+    /// Reads the newest value of a key, confirmed by a quorum.
     static func range(_ key: String) -> EtcdCall {
         EtcdCall(path: "/v3/kv/range", json: #"{"key":\#(key.base64)}"#)
     }
 
-    /// The keys that begin with a prefix, which ends with a slash, without their values.
+    /// Lists the keys below a prefix, without their values. The prefix ends with a slash.
     static func keys(below prefix: String) -> EtcdCall {
         EtcdCall(
             path: "/v3/kv/range",
             json: #"{"key":\#(prefix.base64),"range_end":\#(prefix.endOfFolder.base64),"keys_only":true}"#)
     }
 
-    /// - Parameter failure: What to do where one of the comparisons fails.
+    /// - Parameter failure: The operations if a comparison fails.
     static func transaction(
         if comparisons: [EtcdComparison], then success: [EtcdOperation], else failure: [EtcdOperation]
     ) -> EtcdCall {
@@ -48,19 +49,19 @@ struct EtcdCall: Sendable, Hashable {
         EtcdCall(path: "/v3/lease/revoke", json: #"{"ID":"\#(id)"}"#)
     }
 
-    /// Tells when a key is removed.
+    /// Watches for the removal of a key.
     ///
-    /// - Parameter revision: The first one to tell of.
+    /// - Parameter revision: The first revision to report.
     static func watchDeletion(of key: String, from revision: Int64) -> EtcdCall {
         watch(#""key":\#(key.base64),"filters":["NOPUT"]"#, from: revision)
     }
 
-    /// Tells of all that happens to the keys from one up to the end of its folder.
+    /// Watches all changes of the keys from a first key to the end of its folder.
     ///
     /// - Parameters:
-    ///   - key: The first one.
-    ///   - folder: What the keys begin with; it ends with a slash.
-    ///   - revision: The first one to tell of.
+    ///   - key: The first key.
+    ///   - folder: The prefix of the keys; it ends with a slash.
+    ///   - revision: The first revision to report.
     static func watch(_ key: String, toEndOf folder: String, from revision: Int64) -> EtcdCall {
         watch(#""key":\#(key.base64),"range_end":\#(folder.endOfFolder.base64)"#, from: revision)
     }
@@ -69,10 +70,10 @@ struct EtcdCall: Sendable, Hashable {
         EtcdCall(path: "/v3/watch", json: #"{"create_request":{\#(range),"start_revision":"\#(revision)"}}"#)
     }
 
-    /// What one node says of itself.
+    /// Requests a node's status.
     static let status = EtcdCall(path: "/v3/maintenance/status", json: "{}")
 
-    /// What a node complains of, such as that there is no space left.
+    /// Requests a node's alarms, such as a full database.
     static let alarms = EtcdCall(path: "/v3/maintenance/alarm", json: #"{"action":"GET"}"#)
 
     static let members = EtcdCall(path: "/v3/cluster/member/list", json: "{}")
@@ -88,7 +89,7 @@ struct EtcdCall: Sendable, Hashable {
     }
 }
 
-/// What must hold for a transaction to be carried out; a revision of 0 means that there is no such key.
+/// A condition of a transaction. A revision of 0 means that the key does not exist.
 enum EtcdComparison: Sendable, Hashable {
     case modRevision(String, Int64)
     case createRevision(String, Int64)
@@ -103,15 +104,15 @@ enum EtcdComparison: Sendable, Hashable {
     }
 }
 
-/// A part of a transaction; no two that write may be about the same key.
+/// An operation of a transaction. At most one operation may write each key.
 enum EtcdOperation: Sendable, Hashable {
     case range(String)
 
-    /// The entries of a folder, which are those whose names begin with a letter or digit.
+    /// Reads the entries of a folder: the keys whose names begin with a letter or digit.
     case entries(of: String)
     case put(String, [UInt8], lease: Int64 = 0)
 
-    /// Gives a key another revision, and leaves its value and lease.
+    /// Gives a key a new revision, and keeps its value and lease.
     case touch(String)
     case delete(String)
 
@@ -136,12 +137,12 @@ extension Data {
 extension String {
     fileprivate var base64: String { Data(utf8).base64 }
 
-    /// The first key behind all that begin with this, which ends with a slash: that is followed by a zero.
+    /// The end of the range of keys below this folder. The folder ends with a slash; in ASCII a zero follows the slash.
     fileprivate var endOfFolder: String { dropLast() + "0" }
 }
 
 extension String {
-    /// As a string of JSON (RFC 8259, section 7).
+    /// The text as a JSON string (RFC 8259, section 7).
     var quoted: String {
         var text = "\""
         for scalar in unicodeScalars {

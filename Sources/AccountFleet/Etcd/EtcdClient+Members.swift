@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
@@ -9,32 +10,32 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a node said of itself, or why it did not.
+/// The status of a node, or the reason why it is unknown.
 struct EtcdMember: Sendable {
     struct State: Sendable {
         var version: String
 
-        /// Of whom it knows that it leads; `nil` if there is nobody. It is an unsigned number, and left as its text.
+        /// The leader's ID as text, since it is an unsigned number; `nil` if the node knows no leader.
         var leader: String?
         var id: String
 
-        /// From when it was asked till it responded, on a connection that was there.
+        /// The time from the request to the response, on an open connection.
         var latency: Duration
 
-        /// How far its clock is ahead of this machine's, to the second; `nil` if it does not say.
+        /// How far the node's clock is ahead of this machine's, to the second; `nil` if the response has no date.
         var clockOffset: Duration?
     }
 
     var endpoint: EtcdLocation.Endpoint
 
-    /// A failure is a problem in words.
+    /// The state, or an error whose message describes the problem.
     var state: Result<State, AccountError>
 }
 
 extension EtcdClient {
-    /// Asks each node, all at the same time.
+    /// Requests the state of all nodes concurrently.
     ///
-    /// - Parameter timeout: How long each of a node's responses may take, of which there are three at most.
+    /// - Parameter timeout: How long each response may take. A node sends at most three.
     func members(timeout: Duration) async -> [EtcdMember] {
         await withTaskGroup(of: (Int, EtcdMember).self) { group in
             for (index, endpoint) in location.endpoints.enumerated() {
@@ -54,7 +55,7 @@ extension EtcdClient {
         do {
             let client = try httpClient()
             let token = try await token(at: endpoint, by: client, timeout)
-            // The first one makes the connection.
+            // The first request opens the connection.
             _ = try await askState(of: endpoint, token, client, timeout)
             return .success(try await askState(of: endpoint, token, client, timeout))
         } catch let failure as EtcdFailure {
@@ -78,9 +79,9 @@ extension EtcdClient {
             let id = object["header"]?.member("member_id")?.string
         else {
             let failure = object.map { EtcdFailure($0) }
-            throw AccountError(.storeUnreachable, failure?.text ?? "what responded is not etcd 3.4 or later")
+            throw AccountError(.storeUnreachable, failure?.text ?? "the server is not etcd 3.4 or later")
         }
-        // It is cut off to the second, so half of one is the best guess.
+        // The date is truncated to whole seconds, so half a second more is the best estimate.
         let date = response.headers.first(name: "Date").flatMap { HTTPDate.date(from: $0) }
         return EtcdMember.State(
             version: version, leader: object["leader"]?.string.flatMap { $0 == "0" ? nil : $0 }, id: id,

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import AsyncHTTPClient
 import Logging
 import NIOCore
@@ -21,7 +22,7 @@ final class EtcdClient: Sendable {
     struct Timeout: Sendable {
         var limit: Duration
 
-        /// Whether to fail at once if no node has responded a moment ago.
+        /// Whether to fail at once if no node responded a moment ago.
         var givesUpSoon: Bool
 
         static let reading = Timeout(limit: .seconds(3), givesUpSoon: true)
@@ -35,7 +36,7 @@ final class EtcdClient: Sendable {
             Timeout(limit: max(ContinuousClock.now.duration(to: end), committing.limit), givesUpSoon: false)
         }
 
-        /// For the release of locks, also if no node has responded a moment ago, since other processes wait for them.
+        /// For the release of locks, even if no node responded a moment ago, since other processes wait for the locks.
         static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)
     }
 
@@ -64,7 +65,7 @@ final class EtcdClient: Sendable {
         case none(problem: String, isSent: Bool)
     }
 
-    /// How long calls fail at once after no node has responded.
+    /// How long calls fail at once after all nodes have failed to respond.
     private static let pause = Duration.seconds(2)
 
     /// More than all entries of a session at etcd's limit take as Base64.
@@ -80,7 +81,7 @@ final class EtcdClient: Sendable {
         guard credentials.user == nil || location.usesTLS || location.isLoopback else {
             throw AccountError(
                 .misconfigured,
-                "a password is sent over TLS only: write etcds:// in place of etcd://, or unset ETCDCTL_USER")
+                "a password is sent over TLS only: write etcds:// instead of etcd://, or unset ETCDCTL_USER")
         }
         self.location = location
         self.credentials = credentials
@@ -239,7 +240,7 @@ final class EtcdClient: Sendable {
                             status: response.status.code, text: response.body.map { String(buffer: $0) } ?? ""))
             }
             guard let object else {
-                return .none(problem: "what responded is not etcd 3.4 or later", isSent: true)
+                return .none(problem: "the server is not etcd 3.4 or later", isSent: true)
             }
             return .response(object)
         } catch {
@@ -297,7 +298,7 @@ final class EtcdClient: Sendable {
 
     private func headers(token: String?, needsLeader: Bool) -> HTTPHeaders {
         var headers: HTTPHeaders = ["Content-Type": "application/json"]
-        // With this header, a node reports the loss of its leader, also to a watch.
+        // With this header, a node reports the loss of its leader, even to a watch.
         if needsLeader { headers.add(name: "Grpc-Metadata-hasleader", value: "true") }
         if let token { headers.add(name: "Authorization", value: token) }
         return headers
@@ -373,7 +374,7 @@ final class EtcdClient: Sendable {
         // Such as "Connection refused".
         case let error as IOError: SystemCallError.text(error.errnoCode)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            "no trusted TLS connection: the certificate is not for this host, or of another authority"
+            "no trusted TLS connection: the certificate is not for this host, or its authority is not trusted"
         case let error as HTTPClientError: error.shortDescription
         case is CancellationError: "cancelled"
         default: "\(type(of: error))"

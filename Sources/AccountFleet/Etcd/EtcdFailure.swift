@@ -1,6 +1,7 @@
 import AccountKit
+import AccountSupport
 
-/// An error that etcd responded with: a code of gRPC and a text (`etcdserver/api/v3rpc/rpctypes`, whose texts are stable).
+/// An error response of etcd: a gRPC code and a message (`etcdserver/api/v3rpc/rpctypes`; the messages are stable).
 struct EtcdFailure: Error, Sendable, Hashable {
     /// https://grpc.io/docs/guides/status-codes/
     enum Code: Int64 {
@@ -12,24 +13,24 @@ struct EtcdFailure: Error, Sendable, Hashable {
         case unauthenticated = 16
     }
 
-    /// `nil` for those that say nothing of the request: a node that is not ready, a leader that was lost.
+    /// `nil` for errors that do not concern the request: the node is not ready, or has lost its leader.
     var code: Code?
     var text: String
 
     init(_ object: JSONObject?) {
         code = object?.int64("code").flatMap(Code.init) ?? object?.int64("grpc_code").flatMap(Code.init)
-        text = object?["message"]?.string ?? object?["error"]?.string ?? "no response of etcd"
+        text = object?["message"]?.string ?? object?["error"]?.string ?? "no response from etcd"
         if code == .resourceExhausted, text.hasSuffix("too many requests") { code = nil }
     }
 
-    /// The gateway itself refuses in plain text.
+    /// Reads a refusal of the gateway itself, which is plain text.
     init(status: UInt, text: String) {
         let isCommonName = text.contains("CommonName")
         code = isCommonName ? .failedPrecondition : nil
         self.text = isCommonName ? "CommonName" : "HTTP status \(status)"
     }
 
-    /// A watch says the code in words.
+    /// Reads the reason that ended a watch, which names the code in words.
     init(cancelReason text: String) {
         self.text = text
         code =
@@ -42,28 +43,28 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     var isLeaseNotFound: Bool { code == .notFound }
 
-    /// A token of a node that has started anew, or from before a change of the users.
+    /// Whether the token is from before a restart of the node, or from before a change of the etcd users.
     var isTokenExpired: Bool {
         code == .unauthenticated || code == .invalidArgument && text.contains("auth store is old")
     }
 
-    /// The server wants no token.
+    /// Whether etcd accepts no token, since its authentication is disabled.
     var isAuthenticationDisabled: Bool { code == .failedPrecondition && text.contains("not enabled") }
 }
 
 extension AccountError {
-    /// - Parameter store: Its address.
+    /// - Parameter store: The address of the store.
     init(_ failure: EtcdFailure, store: String) {
         switch failure.code {
         case .permissionDenied:
             self.init(
                 .misconfigured,
-                "\(store) does not allow it: the role of the user that ETCDCTL_USER names needs permission to read and write "
+                "\(store) does not allow this: the role of the user that ETCDCTL_USER names needs permission to read and write "
                     + "this prefix (`etcdctl role grant-permission`)")
         case .failedPrecondition where failure.text == "CommonName":
             self.init(
                 .misconfigured,
-                "\(store) takes no client certificate with a Common Name while its users' authentication is enabled: use one "
+                "\(store) accepts no client certificate with a Common Name while its users' authentication is enabled: use one "
                     + "whose subject has none, such as `/O=machines`")
         case .unauthenticated:
             self.init(.misconfigured, "\(store) does not accept the user's token (\(failure.text))")
@@ -81,8 +82,8 @@ extension AccountError {
         case .invalidArgument where failure.text.contains("user"):
             self.init(
                 .misconfigured,
-                "\(store) wants a user and password (\(failure.text)): set ETCDCTL_USER to name:password")
-        default: self.init(.inaccessible, "\(store) did not do it (\(failure.text))")
+                "\(store) requires a user and password (\(failure.text)): set ETCDCTL_USER to name:password")
+        default: self.init(.inaccessible, "\(store) refused the request (\(failure.text))")
         }
     }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -6,19 +7,19 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A key as it is stored.
+/// A key with its stored value.
 struct EtcdKeyValue: Sendable, Hashable {
     var key: String
     var value: [UInt8]
     var createRevision: Int64
     var modRevision: Int64
 
-    /// 0 if it is under none.
+    /// The ID of the key's lease; 0 if the key has no lease.
     var lease: Int64
 }
 
 extension EtcdKeyValue {
-    /// What is 0 or empty is left out in JSON.
+    /// Reads a key from JSON, which omits fields that are 0 or empty.
     init?(_ json: JSONValue?) {
         guard case .object(let object) = json, let modRevision = object.int64("mod_revision"),
             let value = Data(base64Encoded: object["value"]?.string ?? "")
@@ -30,15 +31,15 @@ extension EtcdKeyValue {
     }
 }
 
-/// What etcd said to a transaction.
+/// The response to a transaction.
 struct EtcdTransactionResponse: Sendable, Hashable {
     /// Whether the comparisons held.
     var isSuccess: Bool
 
-    /// The store's revision: where something was written, that of what was written.
+    /// The store's revision: after a write, the revision of the written keys.
     var revision: Int64
 
-    /// What each of the ranges found, in their order.
+    /// The results of the range operations, in order.
     var ranges: [[EtcdKeyValue]]
 
     init?(_ object: JSONObject) {
@@ -51,7 +52,7 @@ struct EtcdTransactionResponse: Sendable, Hashable {
     }
 }
 
-/// A change of a key that a watch tells of.
+/// A change of a key that a watch reports.
 struct EtcdEvent: Sendable, Hashable {
     var key: String
 
@@ -63,15 +64,15 @@ struct EtcdEvent: Sendable, Hashable {
     var modRevision: Int64 { isRemoval ? 0 : revision }
 }
 
-/// A line of a watch.
+/// A message of a watch.
 enum EtcdWatchMessage: Sendable, Hashable {
-    /// It has begun, or goes on: this is the revision of the node, which is at most a moment behind the store's.
+    /// The watch has begun or continues. The node's revision is at most a moment behind the store's.
     case progress(revision: Int64)
 
     /// Keys were written or removed, in this order.
     case change([EtcdEvent])
 
-    /// The changes since the revision that was asked for are not known any more. The revision is the first that still is.
+    /// Etcd no longer has the changes since the requested revision. This is the oldest revision that it has.
     case compacted(revision: Int64)
 
     case failure(EtcdFailure)
@@ -101,7 +102,7 @@ enum EtcdWatchMessage: Sendable, Hashable {
 }
 
 extension String {
-    /// `nil` if it is not Base64 of text.
+    /// The decoded text; `nil` if this is not Base64 of UTF-8.
     var base64Decoded: String? { Data(base64Encoded: self).flatMap { String(data: $0, encoding: .utf8) } }
 }
 
@@ -114,7 +115,7 @@ extension JSONObject {
         }
     }
 
-    /// The store's, from a response's header.
+    /// The store's revision, from the header of a response.
     var revision: Int64? { self["header"]?.objectMembers?.int64("revision") }
 }
 

@@ -1,4 +1,4 @@
-/// A version of etcd, and the faults that are known of it.
+/// A version of etcd, with its known faults.
 struct EtcdVersion: Sendable, Hashable {
     var major: Int
     var minor: Int
@@ -15,12 +15,12 @@ struct EtcdVersion: Sendable, Hashable {
             "a watch can lose events after a compaction",
             [EtcdVersion(major: 3, minor: 4, patch: 31), EtcdVersion(major: 3, minor: 5, patch: 13)]
         ),
-        ("a watch can miss that a key was removed", [EtcdVersion(major: 3, minor: 4, patch: 36)]),
+        ("a watch can miss the removal of a key", [EtcdVersion(major: 3, minor: 4, patch: 36)]),
         ("a read can be stale after the node was paused", fixed),
         ("a user can do more than its role allows (CVE-2026-33413, CVE-2026-33343)", fixed),
     ]
 
-    /// What this version lacks, as sentences about etcd; empty if nothing is known.
+    /// The known faults of this version; empty if there are none.
     var faults: [String] {
         Self.faults.filter { $0.fixedIn.contains(where: isBefore) }.map(\.text)
     }

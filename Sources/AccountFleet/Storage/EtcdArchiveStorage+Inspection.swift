@@ -1,8 +1,9 @@
-public import AccountKit
+package import AccountKit
+import AccountSupport
 
 extension EtcdArchiveStorage: InspectableArchiveStorage {
-    /// The nodes, whether there is a quorum, who refreshes now, and what the user may do.
-    public func inspect() async -> [StorageObservation] {
+    /// Reports the nodes, the quorum, the process that holds the refresh lease, and the roles of the etcd user.
+    package func inspect() async -> [StorageObservation] {
         async let leaseHolder = client.value { try await $0.send(.range(key(".refresh")), .reading).object }
         async let memberList = client.value { try await $0.send(.members, .reading).object }
         async let alarms = client.value { try await $0.send(.alarms, .reading).object }
@@ -10,7 +11,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         let members = await client.members(timeout: EtcdClient.Timeout.reading.limit)
 
         var observations = members.map { StorageObservation($0) } + StorageObservation.versions(of: members)
-        // Those that said nothing are observations already.
+        // Members that did not respond already have an observation.
         let known = members.compactMap { try? $0.state.get() }
         let count = await memberList?["members"]?.elements.count
         let lease = await leaseHolder
@@ -18,7 +19,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
             lease == nil
                 ? StorageObservation(
                     "Quorum", "none: nothing can be changed now",
-                    advice: ": start the nodes that do not run, or see what stands between them")
+                    advice: ": start the nodes that are not running, or check the network between them")
                 : StorageObservation("Quorum", "yes" + (count.map { ", of \($0) member\($0 == 1 ? "" : "s")" } ?? "")))
         if let count, count > members.count {
             observations.append(
@@ -29,7 +30,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         if Set(known.compactMap(\.leader)).count > 1 {
             observations.append(
                 StorageObservation(
-                    "Members", "they do not agree who leads", advice: ": name the nodes of one cluster only"))
+                    "Members", "they disagree about the leader", advice: ": name the nodes of one cluster only"))
         }
         for alarm in await alarms?["alarms"]?.elements ?? [] {
             let name = alarm.member("alarm")?.string ?? "unknown"
@@ -46,7 +47,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
             observations.append(
                 StorageObservation(
                     "TLS", "none",
-                    advice: location.isLoopback ? nil : ": write etcds://, or whoever is in between can sign you out"))
+                    advice: location.isLoopback ? nil : ": write etcds://, or an attacker on the way can sign you out"))
         } else {
             observations.append(
                 StorageObservation(
@@ -65,14 +66,14 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         return StorageObservation(
             "User", "\(user.name), with the role\(roles.count == 1 ? "" : "s") \(roles.joined(separator: ", "))",
             advice: roles.contains("root")
-                ? ": give it one that may read and write below \(location.prefix)/ only" : nil)
+                ? ": give the user a role that may read and write below \(location.prefix)/ only" : nil)
     }
 }
 
 extension EtcdClient {
-    /// `nil` if there is no response, or a refusal.
+    /// Returns `nil` if there is no response, or if etcd refuses the call.
     fileprivate func value<Value>(_ body: (EtcdClient) async throws -> Value) async -> Value? {
-        // What does not respond is an observation, and made elsewhere.
+        // Another observation reports a member that does not respond.
         try? await body(self)
     }
 }
@@ -99,27 +100,27 @@ extension StorageObservation {
         switch member.state {
         case .failure(let error):
             self.init(
-                "Member", "\(member.endpoint): \(error.message)", advice: ": see whether it runs, and can be reached")
+                "Member", "\(member.endpoint): \(error.message)", advice: ": check that it runs and can be reached")
         case .success(let state):
             let offset = state.clockOffset?.components.seconds ?? 0
             // A smaller difference matters neither for tokens nor for certificates.
             let isOff = abs(offset) > 60
             let leads = state.id == state.leader ? ", leads" : ""
             var text = "\(member.endpoint)\(leads): etcd \(state.version), \(state.latency.milliseconds)"
-            if state.leader == nil { text += ", knows of no leader" }
+            if state.leader == nil { text += ", knows no leader" }
             if abs(offset) > 2 {
                 text += ", its clock is \(Duration.seconds(abs(offset)).text) \(offset > 0 ? "ahead" : "behind")"
             }
             self.init(
                 "Member", text,
                 advice: isOff
-                    ? ": set its clock or this machine's right, or tokens seem to expire at the wrong time" : nil)
+                    ? ": correct its clock or this machine's, or tokens seem to expire at the wrong time" : nil)
         }
     }
 }
 
 extension Duration {
-    /// In milliseconds, with one digit for those below ten.
+    /// The duration in milliseconds, with one decimal digit below 10 ms.
     fileprivate var milliseconds: String {
         let tenths = Int((seconds * 10_000).rounded())
         return tenths < 100 ? "\(tenths / 10).\(tenths % 10) ms" : "\((tenths + 5) / 10) ms"

@@ -1,7 +1,8 @@
 import AccountKit
+import AccountSupport
 import Synchronization
 
-/// A lease of etcd's: what is stored under it goes when nothing is heard of its holder any more.
+/// An etcd lease. If its holder stops sending keep-alives, etcd deletes the keys that are attached to the lease.
 final class EtcdLease: Sendable {
     let id: Int64
     private let seconds: Int64
@@ -10,14 +11,14 @@ final class EtcdLease: Sendable {
     private let hasEnded = Atomic(false)
     private let renewedAt: Mutex<ContinuousClock.Instant>
 
-    /// Till when it lasts even if nothing more is heard of its holder: as etcd counts, or a moment less. The clock goes on while
-    /// the machine sleeps.
+    /// When the lease expires without another keep-alive: the time by etcd's count, or a moment earlier. The clock also runs
+    /// while the machine sleeps.
     var end: ContinuousClock.Instant { renewedAt.withLock { $0 } + .seconds(seconds) }
 
-    /// Whether most of its time is left.
+    /// Whether more than two thirds of the lease's time are left.
     var isFresh: Bool { ContinuousClock.now + .seconds(seconds) * 2 / 3 < end }
 
-    /// - Parameter seconds: For how long it lasts when nothing is heard of its holder.
+    /// - Parameter seconds: How long the lease lasts without a keep-alive.
     static func granted(
         seconds: Int64, timeout: EtcdClient.Timeout, by client: EtcdClient
     ) async throws -> EtcdLease {
@@ -38,15 +39,15 @@ final class EtcdLease: Sendable {
 
     deinit { keepingAlive.withLock { $0?.cancel() } }
 
-    /// Keeps it alive until it is ended.
+    /// Sends keep-alives until the lease ends.
     func keepAlive() {
         keepingAlive.withLock { task in
             guard task == nil else { return }
             task = Task { [id, seconds, client, weak self] in
-                // It throws only once it is cancelled.
+                // `sleep` throws only if the task is cancelled.
                 while (try? await Task.sleep(for: .seconds(seconds) / 3)) != nil {
                     let start = ContinuousClock.now
-                    // One that did not get through is tried again; what was lost meanwhile, the next change notices.
+                    // A failed keep-alive is retried. If the lease expires first, the next change detects the expiry.
                     let response = try? await client.send(.keepLeaseAlive(id), .tidying)
                     guard let result = response?.object["result"]?.objectMembers else { continue }
                     if result.int64("TTL") ?? 0 <= 0 { return }
@@ -56,10 +57,10 @@ final class EtcdLease: Sendable {
         }
     }
 
-    /// Keeps it alive no more, and leaves it to etcd to end it in its time.
+    /// Stops the keep-alives, so that the lease expires at its time.
     func leaveAlone() { keepingAlive.withLock { $0?.cancel() } }
 
-    /// Never fails: a lease that cannot be revoked goes by itself.
+    /// Revokes the lease. Never fails: a lease that cannot be revoked expires.
     func end() async {
         guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
         keepingAlive.withLock { $0?.cancel() }

@@ -1,29 +1,29 @@
 import AccountKit
+import AccountSupport
 import Synchronization
 
-/// A key that only its holder has written, under a lease of the holder's.
+/// A lock: a key in etcd under a lease that only the lock holder writes.
 ///
-/// Each change that the holder makes writes the key too, and says which revision the key must have for that. So a change that
-/// comes late, after the lease was lost or a second time, is none; and who does not know whether one was carried out
-/// sees it by the key's revision.
+/// Each change by the holder also writes this key, and requires the key's expected revision. So etcd rejects a change that
+/// arrives late, twice, or after the lease was lost. If the outcome of a change is unknown, the key's revision reveals it.
 final class EtcdLock: Sendable {
     private struct State {
         var revision: Int64
         var leases: [EtcdLease]
 
-        /// Whether a refresh token may have been sent whose successor is not stored.
         var isExchanging = false
         var isLost = false
     }
 
-    /// The name of the right to refresh in a session's folder, and that of the lock of its entries, which sorts before it: who
-    /// follows a session hears of the one and not of the other.
+    /// The key names of the refresh lease and of the transaction lock in a session's folder.
+    ///
+    /// The transaction lock sorts before the refresh lease. A watch of the session starts at the lease, and so omits the lock.
     static let (refreshName, transactionName) = (".refresh", ".lock")
 
     let key: String
     let createRevision: Int64
 
-    /// What was in the folder when the lock was taken; `nil` if that was not asked for, or is not known.
+    /// The folder's entries when the lock was acquired; `nil` if the caller did not request them, or if they are unknown.
     let entries: [EtcdKeyValue]?
     private let client: EtcdClient
     private let state: Mutex<State>
@@ -34,7 +34,7 @@ final class EtcdLock: Sendable {
         set { state.withLock { $0.revision = newValue } }
     }
 
-    /// The one that the key is under.
+    /// The etcd lease that the key is attached to.
     var lease: EtcdLease { state.withLock { $0.leases.last! } }
 
     private init(
@@ -48,7 +48,7 @@ final class EtcdLock: Sendable {
         lease.keepAlive()
     }
 
-    /// A lease that lasts longer than the one before, for the next change to put the key under; `nil` if it is there already.
+    /// Grants a longer lease, to which the next change attaches the key; returns `nil` if the lock already has one.
     func longerLease(seconds: Int64) async throws -> EtcdLease? {
         guard state.withLock({ $0.leases.count == 1 }) else { return nil }
         let lease = try await EtcdLease.granted(seconds: seconds, timeout: .beginning, by: client)
@@ -57,61 +57,61 @@ final class EtcdLock: Sendable {
         return lease
     }
 
-    /// What the key is, for a change to write it.
+    /// The value that each change writes to the key.
     static let value = Array("process \(SystemCall.processID) on \(SystemCall.hostName ?? "another machine")".utf8)
 
-    /// Whether a refresh token may have been sent whose successor is not stored: as long as its holder may still bring that, nobody
-    /// else is to send it.
+    /// Whether the holder may have sent a refresh token whose successor is not stored yet. Until the lease expires, no other
+    /// process may send that token.
     var isExchanging: Bool {
         get { state.withLock(\.isExchanging) }
         set { state.withLock { $0.isExchanging = newValue } }
     }
 
-    /// Whether nobody else gets the lock for so long, even if nothing more is heard of its holder.
+    /// Returns whether the lock stays exclusive for this duration, even without another keep-alive from the holder.
     func lasts(for duration: Duration) -> Bool {
         state.withLock { !$0.isLost && ContinuousClock.now + duration < $0.leases.last!.end }
     }
 
-    /// The key was found to be gone, or another's.
+    /// Records that the key is gone, or belongs to another holder.
     func noteLoss() { state.withLock { $0.isLost = true } }
 
     func end() async {
         let (leases, isWaitedFor) = state.withLock { ($0.leases, $0.isExchanging && !$0.isLost) }
-        // Others wait until it goes by itself.
+        // Other processes wait until the lease expires.
         if isWaitedFor { return leases.forEach { $0.leaveAlone() } }
-        // The key may be under either, where it is not known whether a change was carried out.
+        // If the outcome of a change is unknown, the key may be attached to either lease.
         await withTaskGroup(of: Void.self) { group in
             for lease in leases { group.addTask { await lease.end() } }
         }
     }
 
-    // MARK: Taking it
+    // MARK: Acquiring
 
     private enum Outcome {
         case taken(Int64, entries: [EtcdKeyValue]?)
 
-        /// By somebody who is not known where it was not looked at again.
+        /// The holder is `nil` if the key was not read again.
         case held(by: EtcdKeyValue?, at: Int64)
         case leaseLost
     }
 
-    /// Waits for a lock.
+    /// Acquires a lock, and waits while another process holds it.
     ///
     /// - Parameters:
-    ///   - seconds: For how long others wait when nothing is heard of the holder any more.
-    ///   - timeout: How long to wait; it is tried once in any case.
+    ///   - seconds: How long the lock outlasts a holder that no longer responds.
+    ///   - timeout: How long to wait; there is at least one attempt.
     ///   - call: How long each call to etcd may take.
-    ///   - folder: What to read the entries of once it is taken, in the same step.
-    ///   - watch: Tells when it is given up, for one that many want, and few get; then a lease is asked for only when it seems
-    ///     to be free.
-    /// - Throws: `AccountError.Code.busy` after that time, `CancellationError` if the task is cancelled meanwhile.
+    ///   - folder: The folder whose entries to read in the same step that acquires the lock.
+    ///   - watch: Reports the release of a contended lock. With a watch, this method requests a lease only if the lock seems
+    ///     free.
+    /// - Throws: `AccountError.Code.busy` after the timeout, `CancellationError` if the task is cancelled.
     static func take(
         _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning,
         reading folder: String? = nil, sharing watch: SessionWatch? = nil, by client: EtcdClient
     ) async throws -> EtcdLock {
         let deadline = ContinuousClock.now + min(timeout, .seconds(86_400))
         var lease: EtcdLease?
-        // One that nothing is under goes by itself, and nobody waits for that.
+        // A lease without keys needs no revocation: it expires, and no process waits for it.
         var mayBeUsed = false
         var failureCount = 0
         do {
@@ -137,7 +137,7 @@ final class EtcdLock: Sendable {
                 case .taken(let revision, let entries):
                     return EtcdLock(
                         key: key, lease: lease!, createRevision: revision, entries: entries, client: client)
-                // It was waited for longer than the lease lasts, or this process was stopped for a while.
+                // The wait was longer than the lease lasts, or this process was stopped for a while.
                 case .leaseLost: lease = nil
                 case .held(let holder, let revision):
                     mayBeUsed = false
@@ -147,7 +147,7 @@ final class EtcdLock: Sendable {
                     }
                     failureCount += 1
                     try await waitForDeletion(of: key, after: revision, until: deadline, failureCount, watch, client)
-                    // One that is about to end could be lost before it is kept alive.
+                    // A lease that is about to expire could be lost before the first keep-alive.
                     if lease?.isFresh == false { lease = nil }
                 }
             }
@@ -157,10 +157,10 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Who waits for long only to see that it is free has company, and looks again a moment later: the first of them takes it
-    /// meanwhile, and the others ask for no lease.
+    /// Reads the lock. If the lookup was slow, assumes contention and reads the lock again after a random pause: by then one of
+    /// the competing processes has acquired the lock, and the others request no lease.
     ///
-    /// - Returns: `nil` if nobody holds it.
+    /// - Returns: `nil` if the lock is free.
     private static func look(
         at key: String, _ watch: SessionWatch, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
     ) async throws -> Outcome? {
@@ -194,11 +194,11 @@ final class EtcdLock: Sendable {
                 throw AccountError(.inaccessible, "\(client.location) gave an unexpected response")
             }
             if response.isSuccess { return .taken(response.revision, entries: response.ranges.first) }
-            // Gone between the two: try again at once.
+            // The holder released the lock in between: retry at once.
             guard let holder = response.ranges.first?.first else {
                 return try await attempt(key, lease, folder, timeout, client)
             }
-            // An attempt of whose response nothing was heard was carried out.
+            // An earlier attempt succeeded, and its response was lost.
             if holder.lease == lease.id { return .taken(holder.createRevision, entries: nil) }
             return .held(by: holder, at: response.revision)
         } catch EtcdClient.Failure.refused(let failure) where failure.isLeaseNotFound {
@@ -206,11 +206,13 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Etcd tells of the deletion. Since a connection can be dead without anybody noticing, the lock is looked at all the same:
-    /// first after two seconds, at last every eight, and always every eight where a watch is shared.
+    /// Waits until etcd reports that the key was deleted, or until it is time to read the lock again.
     ///
-    /// - Parameter failureCount: How often it was tried; who came too late more often waits longer, so that of many who wait only
-    ///   some try at the same time.
+    /// A dead connection reports nothing, so the caller reads the lock again in any case: first after two seconds, later every
+    /// eight, and with a shared watch always every eight.
+    ///
+    /// - Parameter failureCount: How many attempts have failed. The random pause grows with this number, so that only some of
+    ///   many waiting processes try at the same time.
     private static func waitForDeletion(
         of key: String, after revision: Int64, until deadline: ContinuousClock.Instant, _ failureCount: Int,
         _ watch: SessionWatch?, _ client: EtcdClient
@@ -231,7 +233,7 @@ final class EtcdLock: Sendable {
         } catch {
             try Task.checkCancellation()
         }
-        // A watch that ends at once must not make this a loop without a pause.
+        // Without a minimum pause, a watch that ends at once would cause a busy loop.
         let isEarly = start.duration(to: .now) < .milliseconds(20)
         let pause = 5 << min(failureCount, 4)
         try await Task.sleep(for: .milliseconds(Int.random(in: isEarly ? 20...(20 + pause) : 0...pause)))
@@ -246,9 +248,9 @@ final class EtcdLock: Sendable {
 }
 
 extension EtcdKeyValue {
-    /// Of a lock's key: who holds it, such as `process 4711 on host`; `nil` if it does not say so.
+    /// The lock holder's name from a lock's key, such as `process 4711 on host`; `nil` if the value is empty.
     var holderName: String? {
-        // Whoever may write there can put anything into it.
+        // The value is untrusted: any etcd user with access to this prefix can write it.
         let name = String(decoding: value.prefix(100), as: UTF8.self).filter { $0.isASCII && $0 >= " " }
         return name.isEmpty ? nil : name
     }

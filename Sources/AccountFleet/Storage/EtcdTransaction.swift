@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import Synchronization
 
 /// Exclusive access to the entries of a session.
@@ -6,14 +7,14 @@ final class EtcdTransaction: ArchiveTransaction {
     private let storage: EtcdArchiveStorage
     private let lock: EtcdLock
 
-    /// The lease of a refresh, if it is a transaction of one.
+    /// The refresh lease, if the transaction is part of a refresh.
     private let refresh: EtcdLock?
 
-    /// What is stored, by key, as long as nobody else can have changed it: what came with the lock, and what was changed
-    /// since. `nil` if each entry is to be read.
+    /// A cache of the stored entries by key: those read when the lock was acquired, with the changes since. Valid only while the
+    /// lock is held. `nil` means: read each entry from etcd.
     private let entries: Mutex<[String: EtcdKeyValue]?>
 
-    /// Whether a change may have been carried out of whose end nothing was heard.
+    /// Whether etcd may have carried out a change whose response was lost.
     private let isUncertain = Atomic(false)
 
     init(storage: EtcdArchiveStorage, lock: EtcdLock, refresh: EtcdLock?) {
@@ -30,7 +31,7 @@ final class EtcdTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        // It goes with the lock. What etcd has room for and allows now, it will in a moment.
+        // The placeholder disappears with the lock. If etcd accepts it now, it will also accept the real entry a moment later.
         let zeros = [UInt8](repeating: 0, count: byteCount)
         _ = try await commit(
             [.put(storage.key("\(EtcdLock.transactionName).reserved"), zeros, lease: lock.lease.id)], about: entry,
@@ -42,7 +43,8 @@ final class EtcdTransaction: ArchiveTransaction {
     ) async throws -> ArchiveReceipt {
         let key = storage.key(entry.rawValue)
         var operations = [EtcdOperation.put(key, bytes)]
-        // With the intent the exchange begins: whoever dies in it is waited for as long as it may take.
+        // The record of the intent begins the exchange. If this process dies in it, other processes wait for the longest
+        // exchange.
         if entry == .refreshRecord, let refresh, let longer = try await storage.longerLease(of: refresh) {
             operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
         }
@@ -50,7 +52,7 @@ final class EtcdTransaction: ArchiveTransaction {
         let new = try await commit(
             operations, about: entry, if: [.modRevision(key, try expected(revision, entry))],
             isDone: { $0?.value == bytes })
-        // What is written after the intent is what came of it.
+        // The record after the intent is the outcome of the exchange.
         if entry == .refreshRecord { refresh?.isExchanging = isIntent }
         await storage.replica.replace(entry, with: bytes, revision: new)
         return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
@@ -69,7 +71,7 @@ final class EtcdTransaction: ArchiveTransaction {
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
         let key = storage.key(entry.rawValue)
         guard let stored = try await stored(entry) else {
-            throw AccountError(.conflict, "there is no \(entry.rawValue) any more that could be moved")
+            throw AccountError(.conflict, "\(entry.rawValue) is gone and cannot be moved")
         }
         let place = "\(key).\(label)-\(stored.modRevision)"
         let new = try await commit(
@@ -82,7 +84,7 @@ final class EtcdTransaction: ArchiveTransaction {
     func restore(_ entry: ArchiveEntry, from place: String) async throws {
         let key = storage.key(entry.rawValue)
         guard let stored = try await storage.newest(key: place) else {
-            throw AccountError(.conflict, "there is nothing at \(place) that could be restored")
+            throw AccountError(.conflict, "there is no entry at \(place) to restore")
         }
         _ = try await commit(
             [.put(key, stored.value), .delete(place)], about: entry,
@@ -102,19 +104,19 @@ final class EtcdTransaction: ArchiveTransaction {
 
     private func expected(_ revision: ArchiveRevision?, _ entry: ArchiveEntry) throws -> Int64 {
         guard let revision else { return 0 }
-        // It is of another storage, so it is not the stored one.
+        // A revision of another storage never matches.
         guard let number = revision.modRevision else { throw conflict(entry) }
         return number
     }
 
-    /// Makes a change in one step, if the entries are what they should be and the locks are still held.
+    /// Makes an atomic change, if the comparisons hold and the locks are still held.
     ///
     /// - Returns: The revision of the change.
     private func commit(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool = { _ in false }
     ) async throws -> Int64 {
-        // As long as it is not known what came of it, each entry is to be read.
+        // While the outcome is unknown, bypass the cache.
         var known = entries.withLock { $0.take() }
         let revision = try await carryOut(operations, about: entry, if: comparisons, isDone: isDone)
         for operation in operations {
@@ -130,9 +132,11 @@ final class EtcdTransaction: ArchiveTransaction {
         return revision
     }
 
-    /// A call of whose response nothing was heard is made again. If the first was carried out after all, the second finds the
-    /// lock at a newer revision, which nobody else could have given it; where the lock was lost meanwhile, `isDone` looks
-    /// at the entry. So it does where an earlier change may have done that: if this one was not made, it is made now.
+    /// Sends a change, and repeats it if the response is lost.
+    ///
+    /// If etcd carried out the first attempt, the second finds the lock at a newer revision, which only this holder can have
+    /// written. If the lock was lost in between, `isDone` checks the entry. `isDone` also checks the entry if an earlier change
+    /// may have caused the newer revision; if the entry lacks this change, it is made now.
     private func carryOut(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool
@@ -147,7 +151,7 @@ final class EtcdTransaction: ArchiveTransaction {
         let call = EtcdCall.transaction(
             if: fence + comparisons, then: [.touch(lock.key)] + operations, else: looks)
         let timeout = storage.timeout(.committing, of: refresh)
-        // What was begun is finished, whoever gives up waiting.
+        // Finish the change even if the caller is cancelled.
         let wasUncertain = isUncertain.exchange(true, ordering: .relaxed)
         let reply = try await shielded { [storage] in try await storage.send(call, timeout) }
         guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
@@ -169,13 +173,13 @@ final class EtcdTransaction: ArchiveTransaction {
         if isLost { throw lost("the lock of") }
         if let refresh, response.ranges.last?.first?.createRevision != refresh.createRevision {
             refresh.noteLoss()
-            throw lost("the right to refresh")
+            throw lost("the refresh lease of")
         }
         throw conflict(entry)
     }
 
     private func conflict(_ entry: ArchiveEntry) -> AccountError {
-        AccountError(.conflict, "\(entry.rawValue) was changed meanwhile: nothing was changed; try again")
+        AccountError(.conflict, "another process changed \(entry.rawValue): nothing was saved; try again")
     }
 
     private func lost(_ what: String) -> AccountError {
@@ -200,12 +204,12 @@ final class EtcdRefreshLease: ArchiveLease {
         try await storage.beginTransaction(timeout: timeout, refresh: lock)
     }
 
-    /// By the clock, and by what etcd says, where it responds: an administrator can take a lease away too.
+    /// Checks the clock, and also etcd if it responds: an administrator can revoke a lease too.
     func lasts(for duration: Duration) async -> Bool {
         do {
             if try await storage.newest(key: lock.key)?.createRevision != lock.createRevision { lock.noteLoss() }
         } catch {
-            // Then the clock alone says it.
+            // Without a response, rely on the clock alone.
         }
         return isHeld(for: duration)
     }

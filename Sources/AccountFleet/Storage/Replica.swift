@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import Logging
 
 #if canImport(FoundationEssentials)
@@ -7,11 +8,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What this machine has last read or written of the account, sealed as it was: for when the store cannot be reached.
+/// A local copy of the account as this machine last read or wrote it, still encrypted, for times when the store is unreachable.
 ///
-/// It is given to readers only, and removed once the account is seen to be gone.
+/// Only reads use the replica. AccountKit removes it when the store no longer has the account.
 struct Replica: Sendable {
-    /// How old the date of a replica may grow before it is written again with the same bytes.
+    /// The age at which a replica with unchanged bytes is written again with a new date.
     private static let interval: TimeInterval = 300
 
     private let storage: FileArchiveStorage
@@ -23,22 +24,21 @@ struct Replica: Sendable {
         of location: EtcdLocation, container: AppContainer, session: SessionName,
         clock: any WallClock = SystemWallClock(), logger: Logger?
     ) {
-        let folder = container.caches.path(percentEncoded: false)
         storage = FileArchiveStorage(
-            folder: (folder.hasSuffix("/") ? folder : folder + "/") + "Store/" + session.rawValue, in: container)
+            folder: container.cachesPath + "/Store/" + session.rawValue, in: container)
         self.location = location.description
         self.clock = clock
         self.logger = logger
     }
 
-    /// `nil` if there is none that can be used.
+    /// Returns the replica of an entry; `nil` if there is no usable replica.
     func read(_ entry: ArchiveEntry) -> StoredEntry? {
         guard entry == .account, let content = content else { return nil }
         return StoredEntry(
             bytes: content.bytes, revision: ArchiveRevision(content.revision), asOf: content.date)
     }
 
-    /// Takes over what the store has.
+    /// Updates the replica with the store's entry.
     func note(_ entry: ArchiveEntry, _ stored: EtcdKeyValue?) async {
         guard entry == .account else { return }
         guard let stored else { return await remove(entry, revision: .max) }
@@ -54,8 +54,8 @@ struct Replica: Sendable {
         guard entry == .account else { return }
         let content = ReplicaContent(location: location, revision: revision, date: clock.now, bytes: bytes)
         await change { transaction, stored in
-            // A read that took longer than another comes late. After a minute the store itself is another one: restored
-            // from a backup, it counts from there.
+            // Ignore an older revision from a slow read. After a minute, an older revision means that the store was restored from
+            // a backup.
             if let old = ReplicaContent(stored?.bytes), old.location == location, old.revision > revision,
                 abs(content.date.timeIntervalSince(old.date)) < 60
             {
@@ -65,9 +65,9 @@ struct Replica: Sendable {
         }
     }
 
-    /// - Parameter revision: When the account was removed, or was not there; what is newer stays.
+    /// - Parameter revision: The revision at which the account was removed or missing. A newer replica is kept.
     func remove(_ entry: ArchiveEntry, revision: Int64) async {
-        // Nothing is made where nobody was ever signed in.
+        // Create no folder if no account was ever stored here.
         guard entry == .account, content != nil else { return }
         await change { transaction, stored in
             guard let stored, ReplicaContent(stored.bytes).map({ $0.revision <= revision }) ?? true else { return }
@@ -76,27 +76,23 @@ struct Replica: Sendable {
     }
 
     private var content: ReplicaContent? {
-        // What cannot be read is as good as none.
+        // Treat an unreadable replica as missing.
         guard let content = ReplicaContent((try? storage.read(.account))?.bytes), content.location == location else {
             return nil
         }
         return content
     }
 
-    /// The store has the account; that its replica cannot be written keeps nobody from using it.
+    /// Changes the replica. Only logs a failure, since the store has the account.
     private func change(
         _ body: @escaping @Sendable (any ArchiveTransaction, StoredEntry?) async throws -> Void
     ) async {
         do {
-            let transaction = try await storage.beginTransaction(timeout: .seconds(1))
-            do {
+            try await storage.withTransaction(timeout: .seconds(1)) { transaction in
                 try await body(transaction, try await transaction.read(.account))
-            } catch {
-                logger?.debug("the replica could not be changed", metadata: ["error": "\(error)"])
             }
-            await transaction.end()
         } catch {
-            logger?.debug("the replica cannot be changed", metadata: ["error": "\(error)"])
+            logger?.debug("the replica could not be changed", metadata: ["error": "\(error)"])
         }
     }
 }
@@ -113,7 +109,7 @@ struct ReplicaContent: Sendable, Hashable {
 }
 
 extension ReplicaContent {
-    /// `nil` if it is none.
+    /// Returns `nil` if the bytes are not a replica.
     init?(_ file: [UInt8]?) {
         guard let file, file.count >= 2 else { return nil }
         let length = Int(file[0]) << 8 | Int(file[1])

@@ -1,10 +1,9 @@
 import AccountKit
 import Synchronization
 
-/// Follows the entries of a session, and the right to refresh it, with one watch of etcd's, however many listen.
+/// Watches the entries and the refresh lease of a session, with one etcd watch for all listeners.
 ///
-/// It begins with what has happened since the entries that are listened to were last read, so that nobody needs to read them
-/// again for that.
+/// The watch starts at the revision at which the entries were last read, so listeners need not read them again.
 ///
 /// A watch can lose events: some versions of etcd lose them after a compaction, and so does a connection that died unnoticed.
 /// Therefore each watch lasts a minute at most. Before the next one begins, `SessionWatch` reads all entries, confirmed by a
@@ -35,16 +34,16 @@ final class SessionWatch: Sendable {
         var nextListener = 0
         var task: Task<Void, Never>?
 
-        /// Which of the tasks counts: one that is cancelled may go on for a moment.
+        /// The number of the current task. A cancelled task may continue for a moment.
         var taskNumber = 0
 
-        /// Up to which revision the changes were told; `nil` before the first watch.
+        /// The revision up to which listeners were notified; `nil` before the first watch.
         var revision: Int64?
 
-        /// What each key was when it was last read.
+        /// The last reading of each key.
         var readings: [String: Reading] = [:]
 
-        /// When somebody was found to hold the right to refresh.
+        /// When another process was last seen to hold the refresh lease.
         var refreshSeenAt: ContinuousClock.Instant?
     }
 
@@ -54,7 +53,7 @@ final class SessionWatch: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - folder: What the keys begin with; it ends with a slash.
+    ///   - folder: The prefix of the keys; it ends with a slash.
     ///   - interval: How often all entries are read in case the watch has lost an event.
     init(client: EtcdClient, folder: String, revision: Int64? = nil, interval: Duration = .seconds(60)) {
         self.client = client
@@ -65,7 +64,7 @@ final class SessionWatch: Sendable {
 
     deinit { state.withLock { $0.task?.cancel() } }
 
-    /// Takes note that a key was read, at the store's newest revision by then.
+    /// Records that a key was read, and the store's revision at that time.
     ///
     /// - Parameter entry: The key as it was read; `nil` if there is no such key.
     func noteReading(of key: String, _ entry: EtcdKeyValue?, at revision: Int64) {
@@ -75,18 +74,18 @@ final class SessionWatch: Sendable {
         }
     }
 
-    /// Takes note whether the right to refresh, whose key was read, is somebody's.
+    /// Records whether a process holds the refresh lease.
     func noteRefresh(isUnderWay: Bool) { state.withLock { $0.refreshSeenAt = isUnderWay ? .now : nil } }
 
-    /// Whether it was somebody's a moment ago; says so once. Who listens hears what has happened since.
+    /// Consumes the hint that the refresh lease was held less than a second ago. Listeners are notified of later changes.
     func takeRefresh() -> Bool {
         state.withLock { $0.refreshSeenAt.take() }.map { $0 + .seconds(1) > .now } ?? false
     }
 
-    /// Tells when a key was written or removed, on whatever machine, since it was last read; where that is not known, once when
-    /// it begins.
+    /// Returns a stream that yields when any machine has written or removed a key since it was last read. If it is unknown when
+    /// the key was last read, the stream also yields once at the start.
     ///
-    /// - Parameter isForRemoval: Whether to tell of removals only.
+    /// - Parameter isForRemoval: Whether to report removals only.
     func changes(of key: String, isForRemoval: Bool = false) -> Changes {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -99,7 +98,7 @@ final class SessionWatch: Sendable {
             if state.task == nil { state.task = Task { [number = state.taskNumber] in await self.run(number) } }
             return (state.nextListener, state.revision.map { reading?.revision ?? -1 < $0 } ?? false)
         }
-        // What others were told already.
+        // Deliver the changes that other listeners have already received.
         if isLate { continuation.yield() }
         continuation.onTermination = { _ in self.remove(number) }
         return stream
@@ -109,7 +108,7 @@ final class SessionWatch: Sendable {
         let task = state.withLock { state -> Task<Void, Never>? in
             state.listeners[number] = nil
             guard state.listeners.isEmpty else { return nil }
-            // Who comes after a while begins with what is there then.
+            // The next listener starts at the store's revision at that time.
             state.revision = nil
             state.taskNumber += 1
             return state.task.take()
@@ -117,8 +116,10 @@ final class SessionWatch: Sendable {
         task?.cancel()
     }
 
+    /// Notifies the listeners of changes up to a revision.
+    ///
     /// - Parameters:
-    ///   - number: That of the task that tells; what one tells that does not count is not told.
+    ///   - number: The number of the calling task. Notifications from a superseded task are dropped.
     ///   - isToBeTold: Returns whether to notify a listener. It may update what the listener knows.
     func tell(
         upTo revision: Int64, by number: Int? = nil, where isToBeTold: (inout Listener) -> Bool = { _ in true }
@@ -130,7 +131,7 @@ final class SessionWatch: Sendable {
                 isToBeTold(&state.listeners[id]!) ? state.listeners[id]!.continuation : nil
             }
         }
-        // Not under the lock, which who is cancelled at this moment takes as well.
+        // Yield outside the lock: a stream that is cancelled at this moment also takes the lock.
         for continuation in told { continuation.yield() }
     }
 
@@ -167,7 +168,7 @@ final class SessionWatch: Sendable {
         return revision
     }
 
-    /// From when on to watch; `nil` if somebody listens of whom that is not known.
+    /// Returns the revision at which the watch starts; `nil` if it is unknown when a listener last read its key.
     private func start(_ number: Int) throws(CancellationError) -> Int64? {
         try state.withLock { state throws(CancellationError) in
             guard number == state.taskNumber else { throw CancellationError() }
@@ -194,7 +195,7 @@ final class SessionWatch: Sendable {
             // If a watch ends at once, make the next one later.
             let isLong = start.duration(to: .now) > min(.seconds(5), interval / 2)
             pause = isLong ? .milliseconds(100) : min(pause * 2, .seconds(5))
-            // It throws only if nobody listens any more.
+            // `sleep` throws only after the last listener has left.
             try? await Task.sleep(for: pause * Double.random(in: 0.5...1.5))
         }
     }
@@ -202,16 +203,16 @@ final class SessionWatch: Sendable {
     private func fail(_ error: AccountError, _ number: Int) {
         let listeners = state.withLock { state -> [Listener] in
             guard number == state.taskNumber else { return [] }
-            // Numbers are not given again: those who are told that it has failed leave later.
+            // Do not reuse listener numbers: failed listeners remove themselves later.
             defer { state = State(nextListener: state.nextListener, taskNumber: number + 1) }
             return Array(state.listeners.values)
         }
         for listener in listeners { listener.continuation.finish(throwing: error) }
     }
 
-    /// Tells of changes until the interval is over, or until the entries have to be read again.
+    /// Reports changes until the interval ends, or until the entries must be read again.
     ///
-    /// - Parameter isResumed: Whether there was a watch before. The first one needs no reading if all listeners have read.
+    /// - Parameter isResumed: Whether there was an earlier watch. The first watch skips the reading if all listeners have read.
     private func follow(_ number: Int, isResumed: Bool) async throws {
         let known: Int64
         if !isResumed, let start = try start(number) {
@@ -223,12 +224,12 @@ final class SessionWatch: Sendable {
         let call = EtcdCall.watch(folder + EtcdLock.refreshName, toEndOf: folder, from: known + 1)
         try await client.watch(call, for: interval) { message in
             switch message {
-            // A store that was restored from a backup counts from an older revision. It would tell nothing for long.
+            // A store that was restored from a backup has an older revision. A watch from a newer one would report nothing.
             case .progress(let revision): return revision >= known
             case .change(let events): self.tell(events, by: number)
-            // Etcd tells nothing any more on this connection.
+            // After a compaction, etcd reports nothing more on this connection.
             case .compacted: return false
-            // Gets another token, or another node.
+            // Retry with another token or another node.
             case .failure(let failure) where failure.isTokenExpired || failure.code == nil: return false
             case .failure(let failure): throw EtcdClient.Failure.refused(failure)
             }

@@ -1,31 +1,33 @@
 import AccountKit
+import AccountSupport
 
-/// The authorization request of a sign-in with a browser, and the values that its response is compared with.
+/// The authorization request of a browser sign-in, and the values that its response must match.
 ///
 /// Sources: RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
 struct AuthorizationRequest: Sendable {
     let clientID: String
     let scopes: [String]
 
-    /// The redirect URI. The token endpoint gets exactly the same text.
+    /// The redirect URI. The token endpoint receives exactly the same text.
     let redirectURI: String
 
-    /// The value that the response must contain, to prove that it belongs to this request.
+    /// The value that the response must repeat, which proves that it belongs to this request.
     let state: String
 
-    /// The value that the ID token must contain, to prove that it belongs to this sign-in; `nil` if no ID token was requested.
+    /// The value that the ID token must contain, which proves that it belongs to this sign-in; `nil` if no ID token was
+    /// requested.
     let nonce: String?
 
     let pkce: PKCE
     var options = OAuthRequestOptions()
 
-    /// Further parameters that the service needs. Those of the options take precedence.
+    /// Additional parameters that the service requires. Parameters in ``options`` take precedence.
     var parameters: [String: String] = [:]
 
-    /// Values that no error and no page may contain.
+    /// Values that must not appear in any error or page.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
-    /// Returns the URL of the request. A query of the endpoint is kept (RFC 6749, section 3.1).
+    /// Returns the URL of the request, keeping a query of the endpoint (RFC 6749, section 3.1).
     func url(at endpoint: ServiceURL) -> String {
         var form = FormBody()
         form.append("response_type", "code")
@@ -51,7 +53,7 @@ struct AuthorizationRequest: Sendable {
         return endpoint.description + separator + String(decoding: form.bytes, as: UTF8.self)
     }
 
-    /// Returns the form that exchanges a code for tokens, without the `client_id`.
+    /// Returns the form that exchanges a code for tokens, without `client_id`.
     func form(with code: Secret) -> FormBody {
         var form = FormBody()
         form.append("grant_type", "authorization_code")

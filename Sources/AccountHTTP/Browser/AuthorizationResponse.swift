@@ -1,17 +1,18 @@
 import AccountKit
 import AccountCrypto
+import AccountSupport
 
-/// What the service sent the browser back with: a code, or an error (RFC 6749, sections 4.1.2 and 4.1.2.1).
+/// The response that the service sends through the browser: a code or an error (RFC 6749, sections 4.1.2 and 4.1.2.1).
 struct AuthorizationResponse: Sendable, Equatable {
     var code: Secret?
     var error: String?
     var errorDescription: String?
     var state: String?
 
-    /// The service that claims to respond (RFC 9207).
+    /// The issuer that the response names (RFC 9207).
     var issuer: String?
 
-    /// `nil` if the query is malformed or repeats one of the parameters (RFC 6749, section 3.1).
+    /// Returns `nil` if the query is malformed or repeats a parameter (RFC 6749, section 3.1).
     init?(query: Substring) {
         var values: [String: String] = [:]
         for field in query.split(separator: "&") {
@@ -22,7 +23,7 @@ struct AuthorizationResponse: Sendable, Equatable {
             guard Self.parameters.contains(name) else { continue }
             guard values.updateValue(value, forKey: name) == nil else { return nil }
         }
-        // A parameter without a value counts as left out.
+        // Treat a parameter with an empty value as missing.
         values = values.filter { !$0.value.isEmpty }
         code = values["code"].map { Secret($0) }
         error = values["error"]
@@ -33,34 +34,34 @@ struct AuthorizationResponse: Sendable, Equatable {
 
     private static let parameters: Set<String> = ["code", "error", "error_description", "state", "iss"]
 
-    /// Text of `application/x-www-form-urlencoded` (RFC 6749, appendix B).
+    /// Decodes `application/x-www-form-urlencoded` text (RFC 6749, appendix B).
     private static func decoded(_ text: Substring) -> String? {
         String(percentEncoded: text.replacing("+", with: " "))
     }
 
-    /// Takes the same time whichever character differs.
+    /// Compares the state in constant time.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
         return Sodium.isEqual(own.utf8, state.utf8)
     }
 
-    /// - Parameter namesIssuer: Whether the service says that its responses name it. If they name anyone it must be the
-    ///   service in any case (RFC 9207, section 2.4).
+    /// - Parameter namesIssuer: Whether the service promises to name itself in its responses. A response that names an
+    ///   issuer must name this one in any case (RFC 9207, section 2.4).
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthorityError) -> Secret {
         let failure = failure(hiding: secrets)
         switch self.issuer {
         case let other? where !issuer.isNamed(by: other):
-            throw .unclear("the browser came back from another service than \(issuer.identifier)")
+            throw .unclear("the browser returned from a service other than \(issuer.identifier)")
         case nil where namesIssuer:
             let code =
                 if case .oauthError(let code, _)? = failure { "; unverified error: \(code.rawValue)" } else { "" }
-            throw .unclear("the response does not name its issuer (no iss), although the service promises to\(code)")
+            throw .unclear("the response lacks its issuer (iss), which the service promises to send\(code)")
         default: break
         }
         if error != nil {
-            throw failure ?? .unclear("\(issuer.identifier) sent the browser back with an error of no known form")
+            throw failure ?? .unclear("\(issuer.identifier) sent the browser back with a malformed error")
         }
         guard let code else { throw .unclear("\(issuer.identifier) sent the browser back without a code") }
         return code

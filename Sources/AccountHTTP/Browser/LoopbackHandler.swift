@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Passes one request of a connection to the receiver, sends the response and closes the connection.
+/// Passes one request of a connection to the receiver, sends the response, and closes the connection.
 final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -21,11 +21,12 @@ final class LoopbackHandler: ChannelInboundHandler {
         self.didReceiveRequest = didReceiveRequest
     }
 
-    /// Called on the channel's event loop.
+    /// Adds the handlers to a channel. Call this on the channel's event loop.
     ///
     /// - Parameters:
-    ///   - requestTime: How long a request may take to arrive. The response may take longer: it waits for the sign-in.
-    ///   - didReceiveRequest: Called when a whole request has come.
+    ///   - requestTime: How long a request may take to arrive. The response may take longer, because it waits for the
+    ///     sign-in.
+    ///   - didReceiveRequest: Called when a complete request has arrived.
     static func install(
         in channel: any Channel, for receiver: RedirectReceiver, requestTime: TimeAmount,
         didReceiveRequest: @escaping () -> Void
@@ -90,13 +91,13 @@ final class LoopbackHandler: ChannelInboundHandler {
     }
 }
 
-/// Rejects a connection that sends more than a request for these pages can need.
+/// Rejects a connection that sends more data than a request for these pages needs.
 final class RequestLimit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// In bytes. Honest requests get long by the cookies of everything else that runs on this machine.
+    /// In bytes. Legitimate requests can be long, because they carry the cookies of every other program on `localhost`.
     static let bytes = 16 << 10
 
     private var received = 0
@@ -109,7 +110,8 @@ final class RequestLimit: ChannelInboundHandler {
         } else if isWithin {
             let response = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: response)), promise: nil)
-            // The rest is thrown away as it comes: with unread bytes left, a close would take the response back.
+            // Discard the rest as it arrives. Closing with unread bytes would reset the connection and drop the
+            // response.
             context.close(mode: .output, promise: nil)
         }
     }

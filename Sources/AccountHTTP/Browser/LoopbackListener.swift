@@ -21,15 +21,15 @@ struct LoopbackListener: Sendable {
     private let servers: [any Channel]
     private let connections: Connections
 
-    /// How many ports are tried if the listener must own both addresses of `localhost`.
+    /// The number of ports to try if the listener must own both addresses of `localhost`.
     private static let attempts = 20
 
     /// - Parameters:
     ///   - redirect: The registered redirect URI; `nil` for any free port.
-    ///   - host: The host of the redirect URI, for any free port. A browser may resolve `localhost` to either address, so the listener
-    ///     then owns the port on both.
-    ///   - firstPort: The port to try first; with 0 the system chooses.
-    ///   - requestTime: How long a connection may be open without a complete request.
+    ///   - host: The host of the redirect URI if any free port may be used. A browser may resolve `localhost` to either
+    ///     address, so for `localhost` the listener owns the port on both.
+    ///   - firstPort: The port to try first; with 0, the system chooses one.
+    ///   - requestTime: How long a connection may stay open without sending a complete request.
     /// - Throws: `inaccessible` if the port is not available.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
@@ -38,11 +38,11 @@ struct LoopbackListener: Sendable {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
-            // Allows a registered port to be used again immediately after the last sign-in.
+            // Allow a registered port to be reused immediately after the previous sign-in.
             .serverChannelOption(.socketOption(.so_reuseaddr), value: redirect == nil ? 0 : 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // A failure here closes the connection.
+                    // An error thrown here closes the connection.
                     guard connections.add(channel) else {
                         throw IOError(errnoCode: EMFILE, reason: "too many connections")
                     }
@@ -52,7 +52,7 @@ struct LoopbackListener: Sendable {
                 }
             }
         let host = redirect?.host ?? host
-        // The address of the redirect URI first.
+        // Bind the address of the redirect URI first.
         let addresses = host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
         var wanted = redirect?.port ?? firstPort
         for _ in 0..<attempts {
@@ -69,12 +69,12 @@ struct LoopbackListener: Sendable {
                 let other = try await bootstrap.bind(host: addresses[1], port: port).get()
                 return LoopbackListener(port: port, servers: [server, other], connections: connections)
             } catch {
-                // The other address matters only if the browser may use it, which is impossible without IPv6.
+                // The other address matters only if the browser may use it. Without IPv6, the browser can't.
                 let code = (error as? IOError)?.errnoCode
                 if host != "localhost" || code == EADDRNOTAVAIL || code == EAFNOSUPPORT {
                     return LoopbackListener(port: port, servers: [server], connections: connections)
                 }
-                // It fails only if the channel is already closed.
+                // `close` fails only if the channel is already closed.
                 try? await server.close().get()
                 if redirect != nil { throw unavailable(addresses[1], redirect, error) }
                 wanted = 0
@@ -82,28 +82,28 @@ struct LoopbackListener: Sendable {
         }
         throw AccountError(
             .inaccessible,
-            "other programs use each port that was tried, at 127.0.0.1 or ::1: try again, or use --device")
+            "no free port on both 127.0.0.1 and ::1: try again, or use --device")
     }
 
     private static func unavailable(
         _ host: String, _ redirect: LoopbackRedirect?, _ error: any Error
     ) -> AccountError {
-        let start = "the sign-in cannot receive its response: "
+        let start = "cannot receive the response to the sign-in: "
         guard let redirect else {
-            return AccountError(.inaccessible, start + "no port of \(host) can be listened on", cause: error)
+            return AccountError(.inaccessible, start + "cannot listen on any port of \(host)", cause: error)
         }
         let reason =
             (error as? IOError)?.errnoCode == EADDRINUSE
-            ? "another program uses port \(redirect.port) of \(host); end that one, or"
-            : "port \(redirect.port) of \(host) cannot be listened on;"
+            ? "another program is using port \(redirect.port) of \(host); quit it, or"
+            : "cannot listen on port \(redirect.port) of \(host);"
         return AccountError(
-            .inaccessible, "\(start)\(reason) register another redirect URI with the service, and give that",
+            .inaccessible, "\(start)\(reason) register another redirect URI with the service and use that",
             cause: error)
     }
 
     func close() async {
         for future in closing() {
-            // It fails only if the channel is already closed.
+            // `close` fails only if the channel is already closed.
             try? await future.get()
         }
     }
@@ -119,14 +119,15 @@ struct LoopbackListener: Sendable {
         private struct Connection {
             let channel: any Channel
 
-            /// Whether its request has not come yet.
+            /// Whether the connection has not sent its request yet.
             var isIdle = true
         }
 
-        /// `nil` once the listener is closed and accepts no more.
+        /// `nil` after the listener was closed; then it accepts no connections.
         private let open = Mutex<[Connection]?>([])
 
-        /// Adds a connection, and drops the oldest one without a request if necessary: a browser sends its request at once.
+        /// Adds a connection. At the limit, drops the oldest connection without a request, because a browser sends its
+        /// request immediately.
         ///
         /// - Returns: `false` if there is no room.
         func add(_ channel: any Channel) -> Bool {
@@ -149,7 +150,7 @@ struct LoopbackListener: Sendable {
             return isAdded
         }
 
-        /// Marks a connection whose request has arrived.
+        /// Marks a connection as busy after its request has arrived.
         func markBusy(_ channel: any Channel) {
             open.withLock { open in
                 guard let index = open?.firstIndex(where: { $0.channel === channel }) else { return }
@@ -157,7 +158,7 @@ struct LoopbackListener: Sendable {
             }
         }
 
-        /// Returns all connections. No connection is accepted afterwards.
+        /// Returns all connections, and stops accepting new ones.
         func takeAll() -> [any Channel] {
             open.withLock { open in
                 defer { open = nil }

@@ -1,6 +1,6 @@
 import AccountKit
 
-/// A redirect URI as it is registered with the service: one port and one path of the loopback interface.
+/// A registered redirect URI: one port and one path of the loopback interface.
 struct LoopbackRedirect: Sendable, Hashable {
     let host: String
     let port: Int

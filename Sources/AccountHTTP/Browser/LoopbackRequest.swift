@@ -1,4 +1,4 @@
-/// A request to the listener of a sign-in with a browser.
+/// A request to the listener of a browser sign-in.
 struct LoopbackRequest: Sendable {
     var method: String
     var target: String
@@ -7,23 +7,23 @@ struct LoopbackRequest: Sendable {
     var hosts: [String]
     var port: Int
 
-    /// Where the service sends the browser, unless another URI is registered.
+    /// The path to which the service sends the browser, unless another URI is registered.
     static let callbackPath = "/callback"
 
-    /// Where the browser goes from there, so that the code does not stay in its address bar.
+    /// The path to which the listener redirects the browser, so that the code does not stay in the address bar.
     static let resultPath = "/done"
 
     enum Route: Equatable {
         case callback(query: Substring)
         case result
         case unknown
-        /// Not a request that a browser on this machine would make for these pages.
+        /// A request that a local browser would not send for these pages.
         case malformed
     }
 
     func route(callback callbackPath: String = Self.callbackPath, result resultPath: String = Self.resultPath) -> Route
     {
-        // A page whose host name was pointed here has that name in `Host` (DNS rebinding).
+        // Reject DNS rebinding: a page whose host name resolves to this machine sends its own name in `Host`.
         guard method == "GET", hosts.count == 1, isOwn(hosts[0]), target.hasPrefix("/") else { return .malformed }
         let path = target.prefix { $0 != "?" }
         let query = target[path.endIndex...].dropFirst()

@@ -1,15 +1,16 @@
 public import AccountKit
+import AccountSupport
 
 extension OAuthAuthority: BrowserAuthority {
-    /// Prepares a sign-in by authorization code with PKCE and a loopback redirect (RFC 6749, section 4.1; RFC 7636; RFC 8252,
-    /// section 7.3).
+    /// Prepares a sign-in with an authorization code, PKCE and a loopback redirect (RFC 6749, section 4.1; RFC 7636;
+    /// RFC 8252, section 7.3).
     ///
-    /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or that of the options; Microsoft must accept
-    /// `http://localhost/callback`. The sign-in listens on the loopback interface only, until it ends, and shows its result in the
-    /// browser.
+    /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or the one in the options.
+    /// Microsoft must accept `http://localhost/callback`. The sign-in listens only on the loopback interface, stops
+    /// listening when it ends, and shows its result in the browser.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no port is
-    ///   available.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if
+    ///   no port is available.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
         try await beginBrowserSignIn(deliveryTime: .seconds(15))
     }
@@ -22,7 +23,7 @@ extension OAuthAuthority: BrowserAuthority {
     {
         let clientID = try signInClient().id
         guard let endpoint = try await documents.endpoint(.authorization) else {
-            throw AuthorityError.misconfigured("\(issuer) offers no sign-in with a browser")
+            throw AuthorityError.misconfigured("\(issuer) does not support sign-in with a browser")
         }
         let scopes = try await requestedScopes()
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }

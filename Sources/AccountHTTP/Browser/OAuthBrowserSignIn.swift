@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -7,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// It stops listening in ``finish(with:)``, or when the object is released.
+/// A browser sign-in. It stops listening in ``finish(with:)``, or when the object is deinitialized.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
     let lifetime: Duration
@@ -23,11 +24,11 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     private struct Progress {
         var isWaitedFor = false
 
-        /// Kept after the exchange, so that no page repeats it.
+        /// Kept after the exchange, so that pages can hide it.
         var code: Secret?
         var isSpent = false
 
-        /// When the tokens came, by the clock of the service.
+        /// When the tokens were received, by the clock of the service.
         var exchangeDate: Date?
         var isFinished = false
     }
@@ -53,14 +54,14 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             defer { progress.isWaitedFor = true }
             return !progress.isWaitedFor
         }
-        guard isFirst else { throw .unclear("this sign-in was waited for already: begin a new one") }
-        // It throws only if the task was cancelled.
+        guard isFirst else { throw .unclear("this sign-in is already in use: begin a new one") }
+        // An error means that the task was cancelled.
         let brought = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
             await responses.first { _ in true }
         }
         guard let response = brought ?? nil else {
             throw Task.isCancelled
-                ? .noResponse(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
+                ? .noResponse(.cancelled) : .signInRefused("no sign-in in the browser within \(lifetime.text)")
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(
@@ -73,25 +74,25 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         case .accepted: return
         case .wrongState:
             throw AccountError(
-                .invalidArgument, "this URL belongs to another sign-in: open the URL that this one shows")
-        case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has its response already")
+                .invalidArgument, "this URL belongs to another sign-in: open the URL shown above")
+        case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has already received its response")
         }
     }
 
-    /// Reads the response in a pasted URL, which must have the redirect URI.
+    /// Reads the response from a pasted URL, which must match the redirect URI.
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
         let text = pastedURL.split { $0.isWhitespace }.joined()
         let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let place = "it begins with \(request.redirectURI)?"
         guard let url = try? ServiceURL(String(parts.first ?? "")), url == (try? ServiceURL(request.redirectURI)) else {
             throw AccountError(
-                .invalidArgument, "this is not the URL that the browser ended on after the sign-in: \(place)")
+                .invalidArgument, "this is not the URL that the browser showed after the sign-in: \(place)")
         }
         guard parts.count == 2, parts[1].utf8.count <= RequestLimit.bytes,
             let response = AuthorizationResponse(query: parts[1])
         else {
             throw AccountError(
-                .invalidArgument, "the URL is not complete: copy all of it from the browser's address bar; \(place)"
+                .invalidArgument, "the URL is incomplete: copy all of it from the browser's address bar; \(place)"
             )
         }
         return response
@@ -128,7 +129,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             case .failure(let error): receiver.finish(with: ResultPage(error, hiding: secrets))
             }
         if isAwaited {
-            // It throws only if the task was cancelled.
+            // An error means that the task was cancelled.
             _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
                 for await _ in deliveries { break }
             }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Responds to the browser, and passes on what it brings.
+/// Answers the browser's requests, and passes on the response that it carries.
 ///
-/// Accepts one response of the service, the first with the right `state`. From then on whoever requests the result page
-/// waits until the result is known.
+/// The receiver accepts one response from the service: the first with the correct `state`. After that, a request for the
+/// result page waits until the result is known.
 final class RedirectReceiver: Sendable {
     enum Response: Sendable, Equatable {
         case page(ResultPage)
@@ -13,15 +13,15 @@ final class RedirectReceiver: Sendable {
     private enum State {
         case waiting(state: String)
         case accepted(waiting: [@Sendable (Response) -> Void])
-        /// A person pasted the URL, so no browser waits for a page.
+        /// The user pasted the URL, so no browser is waiting for a page.
         case pasted
         case finished(ResultPage)
     }
 
-    /// Yields the response of the service once; ends without one if the sign-in ends first.
+    /// Yields the response from the service once. The stream finishes without a response if the sign-in ends first.
     let responses: AsyncStream<AuthorizationResponse>
 
-    /// Yields each time that a browser has received the result page.
+    /// Yields whenever a browser has received the result page.
     let deliveries: AsyncStream<Void>
 
     private let response: AsyncStream<AuthorizationResponse>.Continuation
@@ -39,7 +39,7 @@ final class RedirectReceiver: Sendable {
         self.state = Mutex(.waiting(state: state))
     }
 
-    /// - Parameter respond: Called at once or, if the result is not known yet, later on another thread.
+    /// - Parameter respond: Called immediately or, if the result is not known yet, later on another thread.
     func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Response) -> Void) {
         switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: respond(.page(.badRequest))
@@ -87,9 +87,9 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// No response of the service is accepted after this.
+    /// Sets the result page. The receiver accepts no response from the service after this.
     ///
-    /// - Returns: Whether a browser brought the response, and so will request the page now.
+    /// - Returns: Whether a browser delivered the response, and therefore will request the page.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
         let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in

@@ -1,11 +1,12 @@
 import AccountCrypto
+import AccountSupport
 
-/// The page in the browser at the end of a sign-in.
+/// The page that the browser shows at the end of a sign-in.
 ///
-/// It contains no token, runs no script and loads nothing.
+/// It contains no token, runs no script, and loads nothing.
 enum ResultPage: Sendable, Equatable {
     case signedIn(user: String, issuer: String)
-    /// The service refused, for this reason.
+    /// The user or the service refused, with the service's reason if it gave one.
     case refused(String?)
     case failed(String)
     case wrongState
@@ -21,7 +22,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// The header fields, without those about length and connection.
+    /// The header fields, except those for length and connection.
     static let headers: [(name: String, value: String)] = [
         ("Content-Type", "text/html; charset=utf-8"),
         (
@@ -69,11 +70,11 @@ enum ResultPage: Sendable, Equatable {
         case .refused(let reason):
             (
                 "bad", "The sign-in was refused",
-                ["You or the service said no, so nobody was signed in."]
+                ["You or the service declined, so you are not signed in."]
                     + (reason.map { ["The service says: \(Self.escaped($0))"] } ?? [])
             )
         case .failed(let reason):
-            ("bad", "The sign-in did not work", ["Nobody was signed in: \(Self.escaped(reason))."])
+            ("bad", "The sign-in failed", ["You are not signed in: \(Self.escaped(reason))."])
         case .wrongState:
             (
                 "bad", "Wrong state",
@@ -83,13 +84,13 @@ enum ResultPage: Sendable, Equatable {
                 ]
             )
         case .usedBefore:
-            ("bad", "Used before", ["This response was used already, and it is good for one time only."])
-        case .notFound: ("bad", "Nothing here", ["There is no such page."])
-        case .badRequest: ("bad", "Not understood", ["This is not a request that belongs to a sign-in."])
+            ("bad", "Already used", ["This response was already used, and it can be used only once."])
+        case .notFound: ("bad", "Page not found", ["This page does not exist."])
+        case .badRequest: ("bad", "Invalid request", ["This request does not belong to a sign-in."])
         }
     }
 
-    /// Safe in attributes too.
+    /// Returns HTML that is also safe in attributes.
     static func escaped(_ text: String) -> String {
         var result = ""
         for character in text.unicodeScalars {
@@ -105,7 +106,7 @@ enum ResultPage: Sendable, Equatable {
         return result
     }
 
-    /// Lets the policy allow this style and no other (Content Security Policy Level 3, section 6.7.3).
+    /// Allows only this style in the policy (Content Security Policy Level 3, section 6.7.3).
     private static let styleHash = "sha256-" + Sodium.sha256(style.utf8).base64
 
     private static let style = """

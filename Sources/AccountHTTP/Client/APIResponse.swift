@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -7,15 +8,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The response of an API.
+/// The response from an API.
 public struct APIResponse: Sendable {
-    /// Status and header fields.
+    /// The status and header fields.
     public let head: HTTPResponse
 
     /// The body; empty if there is none.
     public let body: Data
 
-    /// The error for a status other than a success; otherwise `nil`.
+    /// The error if the status is not a success; otherwise `nil`.
     private let failure: AccountError?
 
     init(_ response: ServiceResponse, from origin: String, hiding token: Secret) {
@@ -31,20 +32,21 @@ public struct APIResponse: Sendable {
 
     /// Decodes the body from JSON.
     ///
-    /// - Throws: `requestFailed` with the status and the explanation of the service if the status is not from 200 to 299; otherwise the
-    ///   error of the decoder.
+    /// - Throws: If the status is not from 200 to 299, `requestFailed` with the status and the explanation of the
+    ///   service; otherwise the error of the decoder.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         if let failure { throw failure }
         return try JSONDecoder().decode(type, from: body)
     }
 
-    /// The service's explanation of a failure, in one line that is fit for a terminal.
+    /// Returns the service's explanation of a failure as one line that is safe to print to a terminal.
     private static func words(in response: ServiceResponse, _ text: ServerText) -> String? {
         guard !response.isMarkup, !response.isCompressed else { return nil }
         guard let object = JSONValue.object(from: response.body) else {
             return response.mediaType == "text/plain" ? text.shown(String(decoding: response.body, as: UTF8.self)) : nil
         }
-        // GitHub, GitLab and many others; RFC 6749, section 5.2; RFC 9457, section 3.1; Google has an object in `error`.
+        // Used by GitHub, GitLab and many others; RFC 6749, section 5.2; RFC 9457, section 3.1. Google has an object in
+        // `error`.
         let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
         let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
         return (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first

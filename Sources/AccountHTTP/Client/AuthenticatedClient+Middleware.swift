@@ -9,9 +9,10 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// Lets another HTTP client send a request with the token, and again with a new token if the first one was refused.
+    /// Sends a request through another HTTP client with the token, and again with a new token if the service rejects
+    /// the first.
     ///
-    /// Use this in the middleware of clients that use swift-http-types, for example clients of swift-openapi-generator:
+    /// Use this in middleware for clients based on swift-http-types, such as clients of swift-openapi-generator:
     ///
     /// ```swift
     /// struct AuthenticationMiddleware: ClientMiddleware {
@@ -32,32 +33,34 @@ extension AuthenticatedClient {
     /// }
     /// ```
     ///
-    /// As in ``send(_:body:)``, the token is refreshed before it expires, and is sent only to the ``origin``. Bodies are passed on
-    /// unchanged, and the other client sets the timeouts.
+    /// As in ``send(_:body:)``, the token is refreshed before it expires, and is sent only to the ``origin``. Bodies
+    /// are passed on unchanged. The other client sets the timeouts.
     ///
     /// - Parameters:
-    ///   - request: The request, with a path relative to that of `baseURL`.
+    ///   - request: The request, with a path relative to `baseURL`.
     ///   - baseURL: The base URL, on the ``origin``.
-    ///   - canBeRepeated: Whether the request can be sent twice. Otherwise a refusal is returned, and the next request has a new token.
+    ///   - canBeRepeated: Whether the request can be sent twice. Otherwise this method returns the rejection, and the
+    ///     next request gets a new token.
     ///   - send: Sends the request.
-    ///   - read: Reads the body of a refusal, in which some services say that the token is invalid, and returns it again.
-    /// - Throws: The error of `send`; otherwise as ``send(_:body:)``.
+    ///   - read: Reads the body of a 401 response and returns it again, because some services report an invalid token
+    ///     there.
+    /// - Throws: The error of `send`; otherwise the errors of ``send(_:body:)``.
     public func authorize<Body>(
         _ request: HTTPRequest, at baseURL: URL, canBeRepeated: Bool,
         send: (HTTPRequest) async throws -> (HTTPResponse, Body), reading read: (Body) async throws -> (Data, Body)
     ) async throws -> (HTTPResponse, Body) {
-        // The base URL and the request both name the destination, so both are checked.
+        // Check both: the base URL and the request each name the destination.
         _ = try url(baseURL.absoluteString)
         _ = try url(url(of: request))
         guard request.headerFields[.authorization] == nil else {
-            throw AccountError(.invalidArgument, "the header field authorization is not for the caller to set")
+            throw AccountError(.invalidArgument, "the caller must not set the header field authorization")
         }
 
         func exchange(_ account: Account) async throws -> (response: (HTTPResponse, Body), isRefused: Bool) {
             var message = request
             message.headerFields[.authorization] = "Bearer \(account.credentials.accessToken.reveal())"
             let (head, body) = try await send(message)
-            // Only the body of a refusal is read, since other bodies may be endless.
+            // Read only the body of a 401 response: other bodies may be endless.
             guard head.status == .unauthorized else { return ((head, body), false) }
             let (bytes, again) = try await read(body)
             let refusal = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())

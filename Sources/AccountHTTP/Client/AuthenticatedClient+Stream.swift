@@ -9,16 +9,16 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// A body that is sent in pieces: its length in bytes, and a function that starts it from the beginning, also if the request is sent
-    /// again.
+    /// A body that is sent in pieces: its length in bytes, and a function that starts it from the beginning. The client
+    /// calls the function again if it repeats the request.
     public typealias BodyStream = (
         byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
     )
 
     /// Sends a request like ``send(_:body:)``, with bodies that are too large for memory.
     ///
-    /// The next piece is requested or passed on when the previous one was processed. ``timeout`` limits the time without any bytes, and
-    /// ``maximumResponseLength`` limits error responses.
+    /// The client requests or passes on a piece only after the previous piece was processed. ``timeout`` limits the
+    /// time without any bytes, and ``maximumResponseLength`` limits error responses.
     ///
     /// ```swift
     /// let response = try await api.stream(request) { _, piece in try file.write(contentsOf: piece) }
@@ -27,10 +27,11 @@ extension AuthenticatedClient {
     /// - Parameters:
     ///   - request: The request, as for ``send(_:body:)``.
     ///   - body: The body of the request.
-    ///   - receive: Gets the pieces of a response body with a status from 200 to 299, each with the head. If it throws, the request
-    ///     ends.
-    /// - Returns: The response. Its body is empty if `receive` got it.
-    /// - Throws: The error of `receive` or `body`; otherwise as ``send(_:body:)``. An incomplete response is `serviceUnavailable`.
+    ///   - receive: Receives the pieces of a response body with a status from 200 to 299, each with the head. If it
+    ///     throws, the request ends.
+    /// - Returns: The response. Its body is empty if it was passed to `receive`.
+    /// - Throws: The error of `receive` or `body`; otherwise the errors of ``send(_:body:)``. If the response is incomplete,
+    ///   `serviceUnavailable`.
     public func stream(
         _ request: HTTPRequest, body: BodyStream? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void

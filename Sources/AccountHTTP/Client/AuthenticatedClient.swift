@@ -9,28 +9,31 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Sends requests to an API with the token of the signed-in user.
+/// Sends requests to an API with the access token of the signed-in user.
 ///
 /// ```swift
 /// let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
 /// let gists: [Gist] = try await api.get("/gists?page=2").decoded()
 /// ```
 ///
-/// Each request has the access token, which is refreshed before it expires. If a response says that the token is invalid (401 with
-/// `error="invalid_token"`, RFC 6750, section 3.1), the client refreshes it and sends the request again. Parallel requests share one
-/// refresh. The token is sent only to this origin, and redirects are not followed. A request belongs to the user who is signed in when it
-/// begins, and never has the token of another user.
+/// Each request carries the access token, which the client refreshes before it expires. If a response says that the
+/// token is invalid (401 with `error="invalid_token"`, RFC 6750, section 3.1), the client refreshes it and sends the
+/// request again. Parallel requests share one refresh. The client sends the token only to this origin and follows no
+/// redirects. A request belongs to the user who is signed in when it begins, and never carries the token of another
+/// user.
 ///
-/// An API cannot end a session. Without a refresh token, the authority is asked, and its response decides.
+/// An API cannot end a session. If an account without a refresh token is rejected, the client asks the authority, whose
+/// response decides.
 public struct AuthenticatedClient: Sendable {
     /// The origin of the API: scheme, host and port.
     public var origin: String { originURL.description }
 
-    /// How long a request may take, from the look-up of the host to the last byte of the response. For bodies in pieces, how long there
-    /// may be no bytes.
+    /// How long a request may take, from the host lookup to the last byte of the response. For bodies in pieces, how
+    /// long a request may go without any bytes.
     public let timeout: Duration
 
-    /// How long a token must still be valid to be sent; `nil` is 60 s, or half of its lifetime if that is less.
+    /// How long a token must still be valid to be sent. `nil` means 60 s, or half of the token's lifetime if that is
+    /// less.
     public let minimumValidity: Duration?
 
     /// The maximum length of a response, in bytes.
@@ -38,17 +41,17 @@ public struct AuthenticatedClient: Sendable {
 
     private let originURL: ServiceURL
 
-    /// The differences of the service; none if the API has another host than its user info.
+    /// The quirks of the service; the standard ones if the API has a different host than the service's user info.
     private let quirks: ServiceQuirks
     let store: AccountStore
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
 
-    /// Sends a request, and returns the whole response.
+    /// Sends a request, and returns the complete response.
     ///
-    /// The request has scheme, authority and path, and the token in `Authorization`. An error other than an `AuthorityError` counts as an
-    /// unclear response.
+    /// The request contains scheme, authority, path, and the token in `Authorization`. An error other than an
+    /// `AuthorityError` counts as an unclear response.
     public typealias Transport =
         @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
@@ -58,13 +61,15 @@ public struct AuthenticatedClient: Sendable {
     ///   - origin: The origin: `https`, host and optional port; `http` on the loopback interface only.
     ///   - store: The store of the account.
     ///   - authority: The service that issues the tokens.
-    ///   - minimumValidity: How long a token must still be valid to be sent; `nil` is 60 s, or half of its lifetime if that is less.
-    ///   - timeout: How long a request may take. A call may need three: the request, a refresh, and the request again.
+    ///   - minimumValidity: How long a token must still be valid to be sent. `nil` means 60 s, or half of the token's
+    ///     lifetime if that is less.
+    ///   - timeout: How long a request may take. A call may need three: the request, a refresh, and the repeated
+    ///     request.
     ///   - maximumResponseLength: The maximum length of a response, in bytes.
-    ///   - logger: The logger for one line per request at debug level: method, host, path and status only.
-    ///   - transport: Sends the requests instead of this package, for example `ScriptedTransport.send` of AccountTesting. It has its own
-    ///     timeout and logging.
-    /// - Throws: `invalidArgument` if a token must not be sent to the origin, or if it has a path.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    ///   - transport: Sends the requests in place of this package, for example `ScriptedTransport.send` of
+    ///     AccountTesting. It has its own timeout and logging.
+    /// - Throws: `invalidArgument` if a token must not be sent to the origin, or if the origin has a path.
     public init(
         origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: Duration? = nil,
         timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil,
@@ -78,7 +83,7 @@ public struct AuthenticatedClient: Sendable {
         }
         guard url.path.isEmpty || url.path == "/", url.query == nil else {
             throw AccountError(
-                .invalidArgument, "the origin of the API must end with its host or port: put the path into the requests"
+                .invalidArgument, "the origin of the API must end with its host or port: move the path to the requests"
             )
         }
         let originURL = ServiceURL(at: url, path: "")
@@ -97,11 +102,12 @@ public struct AuthenticatedClient: Sendable {
 
     /// Sends a GET request.
     ///
-    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a complete URL on the origin, such as a link in a response.
-    /// - Throws: As ``send(_:body:)``.
+    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a complete URL on the origin, such as a link in a
+    ///   response.
+    /// - Throws: The errors of ``send(_:body:)``.
     public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
 
-    /// Sends a DELETE request; otherwise as ``get(_:)``.
+    /// Sends a DELETE request. Otherwise like ``get(_:)``.
     public func delete(_ url: String) async throws(AccountError) -> APIResponse { try await send(.delete, url) }
 
     /// Sends a POST request with a value as JSON.
@@ -109,17 +115,17 @@ public struct AuthenticatedClient: Sendable {
     /// - Parameters:
     ///   - url: A path with its query, or a complete URL on the origin.
     ///   - value: The value.
-    /// - Throws: As ``send(_:body:)``, or an error of the encoder.
+    /// - Throws: The errors of ``send(_:body:)``, or an error of the encoder.
     public func post(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.post, url, json: value)
     }
 
-    /// Sends a PUT request with a value as JSON; otherwise as ``post(_:_:)``.
+    /// Sends a PUT request with a value as JSON. Otherwise like ``post(_:_:)``.
     public func put(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.put, url, json: value)
     }
 
-    /// Sends a PATCH request with a value as JSON; otherwise as ``post(_:_:)``.
+    /// Sends a PATCH request with a value as JSON. Otherwise like ``post(_:_:)``.
     public func patch(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.patch, url, json: value)
     }
@@ -128,18 +134,19 @@ public struct AuthenticatedClient: Sendable {
         try await send(method, url, [.contentType: "application/json"], try JSONEncoder().encode(json))
     }
 
-    /// Sends a request, and again with a new token if the first one was refused.
+    /// Sends a request, and again with a new token if the service rejects the first.
     ///
     /// - Parameters:
-    ///   - request: Method, path with query, and header fields. Scheme and authority are those of the origin or missing. The client adds
-    ///     the token.
+    ///   - request: The method, the path with its query, and the header fields. The scheme and authority must be
+    ///     missing or match the origin. The client adds the token.
     ///   - body: The body.
-    /// - Returns: The response with any status, also 401 if a new token was refused too.
-    /// - Throws: An `AccountError`. Without a request: `notSignedIn` if no user is signed in; `misconfigured` if the account belongs to
-    ///   another service, or if the origin is unreachable because of the configuration; `invalidArgument` if the URL has another origin,
-    ///   or if only the client may set a header field; `conflict` if another user signs in before the request has a token, or before it
-    ///   is sent again. After a request that the API may have carried out: `serviceUnavailable` if there was no response or the refresh
-    ///   failed; `notSignedIn` if the session has ended; `requestFailed` if the response is too long; `cancelled`.
+    /// - Returns: The response with any status, including 401 if the service rejects the new token too.
+    /// - Throws: An `AccountError`. If no request was sent: `notSignedIn` if no user is signed in; `misconfigured` if the
+    ///   account belongs to another service, or if the configuration makes the origin unreachable; `invalidArgument` if
+    ///   the URL has another origin, or if the request sets a header field that only the client may set; `conflict` if
+    ///   another user signs in before the request has a token, or before it is repeated. After a request that the API
+    ///   may have processed: `serviceUnavailable` if there was no response or the refresh failed; `notSignedIn` if the
+    ///   session has ended; `requestFailed` if the response is too long; `cancelled`.
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         try await send(request.method, url(of: request), request.headerFields, body)
     }
@@ -160,10 +167,10 @@ public struct AuthenticatedClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields, _ body: Data?
     ) throws(AccountError) -> ServiceRequest {
         var request = ServiceRequest(url: try self.url(url))
-        // These fields name the sender and the host, and frame the request.
+        // These fields carry the credentials, name the host, and frame the request.
         for name in fields.map(\.name.canonicalName)
         where ["authorization", "host", "content-length", "transfer-encoding"].contains(name) {
-            throw AccountError(.invalidArgument, "the header field \(name) is not for the caller to set")
+            throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
         }
         request.method = method
         request.headerFields = fields
@@ -172,7 +179,7 @@ public struct AuthenticatedClient: Sendable {
         return request
     }
 
-    /// Sends a request with a token, and again with a new token if the first one was refused.
+    /// Sends a request with a token, and again with a new token if the service rejects the first.
     func authorized(
         _ exchange: (Secret) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
     ) async throws(AccountError) -> APIResponse {
@@ -182,10 +189,10 @@ public struct AuthenticatedClient: Sendable {
         return try await exchange(account.credentials.accessToken).response
     }
 
-    /// Returns the account with a new token instead of a refused one; `nil` if there is none.
+    /// Returns the account with a new token after the service rejected the old one; `nil` if there is no new token.
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
-        // Whether the session has ended is for the authority to say.
+        // Only the authority decides whether the session has ended.
         if account.credentials.refreshToken == nil,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
@@ -194,7 +201,7 @@ public struct AuthenticatedClient: Sendable {
         return nil
     }
 
-    /// Returns a URL on this origin, or throws an error.
+    /// Returns a URL on this origin. Throws for any other.
     func url(_ text: String) throws(AccountError) -> ServiceURL {
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
@@ -202,11 +209,11 @@ public struct AuthenticatedClient: Sendable {
             url = try ServiceURL(isPath ? origin + text : text)
         } catch {
             throw AccountError(
-                .invalidArgument, "the URL of the request \(error.text), or must begin with / for one of \(origin)")
+                .invalidArgument, "the URL of the request \(error.text); for a URL on \(origin), begin with /")
         }
         guard ServiceURL(at: url, path: "") == originURL else {
             throw AccountError(
-                .invalidArgument, "the URL of the request is not on \(origin), and nobody else is sent its token")
+                .invalidArgument, "the URL of the request is not on \(origin), and the token is sent only there")
         }
         return url
     }
@@ -230,7 +237,7 @@ public struct AuthenticatedClient: Sendable {
     ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
-                .requestFailed, "the response of \(origin) is longer than \(maximumResponseLength) bytes")
+                .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
         return (APIResponse(response, from: origin, hiding: token), isRefusal(response))
     }
@@ -244,7 +251,7 @@ public struct AuthenticatedClient: Sendable {
         return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
     }
 
-    /// Returns the request for another transport.
+    /// Returns the request in the form that a custom transport expects.
     func message(_ request: ServiceRequest) -> HTTPRequest {
         var message = HTTPRequest(
             method: request.method, scheme: request.url.scheme, authority: request.url.authority,
@@ -255,7 +262,7 @@ public struct AuthenticatedClient: Sendable {
         return message
     }
 
-    /// Whether a response says that the token is invalid.
+    /// Returns whether a response says that the token is invalid.
     func isRefusal(_ response: ServiceResponse) -> Bool {
         do throws(AuthorityError) {
             try ResponseParser(.userInfo, quirks: quirks).acknowledgement(in: response)
@@ -271,7 +278,7 @@ extension AccountError {
         if failure == .noResponse(.cancelled) {
             self.init(.cancelled, "the request to \(origin) was cancelled")
         } else if case .misconfigured(let detail) = failure {
-            self.init(.misconfigured, "there is no way to \(origin): \(detail)")
+            self.init(.misconfigured, "cannot reach \(origin): \(detail)")
         } else {
             let reason = SessionDecision.reason(for: failure)
             self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in")

@@ -8,7 +8,7 @@ public enum ClientAuthentication: String, Sendable, Hashable {
     /// In the form.
     case post = "client_secret_post"
 
-    /// The method for an endpoint, or `nil` if it accepts neither.
+    /// Chooses the method for an endpoint; `nil` if the endpoint supports neither.
     ///
     /// - Parameter methods: The methods that the endpoint supports. An endpoint without a list supports `client_secret_basic`
     ///   (RFC 8414, section 2).
@@ -21,14 +21,14 @@ public enum ClientAuthentication: String, Sendable, Hashable {
         self = .post
     }
 
-    /// The method to try next after an endpoint refused this one, or `nil` if the endpoint does not support it.
+    /// Returns the method to try after an endpoint rejected this one; `nil` if the endpoint does not support another.
     func alternative(supportedBy methods: [String]?) -> ClientAuthentication? {
         let other: ClientAuthentication = self == .basic ? .post : .basic
         return methods?.contains(other.rawValue) ?? true ? other : nil
     }
 }
 
-/// The method that worked after the service had refused the first one.
+/// Remembers the method that worked after the service rejected the first.
 final class LearnedAuthentication: Sendable {
     private let state = Mutex<ClientAuthentication?>(nil)
 

@@ -1,15 +1,16 @@
 import AccountKit
+import AccountSupport
 
-/// Where a service publishes its endpoints, and which of them are believed.
+/// Finds the endpoints that a service publishes, and decides which to trust.
 ///
 /// Sources: OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
 struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
-    /// In the order of asking. The next is asked only if the one before is missing (404) or leaves something out.
+    /// The URLs to request, in order. The next one is requested only if the one before is missing (404) or incomplete.
     ///
-    /// OpenID Connect's comes first: nearly every service that has a document has that one.
+    /// OpenID Connect comes first, because nearly every service with a document has that one.
     var urls: [ServiceURL] {
         let url = issuer.url
         return [
@@ -21,14 +22,14 @@ struct Discovery: Sendable {
     }
 
     var namesNoToken: AuthorityError {
-        .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
+        .misconfigured("the discovery document of \(issuer.identifier) has no token_endpoint")
     }
 
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
-    /// The issuer must be the configured one, so that one service cannot send another's users to itself (RFC 8414,
-    /// section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS; an issuer that is itself
-    /// `http` on the loopback interface may have its endpoints there too.
+    /// Reads a document. Its issuer must be the configured one, so that one service cannot redirect another's users to
+    /// itself (RFC 8414, section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS. If
+    /// the issuer is `http` on the loopback interface, its endpoints may be there too.
     func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
@@ -40,15 +41,16 @@ struct Discovery: Sendable {
             do throws(AuthorityError) {
                 document.urls[name] = try url(name.rawValue, in: object)
             } catch {
-                // Only the user opens that page: AccountKit sends nothing there.
+                // Only the user opens this page. AccountKit sends nothing there.
                 if name != .endSession { throw error }
             }
         }
         return document
     }
 
-    /// A web page, a redirect, a 404 and a document of another issuer count as none: single-page apps respond so to
-    /// everything. A failure that may be over the next moment says nothing about whether there is one.
+    /// Reads the second document. A web page, a redirect, a 404 and a document of another issuer count as no document,
+    /// because single-page apps respond to every path that way. A temporary failure is thrown, because it doesn't show
+    /// whether a document exists.
     func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
         do throws(AuthorityError) {
             return try document(in: response)
@@ -65,7 +67,7 @@ struct Discovery: Sendable {
         let reading = ResponseParser(.discovery)
         let document = try reading.object(in: response)
         guard let documentIssuer = try string("issuer", in: document) else {
-            throw .misconfigured("the discovery document of \(issuer.identifier) names no issuer")
+            throw .misconfigured("the discovery document of \(issuer.identifier) has no issuer")
         }
         guard issuer.isNamed(by: documentIssuer) else {
             throw .misconfigured(
@@ -86,7 +88,7 @@ struct Discovery: Sendable {
         switch document[name] {
         case nil, .null?: return nil
         case .string(let value)?: return value
-        default: throw .unclear("in the discovery document of \(issuer.identifier), \(name) is no string")
+        default: throw .unclear("in the discovery document of \(issuer.identifier), \(name) is not a string")
         }
     }
 

@@ -1,21 +1,21 @@
 import AccountKit
 
-/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment, which names a service.
+/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service.
 ///
-/// Two are the same if they are equal but for one slash at the end: people leave it out and put it in, and no service
-/// has two issuers that differ in nothing else.
+/// Two issuers are the same if they differ only in a trailing slash. Users add or omit the slash, and no service has
+/// two issuers that differ only in it.
 struct Issuer: Sendable, Hashable {
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     let url: ServiceURL
 
     var form = Form.exact
 
-    /// Which other texts of the service name it.
+    /// Which other spellings in the service's own documents and tokens match.
     enum Form: Sendable, Hashable {
         case exact
         case schemeOptional
-        /// With the tenant of the user in the place of the path's first part, where that is `common`, `organizations` or
-        /// `consumers`; a document has a placeholder there.
+        /// The first path component may be the user's tenant in place of `common`, `organizations` or `consumers`. A
+        /// discovery document has a placeholder there.
         case perTenant
     }
     var identifier: String { url.description }
@@ -42,16 +42,16 @@ struct Issuer: Sendable, Hashable {
         other == identifier || other == identifier + "/"
     }
 
-    /// Whether a document, a response or an ID token of the service names this issuer.
+    /// Returns whether a document, response or ID token of the service names this issuer.
     ///
-    /// - Parameter tenant: The user's tenant, of which an ID token is; `nil` takes any.
+    /// - Parameter tenant: The user's tenant, from the ID token; `nil` matches any.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
         if isSame(as: text) { return true }
         switch form {
         case .exact: return false
         case .schemeOptional: return isSame(as: "\(url.scheme)://\(text)")
         case .perTenant:
-            // A configured tenant means that one only.
+            // A configured tenant matches only itself.
             let configured = url.path.dropFirst().prefix { $0 != "/" }
             guard ["common", "organizations", "consumers"].contains(configured) else { return false }
             let start = "\(url.scheme)://\(url.authority)/"
@@ -66,7 +66,7 @@ struct Issuer: Sendable, Hashable {
 
     private static func message(about text: String, _ flaw: ServiceURL.Flaw) -> String {
         let shown = ServiceURL.shown(text)
-        // Nothing to suggest if a scheme does not make it a URL.
+        // Suggest a scheme only if adding it makes the text a URL.
         guard !shown.isEmpty, flaw == .noScheme, let url = try? ServiceURL("https://" + text) else {
             return "the issuer\(shown) \(flaw.text)"
         }

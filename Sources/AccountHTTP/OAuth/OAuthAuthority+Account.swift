@@ -2,11 +2,11 @@ public import AccountKit
 import Logging
 
 extension OAuthAuthority: AccountAuthority {
-    /// Asks the user info endpoint whose access token it is (OpenID Connect Core, section 5.3).
+    /// Asks the user info endpoint for the user of the access token (OpenID Connect Core, section 5.3).
     ///
     /// - Returns: The user. All claims except `sub` are fields of the profile with the same names.
-    /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account belongs to another
-    ///   service, or if the service has no user info endpoint.
+    /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account
+    ///   belongs to another service, or if the service has no user info endpoint.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
         try checkIssuer(of: account)
         let identity = try await identity(of: account)
@@ -14,29 +14,31 @@ extension OAuthAuthority: AccountAuthority {
         return identity
     }
 
-    /// The prefix of a random id, for a user whom the service does not name.
+    /// The prefix of a random ID for a user whom the service does not identify.
     static let localIDPrefix = "local:"
 
-    /// Returns the user from user info, or from the introspection endpoint of a service with OAuth 2.0 only.
+    /// Returns the user from user info, or from the introspection endpoint of a service that supports only OAuth 2.0.
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
         if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
         {
-            // The account has an id that the service does not know.
+            // The account may have an ID that the service does not know.
             if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
             return identity
         }
         return try await userInfo(with: account.credentials.accessToken).identity
     }
 
-    /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client that it was issued to.
+    /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client to which it was issued.
     ///
-    /// If an earlier response narrowed the scopes of the session, the request asks for all of them. If the service refuses
-    /// that with `invalid_scope`, which spends no refresh token, a second request asks for none.
+    /// If an earlier response narrowed the scopes of the session, the request asks for all of them. If the service
+    /// rejects the request with `invalid_scope`, the refresh token remains unused, and AccountKit sends a second
+    /// request without scopes.
     ///
-    /// - Returns: The new credentials; without a refresh token if the service sent none, so that the old one is still valid.
-    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response has an ID
-    ///   token that is not the account's (OpenID Connect Core, section 12.2).
+    /// - Returns: The new credentials. They have no refresh token if the service sent none; the old one is then still
+    ///   valid.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response
+    ///   contains an ID token that does not belong to the account (OpenID Connect Core, section 12.2).
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
         try await prepareRefresh(of: account).exchange { true }.credentials
     }
@@ -44,14 +46,14 @@ extension OAuthAuthority: AccountAuthority {
     func prepareRefresh(of account: Account) async throws(AuthorityError) -> OAuthExchange {
         try checkIssuer(of: account)
         guard let refreshToken = account.credentials.refreshToken else {
-            throw .misconfigured("the account has no refresh token, so it can only sign in again")
+            throw .misconfigured("the account has no refresh token: sign in again")
         }
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
         let scopes = account.credentials.signInScopes
         guard !scopes.isEmpty else { return try await prepareTokens(form, of: account, isRefresh: true) }
-        // The service has narrowed the session. This asks for all of its scopes again.
+        // The service narrowed the session. Ask for all of its scopes again.
         var complete = form
         complete.append("scope", scopes.joined(separator: " "))
         var exchange = try await prepareTokens(complete, of: account, isRefresh: true)
@@ -74,7 +76,7 @@ extension OAuthAuthority: AccountAuthority {
         return exchange
     }
 
-    /// Whether the account belongs to this service.
+    /// Returns whether the account belongs to this service.
     public func isAuthority(of account: Account) -> Bool {
         account.issuer.map { issuerIdentifier.isSame(as: $0) } ?? false
     }
@@ -84,12 +86,12 @@ extension OAuthAuthority: AccountAuthority {
 
     /// Revokes the refresh token, the access token and the derived tokens (RFC 7009).
     ///
-    /// A token that the service no longer knows counts as revoked, and so does an access token at a service that revokes refresh tokens
-    /// only.
+    /// A token that the service no longer knows counts as revoked. If the service revokes only refresh tokens, the
+    /// access token counts as revoked with its refresh token.
     ///
-    /// - Returns: `notSupported`, without a request, if the metadata of the service names no revocation endpoint. The tokens are valid
-    ///   until they expire.
-    /// - Throws: An `AuthorityError`, also if the metadata cannot be read now.
+    /// - Returns: `notSupported`, without a request, if the metadata of the service names no revocation endpoint. The
+    ///   tokens then stay valid until they expire.
+    /// - Throws: An `AuthorityError`, for example if the metadata cannot be read.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
@@ -103,7 +105,8 @@ extension OAuthAuthority: AccountAuthority {
         let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
         for token in [account.credentials.accessToken] + derived {
             switch try await revoke(token, "access_token", at: endpoint, as: client) {
-            // A service that revokes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
+            // A service that revokes only refresh tokens ends the access tokens with them, or cannot end them (RFC
+            // 7009, section 2.1).
             case .oauthError("unsupported_token_type", _)? where isTaken: break
             case let failure: refusal = refusal ?? failure
             }
@@ -112,7 +115,7 @@ extension OAuthAuthority: AccountAuthority {
         return .done
     }
 
-    /// - Returns: The error if the service refused; `nil` if it revoked the token.
+    /// - Returns: The error if the service rejected the request; `nil` if it revoked the token.
     /// - Throws: A temporary failure.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?
@@ -137,7 +140,7 @@ extension OAuthAuthority: AccountAuthority {
         }
     }
 
-    /// The value of the service's entry; `false` for a service without an entry.
+    /// The value in the service's entry; `false` if the service has no entry.
     public var supportsPerGrantRevocation: Bool { service?.supportsPerGrantRevocation ?? false }
 }
 
@@ -146,7 +149,7 @@ extension OAuthAuthority: EndSessionAuthority {
         do {
             return try await documents.endpoint(.endSession)?.url.description
         } catch {
-            logger?.debug("the page to sign out at is not known", metadata: ["error": "\(error)"])
+            logger?.debug("the sign-out page is unknown", metadata: ["error": "\(error)"])
             return nil
         }
     }

@@ -2,12 +2,12 @@ package import AccountKit
 import Logging
 
 extension OAuthAuthority: RefreshTokenAdvisor {
-    /// With `offline_access` a service may issue a refresh token only if the user consents each time (OpenID Connect Core,
-    /// section 11).
+    /// With `offline_access`, a service may issue a refresh token only if the user consents at each sign-in (OpenID
+    /// Connect Core, section 11).
     package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
         let (asked, offered): ([String], [String])
         do throws(AuthorityError) {
-            // The sign-in has read the documents.
+            // The sign-in has already read the documents.
             (asked, offered) = (try await requestedScopes(), try await documents.scopes() ?? [])
         } catch {
             logger?.debug("the scopes of the service are not known", metadata: ["error": "\(error)"])

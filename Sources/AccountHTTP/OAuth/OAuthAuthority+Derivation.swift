@@ -4,7 +4,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
     private static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
-    /// Returns how to obtain a token for a target.
+    /// Returns the grant used to obtain a token for a target.
     ///
     /// | target | with a refresh token | without |
     /// | --- | --- | --- |
@@ -12,14 +12,15 @@ extension OAuthAuthority: TokenExchangeAuthority {
     /// | scopes only | token exchange if the service offers it, else refresh | token exchange |
     /// | audience | token exchange | token exchange |
     ///
-    /// The service offers token exchange if its `grant_types_supported` lists the grant (RFC 8414, section 2). For scopes, token
-    /// exchange comes first because some services limit the next refresh token to the scopes of a refresh.
+    /// The service offers token exchange if its `grant_types_supported` lists the grant (RFC 8414, section 2). For
+    /// scopes, token exchange comes first because some services limit the next refresh token to the scopes of a
+    /// refresh.
     ///
-    /// A refresh can only ask for a part of what was granted at the sign-in (RFC 6749, section 6; RFC 8707, section 2.2).
-    /// AccountKit refuses a larger request without sending it, since some services spend the refresh token on a request that
-    /// they refuse.
+    /// A refresh can only request part of what was granted at sign-in (RFC 6749, section 6; RFC 8707, section 2.2).
+    /// AccountKit rejects a larger request without sending it, because some services consume the refresh token even if
+    /// they reject the request.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if both are impossible.
+    /// - Throws: An `AuthorityError`: `misconfigured` if neither is possible.
     public func tokenDerivation(
         for target: TokenTarget, of account: Account
     ) async throws(AuthorityError) -> TokenDerivation {
@@ -32,20 +33,20 @@ extension OAuthAuthority: TokenExchangeAuthority {
         guard try await documents.listsGrant(Self.tokenExchange) else {
             guard target.audience == nil else {
                 throw .misconfigured(
-                    "\(issuer) does not offer token exchange (RFC 8693), which a token for another audience needs: ask for a "
-                        + "resource instead, if it has those")
+                    "\(issuer) does not offer token exchange (RFC 8693), which a token for another audience "
+                        + "needs: request a resource instead, if the service supports resources")
             }
             throw .misconfigured(
-                "\(issuer) gave no refresh token and does not offer token exchange (RFC 8693), so it issues no further tokens"
+                "\(issuer) gave no refresh token and does not offer token exchange (RFC 8693), so it issues no other tokens"
             )
         }
         return .tokenExchange
     }
 
-    /// Asks the token endpoint for an access token for a target, as the client that the account's tokens were issued to.
+    /// Requests an access token for a target, as the client to which the account's tokens were issued.
     ///
-    /// - Throws: An `AuthorityError`; `oauthError(.invalidTarget, …)` and `oauthError(.invalidScope, …)` if the service does not
-    ///   issue such a token to this user and client.
+    /// - Throws: An `AuthorityError`; `oauthError(.invalidTarget, …)` or `oauthError(.invalidScope, …)` if the service
+    ///   does not issue such a token to this user and client.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws(AuthorityError) -> Credentials {
@@ -60,7 +61,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
         switch derivation {
         case .refresh:
             guard let refreshToken = account.credentials.refreshToken else {
-                throw .misconfigured("the account has no refresh token, so it can only sign in again")
+                throw .misconfigured("the account has no refresh token: sign in again")
             }
             form.append("grant_type", "refresh_token")
             form.append("refresh_token", refreshToken)
@@ -73,13 +74,14 @@ extension OAuthAuthority: TokenExchangeAuthority {
         if let audience = target.audience { form.append("audience", audience) }
         let scopes = scopes(for: target, of: account, by: derivation)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        // A narrower scope without a target is for the resources of the sign-in.
+        // A narrower scope without a target applies to the resources of the sign-in.
         let names = target.audience != nil || !target.resources.isEmpty
         return try await prepareTokens(
             form, of: account, isRefresh: derivation == .refresh, resources: names ? target.resources : nil)
     }
 
-    /// Adds `offline_access` if it was granted: without it some services revoke the refresh token that was sent, and issue no new one.
+    /// Adds `offline_access` if it was granted. Without it, some services revoke the refresh token and issue no new
+    /// one.
     private func scopes(for target: TokenTarget, of account: Account, by derivation: TokenDerivation) -> [String] {
         guard derivation == .refresh, !target.scopes.isEmpty, !target.scopes.contains(Scope.offlineAccess),
             account.credentials.scopes.contains(Scope.offlineAccess)
@@ -87,16 +89,16 @@ extension OAuthAuthority: TokenExchangeAuthority {
         return target.scopes + [Scope.offlineAccess]
     }
 
-    /// Throws an error if the target is more than the sign-in was granted. The resources are unknown if the sign-in named none, and the
-    /// scopes if the service named none.
+    /// Throws if the target exceeds what was granted at sign-in. The granted resources are unknown if the sign-in named
+    /// none, and the granted scopes if the service named none.
     private func checkIsPart(_ target: TokenTarget, of account: Account) throws(AuthorityError) {
         if !options.resources.isEmpty, let other = target.resources.first(where: { !options.resources.contains($0) }) {
-            throw .misconfigured("the sign-in was not for the resource \(other): sign in again and name it, too")
+            throw .misconfigured("you did not sign in for the resource \(other): sign in again and include it")
         }
         let granted = account.credentials.scopes
-        // Some services use other names for granted scopes than for requested ones.
+        // Some services rename scopes when granting them.
         if !granted.isEmpty, let other = target.scopes.first(where: { !granted.contains($0) && !scopes.contains($0) }) {
-            throw .misconfigured("the sign-in was not granted the scope \(other): sign in again and ask for it, too")
+            throw .misconfigured("the service did not grant the scope \(other): sign in again and request it")
         }
     }
 }

@@ -7,8 +7,8 @@ extension OAuthAuthority: DeviceAuthority {
     public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
         guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
             throw .misconfigured(
-                "\(issuer) offers no sign-in on another device; sign in with a browser (on a command line, with --web, or with "
-                    + "--paste for a browser on another machine) or with a password (--password)")
+                "\(issuer) does not support sign-in on another device; sign in with a browser (on a command line, with --web, "
+                    + "or with --paste for a browser on another machine) or with a password (--password)")
         }
         var form = FormBody()
         let scopes = try await requestedScopes()

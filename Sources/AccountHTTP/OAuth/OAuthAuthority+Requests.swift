@@ -1,20 +1,21 @@
 import AccountKit
 import AccountCrypto
+import AccountSupport
 
 extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
-    /// The client that begins a sign-in.
+    /// Returns the client that begins a sign-in.
     func signInClient() throws(AuthorityError) -> RegisteredClient {
         guard let clientID else { throw notRegistered }
         return RegisteredClient(
             id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
     }
 
-    /// Sends a request of a sign-in. If the service refuses the client, the request is sent again with the other method of client
-    /// authentication. The method that worked is remembered.
+    /// Sends a request of a sign-in. If the service rejects the client, sends the request again with the other method
+    /// of client authentication, and remembers the method that worked.
     ///
-    /// Services often list both methods, and accept only the one that the client is registered with.
+    /// Services often list both methods but accept only the one that the client is registered with.
     func asSignInClient<Value: Sendable>(
         _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
@@ -31,7 +32,7 @@ extension OAuthAuthority {
                 return value
             } catch let second {
                 if case .oauthError(.invalidClient, _) = second { throw error }
-                // Any other response means that the service knows the client.
+                // Any other error means that the service recognizes the client.
                 if case .oauthError = second { learned.method = other.authentication }
                 throw second
             }
@@ -56,10 +57,10 @@ extension OAuthAuthority {
         return result
     }
 
-    /// Returns the client that tokens were issued to. Its secret is that of this authority or the stored one, and is sent only to the service
-    /// and with the identifier that it belongs to.
+    /// Returns the client to which tokens were issued. Its secret is this authority's or the stored one. The secret is
+    /// sent only to its service, and only with the client ID that it belongs to.
     ///
-    /// - Returns: `nil` if the tokens were issued to no client, and the app has none.
+    /// - Returns: `nil` if the tokens were not issued to a client, and the app has no client ID.
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
         let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
@@ -78,11 +79,12 @@ extension OAuthAuthority {
     private var notRegistered: AuthorityError {
         let place = service.map { " at \($0.registrationPage)" } ?? ""
         return .misconfigured(
-            "\(issuer) knows programs by a client identifier, and this one has none: register it\(place), and give the "
-                + "identifier that you get there (on a command line, with --client-id)")
+            "\(issuer) requires a client ID, and this program has none: register it\(place), and use the client ID "
+                + "that you get there (on a command line, with --client-id)")
     }
 
-    /// Returns the scopes of a sign-in. If the app chose none, they include `offline_access` for a refresh token, if the service lists it.
+    /// Returns the scopes of a sign-in. If the app chose no scopes and the service lists `offline_access`, they include
+    /// it, to obtain a refresh token.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
             try await documents.scopes()?.contains(Scope.offlineAccess) == true
@@ -90,15 +92,15 @@ extension OAuthAuthority {
         return scopes + [Scope.offlineAccess]
     }
 
-    /// Adds the client's identifier and secret to a form (RFC 6749, section 2.3.1).
+    /// Adds the client's ID and secret to a form (RFC 6749, section 2.3.1).
     ///
-    /// - Parameter methods: The methods that the endpoint supports, or `nil` if its document does not list them.
+    /// - Parameter methods: The methods that the endpoint supports; `nil` if its document does not list them.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as client: RegisteredClient?, authentication methods: [String]?
     ) throws(AuthorityError) -> ServiceRequest {
         guard let client else { return ServiceRequest(url: endpoint.url, form: form) }
         var form = form
-        // Some services require it beside the header too, and RFC 6749, section 3.2.1, allows it.
+        // Some services also require it when the header is present, and RFC 6749, section 3.2.1, allows it.
         form.append("client_id", client.id)
         guard let clientSecret = client.secret else { return ServiceRequest(url: endpoint.url, form: form) }
         switch try authentication(of: client, supportedBy: methods) {
@@ -120,7 +122,7 @@ extension OAuthAuthority {
         if let method = client.authentication ?? quirks.clientAuthentication ?? .init(supportedBy: methods) {
             return method
         }
-        throw .misconfigured("\(issuer) takes no client secret, and this program was given one: leave it out")
+        throw .misconfigured("\(issuer) does not accept a client secret: remove it")
     }
 
     private static func basicCredentials(_ clientID: String, _ clientSecret: Secret) -> Secret {
@@ -131,7 +133,8 @@ extension OAuthAuthority {
         return Secret(text.base64)
     }
 
-    /// Sends a grant to the token endpoint (RFC 6749, section 5). After that, only ``tokenRequestTimeout`` ends the wait for the response.
+    /// Sends a grant to the token endpoint (RFC 6749, section 5). After the grant was sent, only
+    /// ``tokenRequestTimeout`` ends the wait for the response.
     ///
     /// - Parameter resources: The APIs that the access token is for (RFC 8707, section 2.2); `nil` for those of the sign-in.
     func requestTokens(
@@ -140,7 +143,7 @@ extension OAuthAuthority {
         try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources).exchange { true }
     }
 
-    /// Looks up the token endpoint and connects to it. Sends no grant.
+    /// Looks up the token endpoint and connects to it, without sending the grant.
     func prepareTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
@@ -163,10 +166,10 @@ extension OAuthAuthority {
 
     func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
         guard let url = try await documents.endpoint(.userInfo)?.url else {
-            throw .misconfigured("\(issuer) offers no user info, so it cannot be asked whose a token is")
+            throw .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
         }
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
-            throw .unclear("the stored token has characters that cannot be sent")
+            throw .unclear("the stored token contains characters that cannot be sent")
         }
         let request = ServiceRequest(url: url, bearer: token)
         let response = try await send(request)
@@ -178,13 +181,13 @@ extension OAuthAuthority {
         try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
     }
 
-    /// Throws an error if the account belongs to another service, since a token is sent only to the service that issued it.
+    /// Throws if the account belongs to another service, because a token is sent only to the service that issued it.
     func checkIssuer(of account: Account) throws(AuthorityError) {
         guard let other = account.issuer else {
-            throw .misconfigured("the account does not say which service it is of, so \(issuer) is not sent its token")
+            throw .misconfigured("the account does not name its service, so its token is not sent to \(issuer)")
         }
         guard issuerIdentifier.isSame(as: other) else {
-            throw .misconfigured("the account is of \(other), so \(issuer) is not sent its token")
+            throw .misconfigured("the account belongs to \(other), so its token is not sent to \(issuer)")
         }
     }
 }

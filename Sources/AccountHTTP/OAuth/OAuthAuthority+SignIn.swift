@@ -9,14 +9,14 @@ import Foundation
 extension OAuthAuthority: PasswordAuthority {
     /// Signs in with a user name and a password (RFC 6749, section 4.3).
     ///
-    /// Use this only for your own services: OAuth 2.1 omits this grant, and many services do not support it.
+    /// Use this only for your own services. OAuth 2.1 omits this grant, and many services do not support it.
     ///
-    /// The user info endpoint names the user. If it fails, it is asked again, and after that the ID token is used, since the tokens are
-    /// already issued. If a service has neither user info nor ID tokens, the user name becomes the id of the account. If the user remains
-    /// unknown, the tokens are revoked.
+    /// The user info endpoint identifies the user. If it fails, AccountKit asks it once more and then falls back to the
+    /// ID token, because the tokens are already issued. If a service has neither user info nor ID tokens, the user name
+    /// becomes the ID of the account. If the user remains unknown, AccountKit revokes the tokens.
     ///
-    /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if name or password are wrong. An `AccountError` with the failure as
-    ///   its cause if they are right, but the user of the tokens is unknown.
+    /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if the user name or the password is wrong. If they
+    ///   are correct but the user of the tokens is unknown, an `AccountError` with the failure as its cause.
     public func signIn(username: String, password: Secret) async throws -> Account {
         var form = FormBody()
         form.append("grant_type", "password")
@@ -35,25 +35,25 @@ extension OAuthAuthority: PasswordAuthority {
         }
     }
 
-    /// Revokes tokens in a separate task, so that a cancellation of the caller does not leave them valid.
+    /// Revokes tokens in a separate task, so that cancelling the caller does not leave them valid.
     private func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            // The sign-in reports its own failure.
+            // Ignore a failure here: the sign-in reports its own.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))) ?? .notSupported
         }.value
     }
 }
 
 extension OAuthAuthority: TokenAuthority {
-    /// Signs in with a token that the user has, such as a personal access token.
+    /// Signs in with an existing token, such as a personal access token.
     ///
-    /// The account has no refresh token and no client: the token was not issued to this app.
+    /// The account has no refresh token and no client, because the token was not issued to this app.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint, and `signInRefused`
-    ///   without a request if the text cannot be a token.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint, and `signInRefused`,
+    ///   without a request, if the text cannot be a token.
     public func signIn(token: Secret) async throws(AuthorityError) -> Account {
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
-            throw .signInRefused("this is no token: it is empty, or has a space or a character that no token has")
+            throw .signInRefused("this is not a token: it is empty, or contains a space or another invalid character")
         }
         let (identity, response) = try await userInfo(with: token)
         var credentials = Credentials(
@@ -65,18 +65,22 @@ extension OAuthAuthority: TokenAuthority {
 }
 
 extension OAuthAuthority {
-    /// The user info endpoint says whose the tokens are, else the ID token, else the introspection endpoint. A service with OAuth 2.0
-    /// alone has none of them: then the user name of the sign-in is the id, or, without one, a random id. A user info that does not
-    /// say does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
-    /// the ID token's user, or an access token that is refused the moment it was issued.
+    /// Identifies the user of new tokens, and creates the account.
     ///
-    /// An ID token must be this service's and this client's (OpenID Connect Core, section 3.1.3.7). One that is not readable says
-    /// nothing and is left out, unless it has to prove by its nonce that it belongs to this sign-in.
+    /// The user info endpoint identifies the user; if it can't, the ID token does, then the introspection endpoint. A
+    /// service with only OAuth 2.0 has none of them. Then the user name of the sign-in becomes the ID or, if there is
+    /// no user name, a random ID.
+    ///
+    /// If user info fails and there is an ID token, the sign-in continues. It fails if a response contradicts the
+    /// tokens: if user info names a different user than the ID token, or if the service rejects the new access token.
+    ///
+    /// The ID token must be from this service and for this client (OpenID Connect Core, section 3.1.3.7). An unreadable
+    /// ID token is dropped, unless its nonce must prove that it belongs to this sign-in.
     ///
     /// - Parameters:
     ///   - nonce: The nonce of the authorization request; `nil` if it had none.
-    ///   - date: When the tokens came, by the clock of the service; `nil` if that is not known.
-    /// - Throws: Why it is not known whose the tokens are.
+    ///   - date: When the tokens were received, by the clock of the service; `nil` if unknown.
+    /// - Throws: The reason why the user of the tokens is unknown.
     func account(
         with credentials: Credentials, signedInAs username: String?, nonce: String? = nil, at date: Date? = nil
     ) async throws(AuthorityError) -> Account {
@@ -121,7 +125,7 @@ extension OAuthAuthority {
         }
     }
 
-    /// No if the service named a time to wait.
+    /// Returns `false` if the service named a time to wait.
     private static func isWorthAskingAgain(_ failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled): false

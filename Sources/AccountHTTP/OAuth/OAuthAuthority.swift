@@ -1,30 +1,30 @@
 public import AccountKit
 public import Logging
 
-/// A service with OAuth 2.0 or OpenID Connect over HTTPS.
+/// A service that supports OAuth 2.0 or OpenID Connect over HTTPS.
 ///
 /// ```swift
 /// let authority = try OAuthAuthority(issuer: "https://login.example.com", clientID: "mytool")
 /// switch try await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// The initializer only checks its arguments. The endpoints are discovered when they are first needed, once for the value and all its
-/// copies, so keep the value.
+/// The initializer only checks its arguments. The endpoints are discovered when first needed, once for the value and
+/// all its copies, so keep the value.
 ///
-/// All functions throw an `AuthorityError`. Tokens are sent only to the endpoints of this service, never in a URL, and redirects are not
-/// followed. No error and no log line contains a token or password, even if the service returns one.
+/// All methods throw an `AuthorityError`. Tokens are sent only to the endpoints of this service and never in a URL, and
+/// redirects are not followed. No error or log line contains a token or password, even if the service returns one.
 public struct OAuthAuthority: Sendable {
-    /// The issuer identifier, as in accounts: scheme and host in lower case, and no slash at the end.
+    /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash.
     public var issuer: String { issuerIdentifier.identifier }
 
     /// The service's entry, if AccountKit has one.
     public let service: KnownService?
 
-    /// The client ID of the app at the service (RFC 6749, section 2.2); `nil` if the app is not registered there.
+    /// The client ID of the app at the service (RFC 6749, section 2.2); `nil` if the app is not registered.
     public let clientID: String?
 
-    /// The client secret, which is sent with this client ID only. Users can read it in the program, so it protects nothing (RFC 8252,
-    /// section 8.5).
+    /// The client secret, which is sent only with this client ID. Users can read it from the program, so it protects
+    /// nothing (RFC 8252, section 8.5).
     let clientSecret: Secret?
 
     /// The scopes of a sign-in (RFC 6749, section 3.3).
@@ -33,13 +33,13 @@ public struct OAuthAuthority: Sendable {
     /// Further options of a sign-in.
     public let options: OAuthRequestOptions
 
-    /// How long a request may take; a token request until it is sent.
+    /// How long a request may take. For a token request, how long it may take until it is sent.
     public let timeout: Duration
 
     /// How long a token request may take, from its first byte.
     ///
-    /// A token request spends a refresh token or a code, so once it is sent nothing else ends the wait for its response: neither
-    /// ``timeout`` nor the cancellation of the task.
+    /// A token request consumes a refresh token or a code. After it is sent, nothing else ends the wait for its
+    /// response: neither ``timeout`` nor the cancellation of the task.
     public let tokenRequestTimeout: Duration
 
     let issuerIdentifier: Issuer
@@ -50,28 +50,30 @@ public struct OAuthAuthority: Sendable {
     let documents: ServiceDocuments
     let learned = LearnedAuthentication()
 
-    /// Whether to request `offline_access`, which happens only if the app chose no scopes.
+    /// Whether to request `offline_access` if the service lists it: only if the app chose no scopes.
     let asksForOfflineAccess: Bool
 
     /// Creates an authority for a service.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer identifier: an `https` URL without query and fragment, or `http` on the loopback interface. A slash at its
-    ///     end has no effect.
-    ///   - clientID: The client ID of the app at the service. Without it, users can sign in only with an existing token.
-    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID. It is sent in the header
-    ///     (`client_secret_basic`) if the service supports that, otherwise in the form (`client_secret_post`). A sign-in tries the other
-    ///     method after `invalid_client`, unless `options` name the method.
-    ///   - scopes: The scopes of a sign-in. With an empty list the service decides. With `nil` these are the scopes of the known
-    ///     service, or `openid`, `profile` and `email`, and `offline_access` if the service lists it.
-    ///   - additionalScopes: Scopes to add to those.
+    ///   - issuer: The issuer identifier: an `https` URL without query and fragment, or `http` on the loopback
+    ///     interface. A trailing slash is ignored.
+    ///   - clientID: The client ID of the app at the service. Without it, users can sign in only with an existing
+    ///     token.
+    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID. It is
+    ///     sent in the header (`client_secret_basic`) if the service supports that, otherwise in the form
+    ///     (`client_secret_post`). After `invalid_client`, a sign-in tries the other method, unless `options` names the
+    ///     method.
+    ///   - scopes: The scopes of a sign-in. With an empty list, the service decides. With `nil`, these are the scopes
+    ///     of the known service, or `openid`, `profile` and `email`, plus `offline_access` if the service lists it.
+    ///   - additionalScopes: Scopes to add to `scopes`.
     ///   - options: Further options of a sign-in, such as the API of the token.
-    ///   - service: The known service, for an instance of it at another address; with `nil` the issuer determines it.
-    ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are discovered.
+    ///   - service: The known service, for an instance of it at another address. With `nil`, the issuer determines it.
+    ///   - endpoints: The endpoints of a service without a discovery document. With `nil`, they are discovered.
     ///   - timeout: How long a request may take. A call may need up to three: discovery, tokens, user info.
     ///   - tokenRequestTimeout: How long a token request may take, from its first byte.
     ///   - clock: The source of the current date.
-    ///   - logger: The logger for one line per request at debug level: method, host, path and status only.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
     /// - Throws: `invalidArgument` with advice.
     public init(
         issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]? = nil,
@@ -88,14 +90,14 @@ public struct OAuthAuthority: Sendable {
         var scopes = scopes ?? service?.scopes ?? ["openid", "profile", "email"]
         scopes += additionalScopes.filter { !scopes.contains($0) }
         if let clientID, clientID.isEmpty || !clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
-            throw AccountError(.invalidArgument, "the client id must not be empty, and consists of printable ASCII")
+            throw AccountError(.invalidArgument, "the client ID must not be empty, and must consist of printable ASCII")
         }
         for scope in scopes where !Scope.isValid(scope) {
-            throw AccountError(.invalidArgument, "\"\(scope)\" is not one scope: give a list, one scope an element")
+            throw AccountError(.invalidArgument, "\"\(scope)\" is not a single scope: pass one scope per list element")
         }
         try options.check()
         guard timeout > .zero, tokenRequestTimeout > .zero else {
-            throw AccountError(.invalidArgument, "the timeout must be longer than nothing")
+            throw AccountError(.invalidArgument, "the timeout must be greater than zero")
         }
         issuerIdentifier = issuer
         self.service = service

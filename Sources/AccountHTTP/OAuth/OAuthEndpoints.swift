@@ -2,18 +2,20 @@ public import AccountKit
 
 /// The endpoints of a service without a discovery document.
 ///
-/// With the token endpoint only, users can sign in and refresh. Other functions report a missing endpoint. All URLs are `https`, or `http` on
-/// the loopback interface.
+/// With only the token endpoint, users can sign in and refresh. Other functions report a missing endpoint. All URLs
+/// must be `https`, or `http` on the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// The URLs, including that of the token endpoint.
+    /// The URLs, including the token endpoint.
     let urls: [EndpointName: ServiceURL]
 
     /// Creates endpoints.
     ///
     /// - Parameters:
     ///   - token: The token endpoint (RFC 6749, section 3.2).
-    ///   - userInfo: The user info endpoint (OpenID Connect Core, section 5.3). Without it an account cannot be verified.
-    ///   - revocation: The revocation endpoint (RFC 7009). Without it the tokens stay valid after a sign-out until they expire.
+    ///   - userInfo: The user info endpoint (OpenID Connect Core, section 5.3). Without it, an account cannot be
+    ///     verified.
+    ///   - revocation: The revocation endpoint (RFC 7009). Without it, the tokens stay valid after a sign-out until
+    ///     they expire.
     ///   - deviceAuthorization: The device authorization endpoint (RFC 8628, section 3.1).
     ///   - authorization: The authorization endpoint, for a sign-in with a browser (RFC 6749, section 3.1).
     /// - Throws: `invalidArgument` if a token must not be sent to a URL.
@@ -37,7 +39,7 @@ public struct OAuthEndpoints: Sendable, Hashable {
         self.urls = urls
     }
 
-    /// Creates endpoints from checked URLs; `nil` if there is no token endpoint.
+    /// Creates endpoints from checked URLs; `nil` if the token endpoint is missing.
     init?(_ urls: [EndpointName: ServiceURL]) {
         guard urls[.token] != nil else { return nil }
         self.urls = urls

@@ -1,6 +1,6 @@
 import AccountKit
 
-/// Options of a sign-in for services that need more than scopes.
+/// Options of a sign-in, for services that need more than scopes.
 ///
 /// ```swift
 /// let authority = try OAuthAuthority(
@@ -8,32 +8,33 @@ import AccountKit
 ///     options: OAuthRequestOptions(audience: "https://api.example.com", parameters: [("prompt", "login")]))
 /// ```
 public struct OAuthRequestOptions: Sendable, Hashable {
-    /// The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a port and a path. With `nil` a
-    /// sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
+    /// The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a port and a
+    /// path. With `nil`, a sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
     public var redirectURI: String?
 
-    /// The `audience` of the access token, for services that have this parameter. It is sent when a sign-in begins.
+    /// The `audience` of the access token, for services that support this parameter. It is sent when a sign-in begins.
     public var audience: String?
 
-    /// The APIs of the access token (RFC 8707): absolute URIs without a fragment. They are sent when a sign-in begins and with each token
-    /// request.
+    /// The APIs of the access token (RFC 8707): absolute URIs without a fragment. They are sent when a sign-in begins,
+    /// and with each token request.
     public var resources: [String]
 
-    /// Further parameters for the page in the browser and for a sign-in on another device, such as `prompt` or `login_hint`.
+    /// Further parameters for browser and device sign-ins, such as `prompt` or `login_hint`.
     public var parameters: [Parameter]
 
     /// How the client sends its secret to the service; `nil` chooses a method that the service supports.
     public var clientAuthentication: ClientAuthentication?
 
-    /// The name of the user, for a service that does not say who signed in: one without user info, ID tokens and introspection.
+    /// The name of the user, for a service that does not identify the user: one without user info, ID tokens and
+    /// introspection.
     public var username: String?
 
     /// A parameter of a request.
     public struct Parameter: Sendable, Hashable {
-        /// The name.
+        /// The name of the parameter.
         public var name: String
 
-        /// The value.
+        /// The unencoded value.
         public var value: String
 
         /// Creates a parameter.
@@ -59,11 +60,11 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 }
 
 extension OAuthRequestOptions {
-    /// Throws an error for a value that cannot be sent, and for a parameter that has its own option or that this package sets.
+    /// Throws for a value that cannot be sent, and for a parameter that has its own option or that AccountKit sets.
     func check() throws(AccountError) {
         if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
         if let audience, !RequestRules.isAudience(audience) {
-            throw AccountError(.invalidArgument, "the audience must not be empty, and has no control characters")
+            throw AccountError(.invalidArgument, "the audience must not be empty or contain control characters")
         }
         for resource in resources where !RequestRules.isResource(resource) {
             throw AccountError(
@@ -79,11 +80,11 @@ extension OAuthRequestOptions {
         guard !name.isEmpty, name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isPlain(parameter.value) else {
             throw AccountError(
                 .invalidArgument,
-                "the parameter\(ServiceURL.shown(name)) must have a name of visible ASCII, and no control characters")
+                "the parameter\(ServiceURL.shown(name)) must have a visible ASCII name and no control characters")
         }
         guard let option = RequestRules.reservedParameters[name.lowercased()] else { return }
-        let advice = option.map { "use the option for the \($0)" } ?? "it is set for each request"
-        throw AccountError(.invalidArgument, "the parameter \"\(name)\" is not for the caller to set: \(advice)")
+        let advice = option.map { "use the option for the \($0)" } ?? "AccountKit sets it"
+        throw AccountError(.invalidArgument, "the parameter \"\(name)\" cannot be set: \(advice)")
     }
 
     private static func isPlain(_ text: String) -> Bool {

@@ -1,7 +1,7 @@
 import AccountKit
 
-/// The endpoints that this package uses, with their names in discovery documents (RFC 8414, section 2; OpenID Connect Discovery 1.0,
-/// section 3; RFC 8628, section 4).
+/// The endpoints that AccountKit uses, with their names in discovery documents (RFC 8414, section 2; OpenID Connect
+/// Discovery 1.0, section 3; RFC 8628, section 4).
 enum EndpointName: String, Sendable, CaseIterable {
     case token = "token_endpoint"
     case userInfo = "userinfo_endpoint"
@@ -12,7 +12,7 @@ enum EndpointName: String, Sendable, CaseIterable {
     /// RFC 7662, section 2.
     case introspection = "introspection_endpoint"
 
-    /// A page at which the user signs out (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
+    /// The page where the user signs out (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
     case endSession = "end_session_endpoint"
 }
 

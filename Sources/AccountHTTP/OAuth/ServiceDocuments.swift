@@ -6,10 +6,10 @@ struct Endpoint: Sendable {
     let document: ServiceDocument
 }
 
-/// The discovery documents of a service, merged: that of OpenID Connect, and that of RFC 8414 for missing values.
+/// The discovery documents of a service, merged: values of OpenID Connect, and of RFC 8414 where those are missing.
 ///
-/// The second document is read only if the first one lacks a value. Each is read once. A document that cannot be read now is an error, and
-/// not the same as a missing value.
+/// The second document is read only if the first lacks a value. Each is read once. A document that cannot be read is an
+/// error, not the same as a missing value.
 final class ServiceDocuments: Sendable {
     private enum Position { case first, further }
 
@@ -23,7 +23,7 @@ final class ServiceDocuments: Sendable {
     private let found: Mutex<[Position: Found]>
     private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
 
-    /// - Parameter endpoints: The endpoints, if they are known. Then no document is read.
+    /// - Parameter endpoints: The endpoints, if known. Then no document is read.
     init(
         _ discovery: Discovery, endpoints: OAuthEndpoints? = nil,
         send: @escaping @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
@@ -33,7 +33,7 @@ final class ServiceDocuments: Sendable {
         found = Mutex(endpoints.map { [.first: Found(document: ServiceDocument(urls: $0.urls))] } ?? [:])
     }
 
-    /// Returns an endpoint; `nil` if neither a document nor the service's entry names one.
+    /// Returns an endpoint; `nil` if neither a document nor the service's entry names it.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         let first = try await found(.first)
         if let url = first.document.urls[name] ?? discovery.knownURL(name) {
@@ -46,7 +46,7 @@ final class ServiceDocuments: Sendable {
 
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
 
-    /// Whether one of the documents lists a grant type.
+    /// Returns whether a document lists a grant type.
     func listsGrant(_ grant: String) async throws(AuthorityError) -> Bool {
         let first = try await found(.first)
         if first.document.grants?.contains(grant) == true { return true }
@@ -59,7 +59,7 @@ final class ServiceDocuments: Sendable {
         let result: Result<Found, AuthorityError>
         do throws(SingleFlight<Position, Result<Found, AuthorityError>>.Departure) {
             result = try await fetches.value(for: position) { _ in
-                // Another task has just read it.
+                // Another task may have just read it.
                 if let known = self.found.withLock({ $0[position] }) { return .success(known) }
                 do throws(AuthorityError) {
                     let found = try await self.fetch(position)

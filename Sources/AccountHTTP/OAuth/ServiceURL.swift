@@ -1,23 +1,25 @@
 import AccountKit
+import AccountSupport
 
-/// An absolute `http` or `https` URL that a token may be sent to: TLS, or a connection that stays on this machine.
+/// An absolute `http` or `https` URL that a token may be sent to: over TLS, or on a connection that stays on this
+/// machine.
 ///
-/// Stricter than RFC 3986 where parsers differ, so that the host that was checked is the host that is connected to: ASCII
-/// only, no user name, no fragment, no backslash, a host of plain characters.
+/// Stricter than RFC 3986 where parsers differ, so that AccountKit connects to the host that it checked: ASCII only, no
+/// user name, no fragment, no backslash, and a host of plain characters.
 struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     let scheme: String
 
     /// In lower case; an IPv6 address in brackets.
     let host: String
 
-    /// `nil` if it is the scheme's own.
+    /// `nil` if it is the default port of the scheme.
     let port: Int?
 
     /// Empty, or beginning with a slash.
     let path: String
     let query: String?
 
-    /// What is wrong with a URL, as the end of a sentence that begins with it.
+    /// The problem with a URL, phrased as the end of a sentence that begins with the URL.
     enum Flaw: Error, Hashable {
         case noScheme
         case otherScheme
@@ -33,12 +35,13 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
             case .malformed: "is not a well-formed URL"
             case .credentials: "must not contain a user name or a password"
             case .fragment: "must not contain a fragment (#…)"
-            case .notEncrypted: "is not encrypted; use https:// (http:// is for 127.0.0.1, [::1] and localhost only)"
+            case .notEncrypted: "is not encrypted; use https:// (http:// only for 127.0.0.1, [::1] and localhost)"
             }
         }
     }
 
-    /// Quotes a text that is no URL for a message; empty if it may hold a password or is not fit to be shown.
+    /// Quotes an invalid URL for a message. Returns an empty string if the text may contain a password or is not
+    /// printable.
     static func shown(_ text: String) -> String {
         let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
@@ -55,7 +58,9 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         guard !rest.contains("#") else { throw .fragment }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         guard !authority.contains("@") else { throw .credentials }
-        (host, port) = try Self.hostAndPort(authority, scheme: scheme)
+        guard let server = HostAndPort(authority) else { throw .malformed }
+        host = server.host
+        port = server.port.map(Int.init).flatMap { [scheme] in $0 == (scheme == "https" ? 443 : 80) ? nil : $0 }
         let tail = rest[authority.endIndex...]
         path = String(tail.prefix { $0 != "?" })
         query = tail.firstIndex(of: "?").map { String(tail[tail.index(after: $0)...]) }
@@ -74,9 +79,10 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     /// Whether a connection to the host stays on this machine.
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// The URLs to connect to, in the order in which they are tried: one, except for `http://localhost`.
+    /// The URLs to connect to, in the order in which to try them: one, except for `http://localhost`.
     ///
-    /// Without TLS nothing shows whom a hosts file or a name server has put in the place of this machine.
+    /// Without TLS, connect to the loopback addresses: a hosts file or name server may resolve `localhost` to another
+    /// machine.
     var connectionURLs: [String] {
         guard scheme == "http", host == LoopbackHost.name else { return [description] }
         return LoopbackHost.addresses.map { "\(scheme)://\($0)\(port.map { ":\($0)" } ?? "")\(target)" }
@@ -84,27 +90,4 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Characters that RFC 3986 does not allow, or that parsers treat differently.
     private static let refused = Array("\"<>\\^`{|}".utf8)
-
-    private static func hostAndPort(_ authority: Substring, scheme: String) throws(Flaw) -> (String, Int?) {
-        let host: Substring
-        if authority.hasPrefix("[") {
-            guard let bracket = authority.firstIndex(of: "]") else { throw .malformed }
-            host = authority[...bracket]
-            let address = host.dropFirst().dropLast()
-            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
-                throw .malformed
-            }
-        } else {
-            host = authority.prefix { $0 != ":" }
-            guard !host.isEmpty, host.allSatisfy({ $0.isLetter || $0.isNumber || "-._".contains($0) }) else {
-                throw .malformed
-            }
-        }
-        let tail = authority[host.endIndex...]
-        guard !tail.isEmpty else { return (host.lowercased(), nil) }
-        guard tail.first == ":", tail.dropFirst().utf8.allSatisfy({ 48...57 ~= $0 }), let port = Int(tail.dropFirst()),
-            1...65_535 ~= port
-        else { throw .malformed }
-        return (host.lowercased(), port == (scheme == "https" ? 443 : 80) ? nil : port)
-    }
 }

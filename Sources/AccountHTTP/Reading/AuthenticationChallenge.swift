@@ -3,16 +3,16 @@ struct AuthenticationChallenge: Sendable, Hashable {
     /// In lower case, such as `bearer`.
     var scheme: String
 
-    /// The value of schemes such as Negotiate, which have no parameters.
+    /// The value of schemes without parameters, such as Negotiate.
     var token68: String?
 
-    /// The parameters by their names in lower case. A repeated parameter is left out, since it is ambiguous.
+    /// The parameters by lowercase name. A repeated parameter is dropped, because it is ambiguous.
     var parameters: [String: String] = [:]
 
     /// Returns the challenges in the order of the header fields.
     ///
-    /// A syntax error ends its field. Challenges before it are used, and the incomplete one is ignored. Fields over 8 KiB and challenges
-    /// after the sixteenth are ignored.
+    /// A syntax error ends its field: challenges before it are used, and the incomplete one is ignored. Fields over 8
+    /// KiB and challenges after the sixteenth are ignored.
     static func challenges(in fields: [String]) -> [AuthenticationChallenge] {
         var result: [AuthenticationChallenge] = []
         for field in fields where field.utf8.count <= 8192 && result.count < 16 {
@@ -24,7 +24,7 @@ struct AuthenticationChallenge: Sendable, Hashable {
 }
 
 extension AuthenticationChallenge {
-    /// A parser that reads each byte twice at most.
+    /// A parser that reads each byte at most twice.
     private struct Parser {
         private let bytes: [UInt8]
         private var index = 0
@@ -63,7 +63,7 @@ extension AuthenticationChallenge {
             return whole
         }
 
-        /// After a scheme: the end, a comma, or spaces and then a token68 or the first parameter.
+        /// Parses the text after a scheme: the end, a comma, or spaces followed by a token68 or the first parameter.
         private mutating func challengeBegan(_ challenge: inout AuthenticationChallenge?) throws(Malformed) {
             skip(" \t")
             guard let next, next != UInt8(ascii: ",") else { return }
@@ -83,7 +83,7 @@ extension AuthenticationChallenge {
             challenge?.parameters[name] = try parameterValue()
         }
 
-        /// `=` and a value, up to the comma or the end after it.
+        /// Parses `=` and a value, up to the following comma or the end.
         private mutating func parameterValue() throws(Malformed) -> String {
             skip(" \t")
             guard next == UInt8(ascii: "=") else { throw Malformed() }

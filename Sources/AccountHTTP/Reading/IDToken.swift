@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -10,7 +11,7 @@ import Foundation
 struct IDToken: Sendable {
     let claims: JSONObject
 
-    /// How far the clocks of the service and of this machine may differ, in seconds.
+    /// How far the clocks of the service and this machine may differ, in seconds.
     static let leeway: TimeInterval = 120
 
     init?(_ token: Secret) {
@@ -36,38 +37,39 @@ struct IDToken: Sendable {
 
     /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7).
     ///
-    /// Use this only for a token that came directly from the token endpoint, where TLS replaces the signature.
+    /// Use this only for a token received directly from the token endpoint, where TLS replaces the signature.
     ///
     /// - Parameters:
     ///   - nonce: The nonce of the authorization request; `nil` if it had none.
-    ///   - date: When the token came, by the clock of the service. With `nil` the expiry is not checked, since the clock of this
-    ///     machine may be wrong.
+    ///   - date: When the token was received, by the clock of the service. With `nil`, the expiry is not checked,
+    ///     because the clock of this machine may be wrong.
     func check(
         issuer: Issuer, clientID: String, nonce: String?, at date: Date?
     ) throws(AuthorityError) {
         let name = "the ID token of \(issuer.identifier)"
-        guard isIssued(by: issuer) else { throw .misconfigured("\(name) is of another issuer (iss)") }
+        guard isIssued(by: issuer) else { throw .misconfigured("\(name) was issued by another service (iss)") }
         guard isMeant(for: clientID) else { throw .misconfigured("\(name) is for another client (aud)") }
         if audiences.count > 1, claims["azp"] != .string(clientID) {
             throw .misconfigured("\(name) was issued to another client (azp)")
         }
         if let date {
             guard let expiry = claims["exp"]?.number else {
-                throw .unclear("\(name) does not say until when it is good (exp)")
+                throw .unclear("\(name) has no expiry (exp)")
             }
             guard expiry + Self.leeway > date.timeIntervalSince1970 else {
                 throw .unclear("\(name) has expired, or the clock of this machine is wrong")
             }
         }
         if let nonce, claims["nonce"] != .string(nonce) {
-            throw .unclear("\(name) is of another sign-in (nonce)")
+            throw .unclear("\(name) belongs to another sign-in (nonce)")
         }
-        guard identity != nil else { throw .unclear("\(name) does not say who the user is (sub)") }
+        guard identity != nil else { throw .unclear("\(name) does not identify the user (sub)") }
     }
 
-    /// Whether the ID token of a refresh response belongs to the account (OpenID Connect Core, section 12.2).
+    /// Returns whether the ID token of a refresh response belongs to the account (OpenID Connect Core, section 12.2).
     ///
-    /// Issuer and audience may also be those of the stored ID token, which earlier versions did not check in each kind of sign-in.
+    /// The issuer and the audience may also match the stored ID token, because earlier versions did not check them in
+    /// every kind of sign-in.
     func belongs(to account: Account, issuer: Issuer, clientID: String) -> Bool {
         guard let subject = identity?.id, subject == account.id else { return false }
         let original = account.credentials.idToken.flatMap { IDToken($0) }

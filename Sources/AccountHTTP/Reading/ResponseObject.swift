@@ -1,25 +1,26 @@
 import AccountKit
 import AccountCrypto
+import AccountSupport
 
 /// The JSON object of a response, with its secrets read byte by byte into guarded memory.
 ///
-/// A decoder would make strings of them, which stay in memory after they were dropped. So the decoder is given the text
-/// with a mark in place of each secret.
+/// A decoder would create strings, which stay in memory after they are released. Therefore the decoder gets the text
+/// with a placeholder for each secret.
 struct ResponseObject: Sendable {
-    /// A secret has a placeholder here, which is empty if the secret is.
+    /// The members. Each secret is a placeholder, which is empty if the secret is empty.
     private(set) var members: JSONObject
 
-    /// A member is repeated or the text is not UTF-8, so nobody knows what counts.
+    /// Whether a member is repeated or the text is not UTF-8, so that its meaning is unclear.
     let isAmbiguous: Bool
 
-    /// Without empty ones. Of two with one name, the first, as for the decoder.
+    /// The secrets that are not empty. If a name is repeated, the first one counts, as in the decoder.
     private(set) var secrets: [String: Secret] = [:]
 
-    /// `nil` if the text is not a JSON object, or exceeds the bounds of ``JSONValue``.
+    /// Returns `nil` if the text is not a JSON object, or exceeds the limits of ``JSONValue``.
     ///
-    /// An ambiguous text has no member `error` (RFC 6749, section 3.2, forbids repeated parameters).
+    /// An ambiguous text has no `error` member (RFC 6749, section 3.2, forbids repeated parameters).
     ///
-    /// - Parameter names: The members that are secrets, if they are strings.
+    /// - Parameter names: The members that are secrets if they are strings.
     init?(_ text: WipedBytes, secrets names: Set<String>) {
         var scanner = JSONMemberScanner(text)
         guard let found = scanner.members() else { return nil }
@@ -45,7 +46,7 @@ struct ResponseObject: Sendable {
         if self.isAmbiguous { self.members["error"] = nil }
     }
 
-    /// JSON must be (RFC 8259, section 8.1), but a decoder looks only at what it decodes.
+    /// JSON must be UTF-8 (RFC 8259, section 8.1), but a decoder checks only the parts that it decodes.
     private static func isUTF8(_ text: WipedBytes) -> Bool {
         var parser = UTF8.ForwardParser()
         var bytes = text.makeIterator()
@@ -59,14 +60,14 @@ struct ResponseObject: Sendable {
     }
 }
 
-/// Finds the members of a JSON object (RFC 8259, section 4), without looking into their values.
+/// Finds the members of a JSON object (RFC 8259, section 4), without parsing their values.
 ///
-/// It need not notice everything that is wrong: a decoder reads the text too.
+/// It need not detect every error, because a decoder reads the text too.
 private struct JSONMemberScanner {
     struct Member {
         var name: String
 
-        /// Between the quotation marks; `nil` if the value is no string.
+        /// The range between the quotation marks; `nil` if the value is not a string.
         var string: Range<Int>?
     }
 
@@ -121,7 +122,7 @@ private struct JSONMemberScanner {
         return start..<index
     }
 
-    /// Skips to the comma or bracket after a value that is no string.
+    /// Skips a value that is not a string, up to the following comma or bracket.
     private mutating func skipValue() {
         var depth = 0
         while let byte = next {
@@ -139,7 +140,8 @@ private struct JSONMemberScanner {
         }
     }
 
-    /// Resolves escapes (RFC 8259, section 7); `nil` if one is invalid, or there is a control character.
+    /// Resolves escapes (RFC 8259, section 7). Returns `nil` if an escape is invalid or the string contains a control
+    /// character.
     func unescaped(_ string: Range<Int>) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text[string]
@@ -165,7 +167,7 @@ private struct JSONMemberScanner {
         return result
     }
 
-    /// What follows `\u`: four digits, or a pair of surrogates.
+    /// Parses the text after `\u`: four digits, or a surrogate pair.
     private static func scalar(_ rest: inout WipedBytes.SubSequence) -> Unicode.Scalar? {
         func unit() -> UInt32? {
             guard rest.count >= 4 else { return nil }

@@ -1,12 +1,13 @@
 import AccountKit
+import AccountSupport
 import HTTPTypes
 
-/// Reads a response: the JSON object that was asked for, or the failure that it amounts to.
+/// Reads a response: the expected JSON object, or the failure that the response represents.
 ///
-/// A pure function of the response. Only named failures are definite: whatever is not a well-formed response of the
-/// endpoint itself becomes a failure that keeps the account.
+/// A pure function of the response. Only named failures are definite: any response that is not a well-formed response
+/// of the endpoint becomes a failure that keeps the account.
 struct ResponseParser: Sendable {
-    /// The same response means different things from different endpoints.
+    /// The endpoint, which determines what a response means.
     enum Endpoint: Sendable {
         case discovery
         /// Responds through the browser.
@@ -17,16 +18,16 @@ struct ResponseParser: Sendable {
         case introspection
         case deviceAuthorization
 
-        /// Whether an OAuth error in its body is about what was sent (RFC 6749, section 5.2; RFC 7009, section 2.2.1;
-        /// RFC 8628, section 3.2).
+        /// Whether an OAuth error in the body refers to the credentials that were sent (RFC 6749, section 5.2; RFC
+        /// 7009, section 2.2.1; RFC 8628, section 3.2).
         var respondsOAuthErrors: Bool {
             self == .token || self == .revocation || self == .introspection || self == .deviceAuthorization
         }
 
-        /// The others are asked without one, so a challenge of theirs is not about it.
+        /// Whether a challenge refers to a token. The other endpoints receive none.
         var isSentToken: Bool { self != .discovery && self != .authorization }
 
-        /// Members of responses that never become strings.
+        /// Members of responses that must never become strings.
         var secrets: Set<String> {
             respondsOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
         }
@@ -50,7 +51,7 @@ struct ResponseParser: Sendable {
     let text: ServerText
 
     /// - Parameters:
-    ///   - secrets: What was sent. No failure repeats it, whatever the response says.
+    ///   - secrets: The secrets that were sent. No failure repeats them, even if the response does.
     ///   - isRefresh: Whether a refresh token was sent to the token endpoint.
     init(
         _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
@@ -72,12 +73,12 @@ struct ResponseParser: Sendable {
             throw .unclear("\(endpoint.name) sent a signed response (application/jwt), which is not supported")
         }
         guard !response.isCompressed else {
-            throw .unclear("\(endpoint.name) sent a compressed response, which was not asked for")
+            throw .unclear("\(endpoint.name) sent a compressed response, which was not requested")
         }
         guard let object = ResponseObject(response.body, secrets: endpoint.secrets) else {
-            throw .unclear("the response of \(endpoint.name) is not a JSON object")
+            throw .unclear("the response from \(endpoint.name) is not a JSON object")
         }
-        // GitHub, for one, sends its errors with status 200.
+        // GitHub, for example, sends its errors with status 200.
         if endpoint.respondsOAuthErrors, object.members["access_token"]?.string == nil,
             object.members["device_code"]?.string == nil, let error = oauthError(in: object.members)
         {
@@ -86,25 +87,25 @@ struct ResponseParser: Sendable {
         return object
     }
 
-    /// For a request whose response says nothing beyond its status.
+    /// Checks the response to a request that only needs a status.
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
         try checkStatus(of: response)
-        // Django sends an empty body of type text/html where there is nothing to say.
+        // Django sends an empty body of type text/html if it has no content.
         if !response.body.isEmpty { try checkForWebPage(in: response) }
     }
 
     func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
         switch response.status {
-        case 511: throw .intercepted("the network wants a sign-in of its own (511)")
+        case 511: throw .intercepted("the network requires its own sign-in (511)")
         case 300..<400:
             throw .intercepted("\(endpoint.name) redirects (\(response.status)), and redirects are not followed")
         case 407: throw .proxyAuthenticationRequired
         case 408, 425, 429, 500..<600:
             throw .unavailable(status: response.status, retryAfter: RetryAfter.duration(in: response))
         case _ where !response.isBodyWhole:
-            throw .unclear("the response of \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
+            throw .unclear("the response from \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         case 200, 201, 204: return
-        // RFC 6749 names 400 and 401; some large services send the same JSON with others.
+        // RFC 6749 names 400 and 401; some large services send the same JSON with other statuses.
         case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
             if !response.isMarkup, !response.isCompressed,
                 let object = ResponseObject(response.body, secrets: endpoint.secrets),
@@ -125,8 +126,8 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// It came from the service's own user info, over TLS or from this machine: nobody else is sent the token, and no
-    /// redirect is followed.
+    /// Returns whether the service's own user info endpoint reports an invalid token in its own format. The response
+    /// came over TLS or from this machine: the token is sent nowhere else, and redirects are not followed.
     private func isDeadTokenResponse(_ response: ServiceResponse) -> Bool {
         guard endpoint == .userInfo, let expected = quirks.deadTokenResponse, response.status == expected.status,
             response.isBodyWhole, response.mediaType == "application/json", !response.isCompressed,
@@ -136,12 +137,12 @@ struct ResponseParser: Sendable {
     }
 
     private func checkForWebPage(in response: ServiceResponse) throws(AuthorityError) {
-        guard !response.isMarkup else { throw .intercepted("a web page in place of \(endpoint.name)") }
+        guard !response.isMarkup else { throw .intercepted("a web page instead of \(endpoint.name)") }
     }
 
     // MARK: Errors in bodies and in challenges
 
-    /// In the form of RFC 6749, section 5.2.
+    /// Reads an error in the format of RFC 6749, section 5.2.
     func oauthError(in object: JSONObject) -> AuthorityError? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
@@ -154,7 +155,7 @@ struct ResponseParser: Sendable {
         return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
     }
 
-    /// Whether the body has the error that belongs into a challenge (RFC 6750, section 3.1).
+    /// Returns whether the body contains the error that belongs in a challenge (RFC 6750, section 3.1).
     private func namesInsufficientScope(_ response: ServiceResponse) -> Bool {
         guard response.mediaType == "application/json", !response.isCompressed,
             let object = ResponseObject(response.body, secrets: endpoint.secrets)
@@ -168,7 +169,7 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// `nil` if the challenges name none, or contradict each other.
+    /// Returns `nil` if the challenges name no error, or contradict each other.
     private func challengeError(in challenges: [AuthenticationChallenge]) -> String? {
         let errors = Set(challenges.compactMap { $0.parameters["error"] })
         guard errors.count == 1, let error = errors.first, isErrorCode(error) else { return nil }
@@ -176,7 +177,7 @@ struct ResponseParser: Sendable {
     }
 
     private func isErrorCode(_ text: String) -> Bool {
-        // Not searched for secrets: a user's password may well be "invalid_grant".
+        // Skip the search for secrets here: a user's password may be "invalid_grant".
         if Self.registeredErrors.contains(text) { return true }
         return !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -7,20 +8,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How long a service asks not to be asked again (RFC 9110, section 10.2.3).
+/// The time to wait that a service requests (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// A service that mistakenly named more would lock its users out.
+    /// Limits the wait: a service that sends a larger value by mistake would lock its users out.
     static let limit = Duration.seconds(86_400)
 
-    /// A date counts from the `Date` of the same response, so that a wrong local clock does no harm; without one, from
-    /// the local clock.
+    /// Returns the time to wait. A date is relative to the `Date` of the same response, so that a wrong local clock has
+    /// no effect. Without a `Date`, it is relative to the local clock.
     static func duration(in response: ServiceResponse) -> Duration? {
         guard let value = response.head.headerFields[values: .retryAfter].first else { return nil }
         let text = value.filter { $0 != " " && $0 != "\t" }
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         if !digits.isEmpty, digits.utf8.allSatisfy({ 48...57 ~= $0 }) {
             if text.hasPrefix("-") { return .zero }
-            // More digits than an integer holds are more than the limit.
+            // A number with more digits than an integer holds exceeds the limit.
             return Int64(digits).map { min(.seconds($0), limit) } ?? limit
         }
         guard let date = HTTPDate.date(from: value) else { return nil }

@@ -3,13 +3,13 @@ import AccountKit
 enum Scope {
     static func isValid(_ text: some StringProtocol) -> Bool { RequestRules.isScope(text) }
 
-    /// What cannot be a scope is left out: it is shown to people.
+    /// Returns the valid scopes in a string. Invalid ones are dropped, because scopes are shown to users.
     ///
-    /// - Parameter separator: What may stand between two scopes beside white space.
+    /// - Parameter separator: A character that may separate two scopes, in addition to white space.
     static func scopes(in text: String, separator: Character = " ") -> [String] {
         text.split { $0.isWhitespace || $0 == separator }.filter { isValid($0) }.map(String.init)
     }
 
-    /// Asks for a token that outlives the user's presence (OpenID Connect Core, section 11).
+    /// Requests a token that remains valid while the user is offline (OpenID Connect Core, section 11).
     static let offlineAccess = "offline_access"
 }

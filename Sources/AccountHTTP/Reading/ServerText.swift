@@ -1,30 +1,31 @@
 import AccountKit
+import AccountSupport
 
-/// Makes text from a service fit for an error, a terminal and a log.
+/// Makes text from a service safe for errors, terminals and logs.
 ///
-/// Such text is untrusted: it may hold control sequences for a terminal, or the very token that was sent.
+/// Such text is untrusted: it may contain terminal control sequences, or the token that was sent.
 struct ServerText: Sendable {
     let secrets: [Secret]
 
-    /// At most 200 visible characters; `nil` if there are none, or if the text repeats a secret.
+    /// Returns at most 200 visible characters; `nil` if there are none, or if the text repeats a secret.
     func shown(_ text: String?) -> String? {
-        // Longer texts are not worth the search for secrets.
+        // Drop longer texts, which are not worth a search for secrets.
         guard let text, text.utf8.count <= 4096, !repeatsSecret(text) else { return nil }
         var visible = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if scalar.properties.isWhitespace {
                 visible.append(" ")
-            } else if !Self.isHidden(scalar) {
+            } else if !scalar.controlsDisplay {
                 visible.append(scalar)
             }
         }
         let words = String(visible).split(separator: " ").joined(separator: " ")
-        // Once more: a control character in the middle may have hidden a secret.
+        // Check again: a control character in the middle may have hidden a secret.
         guard !words.isEmpty, !repeatsSecret(words) else { return nil }
         return words.count <= 200 ? words : words.prefix(199) + "…"
     }
 
-    /// - Parameter minimum: How long a secret must be to count, in bytes. A short one may stand in anything by chance.
+    /// - Parameter minimum: The minimum length of a secret, in bytes. A shorter one may occur in any text by chance.
     func repeatsSecret(_ text: String, notShorterThan minimum: Int = 1) -> Bool {
         let text = Array(text.utf8)
         return secrets.contains { secret in
@@ -36,14 +37,6 @@ struct ServerText: Sendable {
                     text[$0] == first && text[$0..<($0 + secret.count)].elementsEqual(secret)
                 }
             }
-        }
-    }
-
-    /// Controls, and characters that reorder or hide the ones beside them.
-    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true
-        default: false
         }
     }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -6,21 +7,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// When an access token expires, as far as the service said so.
+/// Computes when an access token expires, from the information of the service.
 ///
-/// What is impossible counts as unknown, never as expired: a wrong expiry would make every use of the token refresh it.
+/// An impossible expiry counts as unknown, never as expired: otherwise every use of the token would refresh it.
 enum TokenExpiry {
-    /// The longest lifetime that is believed: ten years. What is beyond it was meant as milliseconds, or as a date.
+    /// The longest accepted lifetime: ten years. A larger value was meant as milliseconds or as a date.
     static let longestLifetime: Int64 = 10 * 365 * 86_400
 
-    /// The expiry by the local clock: `expires_in` counted from the receipt, else the `exp` of a JWT, else unknown.
+    /// Returns the expiry by the local clock: `expires_in` after the response was received, else the `exp` of a JWT,
+    /// else unknown.
     ///
     /// - Parameters:
-    ///   - expiresIn: The field of the response (RFC 6749, section 5.1). Only a positive whole number of seconds counts, also
-    ///     if the service sends it as a string.
-    ///   - accessToken: The token. An `exp` in it counts from the response's own `Date`, so that it survives a local clock
-    ///     that is wrong, and only if it lies ahead: the service accepted the token just now.
-    ///   - response: The response in which the token came, or was accepted.
+    ///   - expiresIn: The field of the response (RFC 6749, section 5.1). It must be a positive whole number of seconds,
+    ///     which may be sent as a string.
+    ///   - accessToken: The token. Its `exp` is relative to the `Date` of the response, so that a wrong local clock has
+    ///     no effect. It is ignored if it is in the past, because the service accepted the token just now.
+    ///   - response: The response that contained or accepted the token.
     static func date(expiresIn: JSONValue?, accessToken: Secret, response: ServiceResponse) -> Date? {
         if let seconds = expiresIn?.wholeSeconds, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
@@ -33,7 +35,7 @@ enum TokenExpiry {
 }
 
 extension JSONValue {
-    /// A whole number, which some services send as a string.
+    /// The whole number, which some services send as a string.
     var wholeSeconds: Int64? {
         switch self {
         case .integer(let seconds): seconds

@@ -1,21 +1,22 @@
 import AccountKit
+import AccountSupport
 
 extension ResponseParser {
-    /// The tokens of a response of the token endpoint (RFC 6749, section 5.1).
+    /// Reads the tokens from a response of the token endpoint (RFC 6749, section 5.1).
     ///
-    /// An optional field of a wrong type counts as missing: the access token is good without it, and a refresh token
-    /// that was spent for it cannot be spent again.
+    /// An optional field of the wrong type counts as missing: the access token is valid without it, and the refresh
+    /// token that it cost cannot be used again.
     func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
             throw .unclear("\(endpoint.name) sent no access_token")
         }
         guard token.withUnsafeBytes({ Self.isToken($0) }) else {
-            throw .unclear("\(endpoint.name) sent an access_token with characters that cannot be sent back")
+            throw .unclear("\(endpoint.name) sent an access_token that contains invalid characters")
         }
-        // A refresh token that was spent for it must not be lost for a member that means nothing there.
+        // Don't fail a refresh for a member that has no meaning there: its refresh token is already used up.
         if !isRefresh, let type = object.members["issued_token_type"]?.string, !Self.accessTokenTypes.contains(type) {
-            throw .unclear("\(endpoint.name) issued a token that is no access token")
+            throw .unclear("\(endpoint.name) issued a token that is not an access token")
         }
         return Credentials(
             accessToken: token,
@@ -29,29 +30,30 @@ extension ResponseParser {
         )
     }
 
-    /// What a token exchange may say that it has issued (RFC 8693, section 3): an access token of any form.
+    /// The token types that a token exchange may return (RFC 8693, section 3): access tokens of any format.
     private static let accessTokenTypes = [
         "urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt",
     ]
 
-    /// Visible ASCII, so that it can be sent in an `Authorization` header field.
+    /// Returns whether the token is visible ASCII, so that it can be sent in an `Authorization` header field.
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Only Bearer is supported; a service that omits the type means it. Others want a proof with each request.
+    /// Returns the token type. Only Bearer is supported, and a missing type means Bearer. Other types require a proof
+    /// with each request.
     private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
         switch value {
         case nil, .null?: return "Bearer"
         case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
         case .string(let type)?:
             let type = ServerText(secrets: text.secrets + [token]).shown(type).map { " (\($0))" } ?? ""
-            throw .unclear("the service issues tokens of another type than Bearer\(type), which is not supported")
-        default: throw .unclear("\(endpoint.name) sent a token_type that is no string")
+            throw .unclear("the service issues tokens of an unsupported type\(type); only Bearer is supported")
+        default: throw .unclear("\(endpoint.name) sent a token_type that is not a string")
         }
     }
 
-    /// One string (RFC 6749, section 3.3), or an array, as some services send it.
+    /// Reads one string (RFC 6749, section 3.3), or an array, which some services send.
     private func scopes(_ value: JSONValue?) -> [String] {
         switch value {
         case .string(let text)?: scopes(in: text)
@@ -60,7 +62,7 @@ extension ResponseParser {
         }
     }
 
-    /// Scopes are shown to people, so they must repeat no token.
+    /// Drops scopes that repeat a token, because scopes are shown to users.
     private func scopes(in text: String) -> [String] {
         Scope.scopes(in: text, separator: quirks.scopeSeparator)
             .filter { !self.text.repeatsSecret($0, notShorterThan: 8) }

@@ -1,8 +1,9 @@
 import AccountKit
 import AccountCrypto
+import AccountSupport
 
 extension ResponseParser {
-    /// The user of a response of the user info endpoint (OpenID Connect Core, section 5.3.2).
+    /// Reads the user from a response of the user info endpoint (OpenID Connect Core, section 5.3.2).
     ///
     /// - Parameters:
     ///   - issuer: The service, which a signed response must name if it names an issuer.
@@ -15,21 +16,21 @@ extension ResponseParser {
             isSigned ? try signedClaims(in: response, from: issuer, for: clientID) : try object(in: response)
         let others = isSigned ? Identity.protocolClaims : []
         guard var identity = Identity(claims: object, leavingOut: others, quirks: quirks) else {
-            throw .unclear("\(endpoint.name) does not say whose the token is (no \(quirks.subjectClaim))")
+            throw .unclear("\(endpoint.name) does not identify the user of the token (no \(quirks.subjectClaim))")
         }
         guard !repeatsSecret(identity.id) else {
-            throw .unclear("\(endpoint.name) sent the token back as the user")
+            throw .unclear("\(endpoint.name) returned the token as the user")
         }
-        // The profile is shown and printed: a token that a service puts there is left out.
+        // Drop a token that a service puts there: the profile is displayed and printed.
         identity.profile.fields = identity.profile.fields.filter { !repeatsSecret($0.key) && !repeatsSecret($0.value) }
         if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
     }
 
-    /// The claims of a signed response.
+    /// Reads the claims of a signed response.
     ///
-    /// The response came straight from the service, so TLS stands for the signature, as for an ID token (OpenID Connect Core,
-    /// section 3.1.3.7).
+    /// The response came directly from the service, so TLS replaces the signature, as for an ID token (OpenID Connect
+    /// Core, section 3.1.3.7).
     private func signedClaims(
         in response: ServiceResponse, from issuer: Issuer?, for clientID: String?
     ) throws(AuthorityError) -> JSONObject {
@@ -38,10 +39,10 @@ extension ResponseParser {
             throw .unclear("\(endpoint.name) sent a signed or encrypted response that cannot be read")
         }
         if let issuer, token.claims["iss"] != nil, !token.isIssued(by: issuer) {
-            throw .misconfigured("the response of \(endpoint.name) is of another issuer (iss)")
+            throw .misconfigured("the response from \(endpoint.name) was issued by another service (iss)")
         }
         if let clientID, token.claims["aud"] != nil, !token.isMeant(for: clientID) {
-            throw .misconfigured("the response of \(endpoint.name) is for another client (aud)")
+            throw .misconfigured("the response from \(endpoint.name) is for another client (aud)")
         }
         return token.claims
     }
@@ -59,9 +60,11 @@ extension ResponseParser {
 }
 
 extension Identity {
-    /// `nil` if the claims do not say who the user is. A `sub` may be a whole number: some services number their users.
+    /// Returns `nil` if the claims do not identify the user. A `sub` may be a whole number, because some services
+    /// number their users.
     ///
-    /// All claims but `sub` and `others` become fields of the profile under their own names, unless the quirks choose.
+    /// All claims except `sub` and `others` become profile fields with the same names, unless the quirks choose other
+    /// ones.
     init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
         let subject: String
         switch claims[quirks.subjectClaim] {
@@ -79,13 +82,13 @@ extension Identity {
         }
     }
 
-    /// About the token, not about the user.
+    /// Claims about the token, not about the user.
     static let protocolClaims: Set<String> = [
         "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
         "s_hash", "sid",
     ]
 
-    /// A boolean, which some services send as a string.
+    /// Reads a boolean, which some services send as a string.
     private static func flag(_ value: JSONValue) -> ProfileValue? {
         switch value.string?.lowercased() {
         case "true": .boolean(true)
@@ -96,6 +99,6 @@ extension Identity {
 }
 
 extension IDToken {
-    /// The user that the token names; `nil` if it names none.
+    /// The user that the token identifies; `nil` if it identifies none.
     var identity: Identity? { Identity(claims: claims, leavingOut: Identity.protocolClaims) }
 }

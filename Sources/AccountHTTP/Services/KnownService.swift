@@ -1,68 +1,71 @@
 public import AccountKit
 
-/// A service that is known by name: where it is, and where it departs from OAuth 2.0 and OpenID Connect.
+/// A service that AccountKit knows by name: its address, and where it deviates from OAuth 2.0 and OpenID Connect.
 ///
-/// A service that keeps to the standards and has a discovery document needs no entry. The entries are data: a new one is
-/// a new value in ``all``. An authority finds the entry by its issuer; one for a copy that runs elsewhere, such as GitHub
-/// Enterprise Server, is told which it is.
+/// A service that follows the standards and has a discovery document needs no entry. The entries are data: to add a
+/// service, add a value to ``all``. An authority finds the entry by the issuer. For an instance at another address,
+/// such as GitHub Enterprise Server, the app passes the entry.
 public struct KnownService: Sendable, Hashable {
-    /// What it is called on a command line, such as `github`.
+    /// The name on the command line, such as `github`.
     public let name: String
 
-    /// The issuer, unless another is given.
+    /// The issuer, unless the app passes another.
     public let issuer: String
 
-    /// Where an app is registered, to get the client identifier that the service knows it by.
+    /// The page on which to register an app, to obtain its client ID.
     public let registrationPage: String
 
-    /// What a sign-in asks for, unless told otherwise (RFC 6749, section 3.3).
+    /// The default scopes of a sign-in (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// If there is a discovery document, the endpoints here are for what it leaves out.
+    /// Whether the service has a discovery document. If so, ``endpoints`` supplies only values that the document lacks.
     var hasDiscovery = true
 
-    /// At ``issuer``. A URL that begins with a slash is below the issuer's.
+    /// The endpoints at ``issuer``. A URL that begins with a slash is relative to the issuer.
     var endpoints: [EndpointName: String] = [:]
 
-    /// Those of a copy that runs elsewhere, where they differ.
+    /// The endpoints of an instance at another address, if they differ.
     var endpointsElsewhere: [EndpointName: String]?
 
-    /// Where other programs, such as git, use its tokens.
+    /// The URLs at which other programs, such as git, use the service's tokens.
     var tokenURLs: [String] = []
 
-    /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
+    /// Whether the service requires a client secret from programs, although programs cannot keep one (RFC 8252, section
+    /// 8.5).
     public internal(set) var wantsClientSecret = false
 
-    /// Whether revoking a token leaves other sign-ins of the same user with the same program alone.
+    /// Whether revoking a token leaves other sign-ins of the same user and program intact.
     var supportsPerGrantRevocation = false
 
     var quirks = ServiceQuirks.standard
 
-    /// The entry of a name; `nil` if there is none.
+    /// Returns the entry with a name; `nil` if there is none.
     public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
 
-    /// The entry of the service at an issuer's host; `nil` if it is not a known one.
+    /// Returns the entry of the service at an issuer's host; `nil` if the service is not known.
     ///
-    /// - Throws: `invalidArgument` if that is no issuer.
+    /// - Throws: `invalidArgument` if the text is not an issuer.
     public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
 
-    /// Where other programs, such as git, use its tokens. Of a copy that runs elsewhere only its own host is known.
+    /// Returns the URLs at which other programs, such as git, use the service's tokens. For an instance at another
+    /// address, only its own host is known.
     package func tokenURLs(at issuer: String) -> [String] {
-        // What is no issuer has no hosts.
+        // An invalid issuer maps to no hosts.
         guard !tokenURLs.isEmpty, let issuer = try? Issuer(issuer) else { return [] }
         return isHome(of: issuer) ? tokenURLs : [issuer.url.description]
     }
 
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
-    /// The entries' own issuers are written as URLs are compared, so none of them is read for that.
+    /// Returns whether an issuer is at the entry's own address. The entries spell their issuers in normalized form, so
+    /// they need not be parsed.
     private func isHome(of issuer: Issuer) -> Bool {
         let scheme = "https://".utf8
         let authority = self.issuer.utf8.dropFirst(scheme.count).prefix { $0 != UInt8(ascii: "/") }
         return issuer.url.scheme == "https" && authority.elementsEqual(issuer.url.authority.utf8)
     }
 
-    /// `nil` if none of the known endpoints issues tokens.
+    /// Returns `nil` if the entry has no token endpoint.
     func endpoints(at issuer: Issuer) -> OAuthEndpoints? {
         var urls: [EndpointName: ServiceURL] = [:]
         for name in EndpointName.allCases { urls[name] = url(name, at: issuer) }
@@ -72,7 +75,7 @@ public struct KnownService: Sendable, Hashable {
     func url(_ name: EndpointName, at issuer: Issuer) -> ServiceURL? {
         let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
         guard let text = known[name] else { return nil }
-        // The entries' own URLs are well-formed, and a test reads them all.
+        // The entries' own URLs are well-formed: a test checks them.
         return text.hasPrefix("/")
             ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
     }

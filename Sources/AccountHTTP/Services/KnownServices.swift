@@ -1,19 +1,18 @@
 import AccountKit
 
 extension KnownService {
-    /// The services that are known by name.
+    /// The services that AccountKit knows by name.
     public static let all = [github, gitlab, google, microsoft]
 
     /// GitHub, and GitHub Enterprise Server.
     ///
-    /// It is OAuth without OpenID Connect: no discovery, no ID token, users with a number, a refresh token for GitHub Apps
-    /// only. Errors of the token endpoint come with status 200. A token that was revoked, or has expired, gets
-    /// 401 "Bad credentials" and no challenge. A program without a secret can neither exchange the code of
-    /// a browser nor take a token back, so there is the device flow and nothing else.
+    /// GitHub supports OAuth without OpenID Connect: no discovery, no ID tokens, numeric user IDs, and refresh tokens
+    /// for GitHub Apps only. The token endpoint returns errors with status 200. A revoked or expired token gets 401
+    /// "Bad credentials" without a challenge. A program without a secret can neither exchange a code from the browser
+    /// nor revoke a token, so only the device flow is supported.
     ///
     /// Sources: docs.github.com, "Authorizing OAuth apps", "Refreshing user access tokens", "Troubleshooting OAuth app
-    /// access token request errors", "Get the authenticated user",
-    /// "Troubleshooting the REST API" ("Bad credentials").
+    /// access token request errors", "Get the authenticated user", "Troubleshooting the REST API" ("Bad credentials").
     public static let github = KnownService(
         name: "github", issuer: "https://github.com", registrationPage: "https://github.com/settings/developers",
         scopes: ["read:user", "user:email"], hasDiscovery: false,
@@ -43,10 +42,10 @@ extension KnownService {
             deadTokenResponse: ServiceQuirks.DeadTokenResponse(status: 401, member: "message", value: "Bad credentials")
         ))
 
-    /// GitLab, and GitLab on a host of one's own.
+    /// GitLab, and self-managed GitLab.
     ///
-    /// Its discovery document does not always name the device endpoint. A revocation ends the one token, and its refresh
-    /// token with it.
+    /// The discovery document does not always name the device endpoint. A revocation ends one token and its refresh
+    /// token.
     ///
     /// Sources: docs.gitlab.com, "OAuth 2.0 identity provider API"; doorkeeper, `TokensController#revoke`.
     public static let gitlab = KnownService(
@@ -57,9 +56,9 @@ extension KnownService {
 
     /// Google.
     ///
-    /// A refresh token comes only to those who ask for it in the URL of the page, and again only if the user is asked
-    /// again. ID tokens may name the issuer without its scheme. The polls of the device flow get 428. Programs
-    /// have a client secret, which is none.
+    /// Google issues a refresh token only if the authorization URL requests it, and a second one only if the user
+    /// consents again. ID tokens may name the issuer without its scheme. Polls in the device flow get 428. Programs
+    /// have a client secret, which is not actually secret.
     ///
     /// Sources: developers.google.com, "OAuth 2.0 for mobile and desktop apps", "OAuth 2.0 for TV and limited-input
     /// device applications", "OpenID Connect".
@@ -73,9 +72,9 @@ extension KnownService {
 
     /// Microsoft Entra ID, and personal Microsoft accounts.
     ///
-    /// The issuer of documents and ID tokens has the user's tenant where the configured one has `common`, `organizations` or
-    /// `consumers`. A refresh token comes with the scope `offline_access` only. Registered programs are sent back to
-    /// `localhost`. Tokens cannot be taken back.
+    /// The issuer in documents and ID tokens contains the user's tenant where the configured issuer has `common`,
+    /// `organizations` or `consumers`. Microsoft issues refresh tokens only with the scope `offline_access`. Registered
+    /// programs use the redirect host `localhost`. Tokens cannot be revoked.
     ///
     /// Sources: learn.microsoft.com, "OpenID Connect on the Microsoft identity platform", "OAuth 2.0 device authorization
     /// grant", "Redirect URI restrictions and limitations".

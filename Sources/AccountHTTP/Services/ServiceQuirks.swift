@@ -1,35 +1,36 @@
 import AccountKit
 
-/// How the messages of a service differ from those of OAuth 2.0 and OpenID Connect.
+/// How a service deviates from OAuth 2.0 and OpenID Connect.
 struct ServiceQuirks: Sendable, Hashable {
     static let standard = ServiceQuirks()
 
     var issuerForm = Issuer.Form.exact
     var subjectClaim = "sub"
 
-    /// The first that is present counts.
+    /// The claims of the user name. The first one present counts.
     var usernameClaims = ["preferred_username", "username"]
 
-    /// Claims that become fields of the profile, and the fields' names; `nil` keeps all under their own.
+    /// The claims that become profile fields, with the names of the fields; `nil` keeps all claims under their own
+    /// names.
     var profileClaims: [String: String]?
 
     var scopeSeparator: Character = " "
 
-    /// The service's own error codes at a sign-in, and the standard codes for the same.
+    /// The service's own error codes at a sign-in, with their standard equivalents.
     var signInErrorCodes: [String: OAuthErrorCode] = [:]
 
-    /// At a refresh, where one may end a session: only what is said of the refresh token itself.
+    /// The error codes at a refresh, where an error can end a session: only codes that refer to the refresh token.
     var refreshErrorCodes: [String: OAuthErrorCode] = [:]
 
     var errorStatuses: Set<Int> = [400, 401, 403]
 
-    /// Of the redirect URI: an address rather than a name (RFC 8252, section 8.3).
+    /// The host of the redirect URI: an address rather than a name (RFC 8252, section 8.3).
     var redirectHost = "127.0.0.1"
 
-    /// Where the service's documents do not decide it.
+    /// The method to use if the service's documents do not determine it.
     var clientAuthentication: ClientAuthentication?
 
-    /// The documented response of user info to an invalid token, where that is no Bearer challenge.
+    /// The documented response of the user info endpoint to an invalid token, if it is not a Bearer challenge.
     var deadTokenResponse: DeadTokenResponse?
 
     struct DeadTokenResponse: Sendable, Hashable {

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The bodies of a request and its response, on their way piece by piece.
+/// The bodies of a request and its response, transferred in pieces.
 final class BodyTransfer: Sendable {
     private struct State {
         var lastMove = ContinuousClock.now
@@ -29,10 +29,10 @@ final class BodyTransfer: Sendable {
 
     var byteCount: Int? { body?.byteCount }
 
-    /// What the caller's own part has thrown, which says more than that the request has ended.
+    /// The error that the caller's code threw. It is more specific than the failure of the request.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
-    /// For how long no byte has moved.
+    /// The time since the last byte was transferred.
     var idleTime: Duration { state.withLock { $0.lastMove.duration(to: .now) } }
 
     func begin() { state.withLock { $0 = State() } }
@@ -69,7 +69,7 @@ final class BodyTransfer: Sendable {
         }
     }
 
-    /// All of the request's body, for a transport that has no use for pieces.
+    /// Returns the complete request body, for a transport that cannot send pieces.
     func wholeBody() async throws -> Data? {
         guard var iterator = try await pieces()?.makeAsyncIterator() else { return nil }
         var whole = Data()
@@ -78,7 +78,8 @@ final class BodyTransfer: Sendable {
     }
 }
 
-/// The body of a request as the HTTP client takes it. Each piece is a buffer of its own, which is zeroed when it was sent.
+/// The body of a request in the form that the HTTP client expects. Each piece is a separate buffer, which is zeroed
+/// after it was sent.
 struct BodyBuffers: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The body of a token exchange: the point of no return.
 ///
-/// The client asks for it when it has a connection and has sent the head of the request. The body waits there until it is released.
-/// It is sent or given up, whichever is first, and never both. What is sent may spend a refresh token or a code, so from
-/// then on nothing but the exchange's own deadline ends the wait for the response.
+/// The client asks for the body after it has connected and sent the head of the request. The body waits there until it
+/// is released. It is either sent or given up, whichever happens first, and never both. Sending it may consume a
+/// refresh token or a code, so from then on only the exchange's own deadline ends the wait for the response.
 final class ExchangeBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -22,13 +22,13 @@ final class ExchangeBody: AsyncSequence, Sendable {
         /// Decides whether the body may be sent; `nil` until it is released.
         var condition: (@Sendable () -> Bool)?
         var isWithheld = false
-        /// The client, which waits for the release.
+        /// The suspended client, which waits for the release.
         var client: CheckedContinuation<Void, Never>?
     }
 
     let byteCount: Int64
 
-    /// Yields once, when there is a connection or none will come.
+    /// Yields once, when the connection is established or has failed.
     let connecting: AsyncStream<Void>
 
     /// Yields once, when the first byte may have been sent.
@@ -46,16 +46,16 @@ final class ExchangeBody: AsyncSequence, Sendable {
         (sending, isSending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
     }
 
-    /// Whether the service may have got any of it.
+    /// Whether the service may have received any part of the body.
     var isSent: Bool { state.withLock { $0.stage == .sent } }
 
-    /// Whether there is a connection on which it can be sent, or was.
+    /// Whether a connection was established to send the body on.
     var isConnected: Bool { state.withLock { [.connected, .sent].contains($0.stage) } }
 
-    /// Whether the body was released, and was not sent because the condition did not hold.
+    /// Whether the body was released but not sent, because the condition did not hold.
     var isWithheld: Bool { state.withLock { $0.isWithheld } }
 
-    /// Sends the body as soon as there is a connection, if a condition holds at that moment.
+    /// Sends the body as soon as a connection exists, if a condition holds at that moment.
     func release(if condition: @escaping @Sendable () -> Bool) {
         let client = state.withLock { state in
             state.condition = condition
@@ -64,8 +64,10 @@ final class ExchangeBody: AsyncSequence, Sendable {
         client?.resume()
     }
 
-    /// - Parameter isConnecting: Whether a body that has a connection is not given up.
-    /// - Returns: `false` if it is too late: the body is being sent.
+    /// Gives up the body.
+    ///
+    /// - Parameter isConnecting: Whether to keep a body that already has a connection.
+    /// - Returns: `false` if the body is being sent, or has a connection and is kept.
     @discardableResult
     func giveUp(onlyWhileConnecting isConnecting: Bool = false) -> Bool {
         let (isGivenUp, client) = state.withLock { state in

@@ -1,12 +1,12 @@
 import AccountKit
 import AccountCrypto
 
-/// A body of type `application/x-www-form-urlencoded`, made byte by byte so that secrets never become strings.
+/// A body of type `application/x-www-form-urlencoded`, built byte by byte so that secrets never become strings.
 ///
 /// Source: WHATWG URL, section 5.2; RFC 6749, appendix B.
 struct FormBody: Sendable {
     private(set) var bytes = WipedBytes()
-    /// What no error may repeat.
+    /// The values that errors must not repeat.
     private(set) var secrets: [Secret] = []
 
     mutating func append(_ name: String, _ value: String) {
@@ -44,24 +44,4 @@ struct FormBody: Sendable {
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
-}
-
-extension String {
-    /// `nil` if the percent-encoding (RFC 3986, section 2.1) is malformed, or the text is not UTF-8.
-    init?(percentEncoded text: some StringProtocol) {
-        var bytes: [UInt8] = []
-        var rest = text.utf8.makeIterator()
-        func digit() -> UInt8? {
-            rest.next().flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map { UInt8($0) }
-        }
-        while let byte = rest.next() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = digit(), let low = digit() else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        self.init(validating: bytes, as: UTF8.self)
-    }
 }

@@ -13,11 +13,11 @@ import Foundation
 #endif
 
 extension HTTPTransport {
-    /// Sends a request whose bodies are handed on piece by piece. Nothing but the caller's cancellation, or that no byte moves, ends
-    /// it.
+    /// Sends a request whose bodies are transferred in pieces. Only the cancellation of the caller, or a time without
+    /// any bytes, ends it early.
     ///
-    /// - Parameter timeout: For how long no byte may move.
-    /// - Throws: An `AuthorityError`, or anything else if `transfer` has a failure of its own.
+    /// - Parameter timeout: The longest time without any bytes.
+    /// - Throws: An `AuthorityError`, or the failure of `transfer` if it has one.
     func stream(
         _ request: ServiceRequest, _ transfer: BodyTransfer, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws -> ServiceResponse {
@@ -45,7 +45,7 @@ extension HTTPTransport {
                 while true {
                     let rest = timeout - transfer.idleTime
                     guard rest > .zero else { throw peer.failure(.timeout) }
-                    // Clocks do not reach as far as durations.
+                    // Limit the sleep: clocks have a smaller range than durations.
                     try await Task.sleep(for: min(rest, .seconds(86_400)))
                 }
             }
@@ -72,7 +72,7 @@ extension HTTPTransport {
             }
             let response = try await execute(sent, to: request.url, by: try client(for: request))
             phase = .inBody
-            // The copy that was sent is zeroed already, and nobody needs this one any more.
+            // The sent copy is already zeroed, and this one is no longer needed.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }

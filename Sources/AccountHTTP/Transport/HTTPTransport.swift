@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 import AccountCrypto
+import AccountSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -22,19 +23,19 @@ import Musl
 import Darwin
 #endif
 
-/// Sends requests over verified TLS or on the loopback interface. It follows no redirects, and every wait ends.
+/// Sends requests over verified TLS or on the loopback interface. It follows no redirects, and every wait has a limit.
 final class HTTPTransport: Sendable {
     let environment: NetworkEnvironment
 
-    /// Made when first needed: that starts threads, and most commands make no request.
+    /// Created when first needed: a client starts threads, and most commands make no request.
     private let clients = Mutex<[Way: HTTPClient]>([:])
     private let makeClient: @Sendable (Way) -> HTTPClient
 
     private struct Way: Hashable {
         var isProxied: Bool
 
-        /// An exchange must not meet a connection that the service is just closing: nobody would know whether it was carried
-        /// out.
+        /// Whether requests are token exchanges. They must not reuse a connection that the service is just closing,
+        /// because it would be unclear whether the service processed the exchange.
         var isExchange: Bool
     }
 
@@ -43,8 +44,8 @@ final class HTTPTransport: Sendable {
         makeClient = { _ in client }
     }
 
-    /// Never shut down, on purpose: it lives as long as the process, costs nothing until its first request, drops idle
-    /// connections by itself, and runs on NIO's shared threads. A test has another for its own tasks.
+    /// The transport of this process. It is deliberately never shut down: it costs nothing until its first request,
+    /// drops idle connections, and runs on NIO's shared threads. Tests replace it within their tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
     init(environment: NetworkEnvironment) {
@@ -64,36 +65,36 @@ final class HTTPTransport: Sendable {
         tls.minimumTLSVersion = .tlsv12
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tls,
-            // A redirect could take a token to another server.
+            // A redirect could send a token to another server.
             redirectConfiguration: .disallow,
-            // Includes the wait for a free connection. Each request has a deadline of its own.
+            // Includes the wait for a free connection. Each request has its own deadline.
             timeout: .init(connect: .seconds(60)),
-            // A short idle time: a reused connection that the service has just closed looks like a failure.
+            // A short idle time: reusing a connection that the service has just closed looks like a failure.
             connectionPool: .init(idleTimeout: .seconds(15)),
             proxy: proxy?.setting,
-            // Responses are small, and a compressed one may be far larger than it looks.
+            // Responses are small, and a compressed response may expand far beyond its size.
             decompression: .disabled)
         configuration.httpVersion = .http1Only
         configuration.http1_1ConnectionDebugInitializer = { WipingHandler.install(in: $0) }
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // Someone offline should hear it at once; the caller knows whether it is worth trying again.
+        // Fail immediately when offline; the caller decides whether to retry.
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration
     }
 
     /// - Parameters:
-    ///   - timeout: How long all of it may take.
-    ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
+    ///   - timeout: How long the complete request may take.
+    ///   - logger: Receives one line: method, host, path and status; never a query, header field or body.
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> ServiceResponse {
         try await begin(request, nil, timeout: timeout, clock: clock, logger: logger).response()
     }
 
-    /// Connects for a token exchange, and sends the head of the request, which has no token.
+    /// Connects for a token exchange, and sends the head of the request, which contains no token.
     ///
     /// - Parameters:
-    ///   - timeout: How long that may take.
+    ///   - timeout: How long connecting may take.
     ///   - logger: As for ``send(_:timeout:clock:logger:)``.
     /// - Returns: The exchange, which must be sent or abandoned.
     func prepare(
@@ -103,7 +104,7 @@ final class HTTPTransport: Sendable {
         let begun = try begin(request, body, timeout: timeout, clock: clock, logger: logger)
         await begun.connect()
         guard !body.isConnected else { return begun }
-        // The request has failed, or the service has responded to its head alone.
+        // The request failed, or the service responded to the head alone.
         let response = try await begun.response()
         throw .notSent(.unclear("\(peer(of: request.url)) responded \(response.status) before the request was sent"))
     }
@@ -114,11 +115,11 @@ final class HTTPTransport: Sendable {
         if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
         let line = "\(request.method) \(request.url.authority)\(request.url.path)"
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
-        // The cancellation of the caller does not cancel this task: the task decides whether it ends the request.
+        // Cancelling the caller does not cancel this task: the task decides whether to end the request.
         let task = Task {
             let outcome = await self.outcome(
                 of: request, body, timeout: timeout, cancellations: cancellations, clock: clock)
-            // The client may wait for the body still, and the caller for the connection.
+            // The client may still wait for the body, and the caller for the connection.
             body?.giveUp()
             switch outcome {
             case .success(let response): logger?.debug("\(line) \(response.status)")
@@ -137,7 +138,7 @@ final class HTTPTransport: Sendable {
         case cancelled
     }
 
-    /// The client's own deadline ends with the head of the response; this one is for the body too.
+    /// Runs the request with a deadline that includes the response body. The client's own deadline ends with the head.
     private func outcome(
         of request: ServiceRequest, _ body: ExchangeBody?, timeout: Duration, cancellations: AsyncStream<Void>,
         clock: any WallClock
@@ -187,8 +188,8 @@ final class HTTPTransport: Sendable {
     }
 
     private static func sleep(_ duration: Duration) async {
-        // It throws only if the group is cancelled, and then nobody looks at what comes after. Clocks do not reach as
-        // far as durations, so a day is the longest sleep.
+        // An error means that the group is cancelled; then the result is ignored. Sleep at most a day: clocks have a
+        // smaller range than durations.
         try? await Task.sleep(for: min(duration, .seconds(86_400)))
     }
 
@@ -202,7 +203,7 @@ final class HTTPTransport: Sendable {
             let sent = clientRequest(request, body)
             let response = try await execute(sent, to: request.url, by: client)
             phase = .inBody
-            // The copy that was sent is zeroed already, and nobody needs this one any more.
+            // The sent copy is already zeroed, and this one is no longer needed.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
@@ -215,7 +216,7 @@ final class HTTPTransport: Sendable {
         }
     }
 
-    /// Sends a request to the first address of its URL at which something listens.
+    /// Sends a request to the first address of its URL that accepts a connection.
     func execute(
         _ request: HTTPClientRequest, to url: ServiceURL, by client: HTTPClient
     ) async throws -> HTTPClientResponse {
@@ -227,7 +228,7 @@ final class HTTPTransport: Sendable {
             do {
                 return try await client.execute(request, deadline: .distantFuture)
             } catch let error as IOError where error.isNotConnected {
-                // The first address is the one that a user expects to hear of.
+                // Report the first address, which the user expects.
                 refusal = refusal ?? error
             }
         }
@@ -272,7 +273,7 @@ final class HTTPTransport: Sendable {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
             result.body = exchange.map { .stream($0, length: .known($0.byteCount)) } ?? .bytes(form.bytes)
         }
-        // The client of exchanges has no other requests, so each has a connection of its own.
+        // The client for exchanges sends no other requests, so each exchange has its own connection.
         if exchange != nil { result.headers.add(name: "Connection", value: "close") }
         return result
     }
@@ -289,7 +290,7 @@ final class HTTPTransport: Sendable {
                 break
             }
             whole.body.append(contentsOf: part.readableBytesView)
-            // It may hold tokens, and its memory would be given back as it is.
+            // Zero the buffer: it may contain tokens, and its memory is freed without being cleared.
             part.withUnsafeReadableBytes { Wiping.zero($0) }
         }
         return whole
@@ -298,17 +299,17 @@ final class HTTPTransport: Sendable {
     static func head(of response: HTTPClientResponse) -> HTTPResponse {
         var head = HTTPResponse(status: .init(code: Int(response.status.code)))
         for (name, value) in response.headers {
-            // The parser has rejected invalid names.
+            // The parser has already rejected invalid names.
             if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
         }
         return head
     }
 
-    static let userAgent = "AccountKit/0.1.0"
+    static let userAgent = "AccountKit/" + accountKitVersion
 }
 
 extension AuthorityError {
-    /// For a request of which nothing was sent, since it came no further than a stage.
+    /// Marks a failure as one in which nothing was sent, because the request did not get past a stage.
     func notSent(at stage: Failure.Stage) -> AuthorityError {
         switch self {
         case .noResponse(var failure):
@@ -320,7 +321,7 @@ extension AuthorityError {
 }
 
 extension ServiceRequest.Authorization {
-    /// One string, so that the secret is not copied into another first.
+    /// Returns one string, so that the secret is not copied into another string first.
     fileprivate var fieldValue: String {
         let (scheme, credentials) =
             switch self {
@@ -334,7 +335,7 @@ extension ServiceRequest.Authorization {
 }
 
 extension IOError {
-    /// Whether there was no connection, so that nothing was sent.
+    /// Whether no connection was established, so that nothing was sent.
     fileprivate var isNotConnected: Bool {
         [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }

@@ -1,11 +1,13 @@
 import AccountKit
+import AccountSupport
 import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Finds out whether a name server is what a slow request waits for, which the HTTP client does not say.
+/// Determines whether a slow request is waiting for a name server, because the HTTP client does not report that.
 ///
-/// After a while the name is looked up again: if that has no result either when time is up, no name server responds.
+/// After half of the timeout, it looks up the name again. If this lookup has no result when the time is up, the name
+/// server is not responding.
 final class NameLookUp: Sendable {
     private let isPending = Mutex(false)
     private let host: String
@@ -13,12 +15,12 @@ final class NameLookUp: Sendable {
     init(of host: String) { self.host = host }
 
     func begin() {
-        // An address has no name server to wait for, nor does this machine's own name.
+        // An address needs no name server, nor does the name of this machine.
         guard IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil, host != LoopbackHost.name else { return }
         isPending.withLock { $0 = true }
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         NIOThreadPool.singleton.runIfActive(eventLoop: loop) { [self] in
-            // The result does not matter, only how long it takes.
+            // Only the duration matters, not the result.
             _ = try? SocketAddress.makeAddressResolvingHost(host, port: 0)
             isPending.withLock { $0 = false }
         }.whenFailure { [self] _ in isPending.withLock { $0 = false } }

@@ -1,13 +1,15 @@
 import AccountKit
+import AccountSupport
 
-/// The proxy and the certificates that the environment names, as curl(1) reads it, since there is no standard.
+/// The proxy and the certificates that the environment configures. There is no standard, so the variables are read as
+/// in curl(1).
 ///
-/// A lower-case name takes precedence over the upper-case one. A loopback connection never uses a proxy.
+/// A lowercase name takes precedence over the uppercase one. A loopback connection never uses a proxy.
 struct NetworkEnvironment: Sendable, Equatable {
     enum Route: Sendable, Equatable {
         case direct
         case proxy(ProxyAddress)
-        /// The proxy's URL is invalid.
+        /// The proxy URL is invalid.
         case impossible(String)
     }
 
@@ -16,7 +18,7 @@ struct NetworkEnvironment: Sendable, Equatable {
         var value: String
     }
 
-    /// `HTTPS_PROXY`, parsed at once, since its text may hold a password.
+    /// `HTTPS_PROXY`, parsed immediately because its text may contain a password.
     let proxy: Proxy?
 
     struct Proxy: Sendable, Equatable {
@@ -27,7 +29,7 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// `NO_PROXY`.
     let exceptions: Variable?
 
-    /// `SSL_CERT_FILE`, as for OpenSSL: trusted in place of the system's certificates.
+    /// `SSL_CERT_FILE`, as for OpenSSL: trusted instead of the system's certificates.
     let certificateFile: Variable?
 
     static let current = NetworkEnvironment { Environment.value($0) }
@@ -64,13 +66,13 @@ struct NetworkEnvironment: Sendable, Equatable {
 
     func certificateProblem() -> String? {
         guard let certificateFile else { return nil }
-        let start = "SSL_CERT_FILE names \(certificateFile.value), which is not "
+        let start = "SSL_CERT_FILE names \(certificateFile.value), which "
         do {
-            guard let status = try SystemCall.targetStatus(certificateFile.value) else { return start + "there" }
+            guard let status = try SystemCall.targetStatus(certificateFile.value) else { return start + "is missing" }
             let isReadable = status.kind == .regular && SystemCall.isReadable(certificateFile.value)
-            return isReadable ? nil : start + "a file that can be read"
+            return isReadable ? nil : start + "is not a readable file"
         } catch {
-            return start + "readable (\(error))"
+            return start + "is not readable (\(error))"
         }
     }
 
@@ -79,8 +81,8 @@ struct NetworkEnvironment: Sendable, Equatable {
         if let proxy {
             let (effect, problem): (String, String?) =
                 switch route(to: url) {
-                case .proxy: ("the way to \(url.authority)", nil)
-                case .impossible(let problem): ("no way to \(url.authority)", problem)
+                case .proxy: ("used for \(url.authority)", nil)
+                case .impossible(let problem): ("cannot reach \(url.authority)", problem)
                 case .direct where isException(url): ("not used: \(exceptions?.name ?? "") names \(url.authority)", nil)
                 case .direct: ("not used: \(url.authority) is on this machine", nil)
                 }
@@ -93,25 +95,26 @@ struct NetworkEnvironment: Sendable, Equatable {
         if let exceptions {
             settings.append(
                 NetworkSetting(
-                    variable: exceptions.name, value: exceptions.value, effect: "hosts that need no proxy", problem: nil
+                    variable: exceptions.name, value: exceptions.value, effect: "hosts without a proxy", problem: nil
                 ))
         }
         if let certificateFile {
             settings.append(
                 NetworkSetting(
                     variable: certificateFile.name, value: certificateFile.value,
-                    effect: "the certificates that are trusted, in place of the system's",
+                    effect: "trusted certificates, instead of the system's",
                     problem: certificateProblem()))
         }
         return settings
     }
 }
 
-/// `http://host:port`, with a user name and password if the proxy wants one, or `socks5://host:port`.
+/// The address of a proxy: `http://host:port`, with a user name and password if the proxy requires them, or
+/// `socks5://host:port`.
 struct ProxyAddress: Sendable, Equatable {
     enum Kind: Sendable, Hashable { case http, socks }
 
-    /// What is wrong with an address, as the end of a sentence that begins with the variable.
+    /// The problem with an address, phrased as the end of a sentence that begins with the variable.
     enum Flaw: Error, Equatable {
         case scheme(String)
         case malformed
@@ -119,9 +122,9 @@ struct ProxyAddress: Sendable, Equatable {
 
         var text: String {
             switch self {
-            case .scheme(let scheme): "has the scheme \(scheme): only http:// and socks5:// proxies can be used"
-            case .malformed: "is no address of a proxy: write http://host:port"
-            case .socksCredentials: "has a user name, which cannot be used with a socks5:// proxy"
+            case .scheme(let scheme): "has the scheme \(scheme): only http:// and socks5:// proxies are supported"
+            case .malformed: "is not a proxy address: use http://host:port"
+            case .socksCredentials: "has a user name, which is not supported for a socks5:// proxy"
             }
         }
     }
@@ -130,7 +133,7 @@ struct ProxyAddress: Sendable, Equatable {
     let host: String
     let port: Int
 
-    /// User name and password with a colon between (RFC 7617).
+    /// The user name and the password, separated by a colon (RFC 7617).
     let credentials: Secret?
 
     init(_ text: String) throws(Flaw) {
@@ -138,7 +141,7 @@ struct ProxyAddress: Sendable, Equatable {
         switch separator.map({ text[..<$0.lowerBound].lowercased() }) {
         case nil, "http"?: kind = .http
         case "socks5"?, "socks5h"?: kind = .socks
-        // Anything else may be a password.
+        // Don't show other text: it may be a password.
         case let scheme? where scheme.allSatisfy({ $0.isASCII && $0.isLetter }): throw .scheme(scheme)
         case _?: throw .malformed
         }
@@ -151,7 +154,7 @@ struct ProxyAddress: Sendable, Equatable {
         } else {
             credentials = nil
         }
-        // Hosts have the rules of any URL; only the default port differs.
+        // Parse as a URL: the host has the same rules, and only the default port differs.
         guard !rest.isEmpty, let url = try? ServiceURL("https://\(rest)"), url.path.isEmpty, url.query == nil else {
             throw .malformed
         }
@@ -162,14 +165,15 @@ struct ProxyAddress: Sendable, Equatable {
 }
 
 extension ProxyAddress: CustomStringConvertible {
-    /// Without the user name and the password.
+    /// The address without the user name and the password.
     var description: String {
         let host = host.contains(":") ? "[\(host)]" : host
         return "\(kind == .http ? "http" : "socks5")://\(credentials == nil ? "" : "…@")\(host):\(port)"
     }
 }
 
-/// One entry of `NO_PROXY`: a host with all below it, an address, a block of addresses (RFC 4632, section 3.1), or `*`.
+/// An entry of `NO_PROXY`: a domain and its subdomains, an address, a block of addresses (RFC 4632, section 3.1), or
+/// `*`.
 private struct ProxyException {
     private let host: Substring
     private let port: Int?

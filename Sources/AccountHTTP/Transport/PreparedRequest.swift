@@ -1,6 +1,6 @@
 import AccountKit
 
-/// A request that has begun. Of a token exchange the connection is open, and the body waits to be released.
+/// A request that has begun. For a token exchange, the connection is open, and the body waits to be released.
 final class PreparedRequest: Sendable {
     private let body: ExchangeBody?
     private let task: Task<Result<ServiceResponse, AuthorityError>, Never>
@@ -15,19 +15,19 @@ final class PreparedRequest: Sendable {
         self.cancellation = cancellation
     }
 
-    /// Waits until there is a connection, or none will come.
+    /// Waits until the connection is established or has failed.
     func connect() async {
         guard let body else { return }
         await withTaskCancellationHandler {
             for await _ in body.connecting { break }
-            // A cancelled task hears of no connection; what it has begun ends soon.
+            // A cancelled task misses the event, but its request ends soon.
             if Task.isCancelled { _ = await task.value }
         } onCancel: {
             cancellation.yield()
         }
     }
 
-    /// Sends the body of a token exchange, if a condition holds immediately before that.
+    /// Sends the body of a token exchange, if a condition holds immediately before sending.
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws(AuthorityError) -> ServiceResponse {
         body?.release(if: mayBeSent)
         let response = try await response()
@@ -37,7 +37,7 @@ final class PreparedRequest: Sendable {
         return response
     }
 
-    /// Gives up the request, unless its body was sent.
+    /// Abandons the request, unless its body was already sent.
     func abandon() {
         body?.giveUp()
         cancellation.yield()

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Its secrets become part of a message at the last moment, and only on the way out.
+/// A request to a service. Its secrets are added to the message only when it is sent.
 struct ServiceRequest: Sendable {
     let url: ServiceURL
     var method: HTTPRequest.Method
@@ -18,22 +18,22 @@ struct ServiceRequest: Sendable {
 
     let form: FormBody?
 
-    /// A body that is no form.
+    /// A body other than a form.
     var body: Data?
 
-    /// What no error may repeat.
+    /// The values that errors must not repeat.
     var secrets: [Secret]
 
-    /// How long the response to a form that spends a token or a code may take, from the first byte sent; `nil` if it
-    /// spends nothing, and may be given up at any time.
+    /// How long to wait for the response to a form that consumes a token or a code, from the first byte sent; `nil` if
+    /// the form consumes nothing and can be abandoned at any time.
     var tokenRequestTimeout: Duration?
 
-    /// Of the response, in bytes.
+    /// The maximum length of the response body, in bytes.
     var bodyLimit = ServiceResponse.bodyLimit
 
     enum Authorization: Sendable {
         case bearer(Secret)
-        /// A client's identifier and secret, in base64 (RFC 7617).
+        /// A client's ID and secret, in base64 (RFC 7617).
         case basic(Secret)
     }
 

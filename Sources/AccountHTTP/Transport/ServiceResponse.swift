@@ -1,6 +1,7 @@
 import AccountKit
 import HTTPTypes
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,31 +9,32 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A response as plain values, so that what it means can be decided, and tested, without a network.
+/// A response as plain values, so that it can be interpreted and tested without a network.
 struct ServiceResponse: Sendable {
-    /// Longer bodies of an authority are not read to their end. The longest honest ones are user infos of some kilobytes.
+    /// The maximum length of a response body, in bytes. The longest legitimate bodies are user infos of a few
+    /// kilobytes.
     static let bodyLimit = 1 << 20
 
     var head: HTTPResponse
 
-    /// May hold tokens, so nothing of it stays in memory once it was read.
+    /// The body. It may contain tokens, so it is zeroed after use.
     var body: WipedBytes
 
-    /// `false` if the body is longer than the request allows; `body` is empty then.
+    /// `false` if the body is longer than the request allows; then `body` is empty.
     var isBodyWhole = true
 
-    /// By the local clock, when the head arrived.
+    /// When the head arrived, by the local clock.
     var receivedAt: Date
 
     var status: Int { head.status.code }
 
-    /// By the service's clock (RFC 9110, section 6.6.1).
+    /// The date by the service's clock (RFC 9110, section 6.6.1).
     var date: Date? { head.headerFields[values: .date].first.flatMap { HTTPDate.date(from: $0) } }
 
     /// How far the service's clock is ahead of the local one.
     var clockOffset: Duration? { date.map { .seconds($0.timeIntervalSince(receivedAt)) } }
 
-    /// In lower case, without parameters.
+    /// The media type in lower case, without parameters.
     var mediaType: String? {
         guard let value = head.headerFields[values: .contentType].first else { return nil }
         let type = value.prefix { $0 != ";" && $0 != "," }
@@ -43,7 +45,7 @@ struct ServiceResponse: Sendable {
         head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }
 
-    /// A web page, or some other markup, in place of data.
+    /// Whether the body is a web page or other markup instead of data.
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]

@@ -13,9 +13,9 @@ import Musl
 import Darwin
 #endif
 
-/// The first hop of a request: the service, or the proxy on the way to it.
+/// The first hop of a request: the service, or the proxy in front of it.
 struct Peer: Sendable, Hashable, CustomStringConvertible {
-    /// An IPv6 address is in brackets.
+    /// The host, with an IPv6 address in brackets.
     var host: String
     var port: Int
     var isProxy = false
@@ -23,12 +23,12 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
 
     var description: String { "\(host):\(port)" }
 
-    /// - Parameter stage: How far the request had come, if that is known.
+    /// - Parameter stage: How far the request got, if known.
     func failure(
         _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
     ) -> AuthorityError {
         switch kind {
-        // Trouble on the way to the proxy says nothing about the service.
+        // A failure to reach the proxy says nothing about the service.
         case .unknownHost, .nameServer, .refused, .unreachable:
             .noResponse(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
         case .cancelled: .noResponse(.init(kind, stage: stage))
@@ -45,7 +45,7 @@ extension Peer {
     }
 }
 
-/// Judges an error of the HTTP client, or of what is below it, by its type and errno, never by its text.
+/// Classifies an error of the HTTP client, or of a lower layer, by its type and errno, never by its text.
 ///
 /// No error becomes a definite failure.
 enum TransportFailure {
@@ -54,7 +54,7 @@ enum TransportFailure {
         case inBody
     }
 
-    /// Repeats nothing of the error's text, which may quote the request.
+    /// Returns the failure, without the error's text, which may quote the request.
     static func failure(
         for error: any Error, from peer: Peer, _ phase: Phase, after time: Duration = .zero
     ) -> AuthorityError {
@@ -68,12 +68,12 @@ enum TransportFailure {
         case let error as IOError: peer.failure(phase == .inBody ? .truncated : kind(errno: error.errnoCode))
         case let error as ChannelError: peer.failure(kind(error, phase))
         case let error as HTTPParserError:
-            // The connection ended within the head, or within a body that said how long it is.
+            // The connection ended within the head, or within a body of a stated length.
             peer.failure(error == .invalidEOFState ? .truncated : .garbled)
         case let error as NIOSSLError: failure(for: error, from: peer, phase)
         case let error as BoringSSLError: failure(for: error, from: peer, phase)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            .untrustedTLS("the certificate of \(peer) is for another name")
+            .untrustedTLS("the certificate of \(peer) is for another host name")
         case is NIOSSLExtraError: .untrustedTLS("no trusted connection to \(peer)")
         default: .unclear("the request to \(peer) failed: \(type(of: error))")
         }
@@ -89,14 +89,14 @@ enum TransportFailure {
         case .remoteConnectionClosed, .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .proxyAuthenticationRequired: .proxyAuthenticationRequired
         case .invalidProxyResponse: peer.failure(.proxy)
-        // The short description holds no values of the request.
+        // The short description contains no values of the request.
         default: .unclear("the request to \(peer) failed: \(error.shortDescription)")
         }
     }
 
     // MARK: Sockets
 
-    /// Several addresses may have been tried; the most telling failure counts.
+    /// Classifies the attempts to connect. If several addresses were tried, the most specific failure counts.
     private static func failure(
         for error: NIOConnectionError, from peer: Peer, after time: Duration
     ) -> AuthorityError {
@@ -114,12 +114,13 @@ enum TransportFailure {
         return peer.failure(error.dnsAError != nil || error.dnsAAAAError != nil ? .unknownHost : .unreachable)
     }
 
-    /// `EAI_AGAIN` says nothing about the name: the name servers could not be asked, or did not respond in time.
+    /// Classifies a failed lookup. `EAI_AGAIN` says nothing about the name: the name servers were unreachable or did
+    /// not respond in time.
     private static func lookUpFailure(
         _ error: SocketAddressError.UnknownHost, from peer: Peer, after time: Duration
     ) -> AuthorityError {
         guard error.errorCode == Int(EAI_AGAIN) else { return peer.failure(.unknownHost) }
-        // resolv.conf(5): an attempt takes at least a second.
+        // resolv.conf(5): an attempt takes at least one second.
         return time < .milliseconds(900) ? peer.failure(.nameServer) : peer.failure(.timeout, .nameLookUp)
     }
 
@@ -137,7 +138,8 @@ enum TransportFailure {
         case ECONNREFUSED: .refused
         case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN, ESHUTDOWN: .reset
         case ETIMEDOUT: .timeout
-        // No route, no network, no address of that family, a local firewall: all mean "not from here".
+        // No route, no network, an unsupported address family, or a local firewall: in each case, this machine cannot
+        // reach the host.
         default: .unreachable
         }
     }
@@ -147,7 +149,7 @@ enum TransportFailure {
     private static func failure(for error: NIOSSLError, from peer: Peer, _ phase: Phase) -> AuthorityError {
         switch error {
         case .handshakeFailed(let error): failure(for: error, from: peer, phase)
-        // The connection was cut without a TLS closure alert.
+        // The connection was closed without a TLS closure alert.
         case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
             .untrustedTLS("this machine has no root certificates to trust; install ca-certificates")
@@ -171,10 +173,10 @@ enum TransportFailure {
         guard reason == "WRONG_VERSION_NUMBER", !peer.isProxy else { return "" }
         return peer.isLoopback
             ? ": the port does not speak TLS; if it speaks plain HTTP, use http://\(peer)"
-            : ": the port does not speak TLS, but perhaps plain HTTP; use the port for https://"
+            : ": the port does not speak TLS; use the port for https://"
     }
 
-    /// BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`. Only the message depends on it.
+    /// Returns BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`. Only the message depends on it.
     private static func reason(_ stack: NIOBoringSSLErrorStack) -> String? {
         let words = stack.first?.description.split { !($0.isUppercase || $0 == "_") }
         return words?.filter { $0.contains("_") && $0.first != "_" }.max { $0.count < $1.count }.map(String.init)

@@ -2,16 +2,18 @@ import NIOCore
 import NIOHTTP1
 import AccountCrypto
 
-/// Zeroes what was sent over a connection, since requests hold tokens and the network library frees memory as it is.
+/// Zeroes data after it was sent over a connection: requests contain tokens, and the network library frees memory
+/// without clearing it.
 ///
-/// Each buffer must be sent for one write only. That is so for all but chunked bodies, which no request here has.
+/// Each buffer must be used for only one write. This holds for all bodies except chunked ones, which AccountKit does
+/// not send.
 final class WipingHandler: ChannelOutboundHandler {
     typealias OutboundIn = IOData
 
-    /// Right behind the handler that turns requests into bytes.
+    /// Installs the handler directly behind the handler that encodes requests.
     @Sendable static func install(in channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.submit {
-            // A connection that was closed at once has no handlers any more, and whoever waits for it is told why.
+            // A connection that was closed immediately has no handlers left, and its waiting callers receive the error.
             guard channel.isActive else { return }
             let pipeline = channel.pipeline.syncOperations
             let encoder = try pipeline.handler(type: HTTPRequestEncoder.self)
@@ -22,7 +24,7 @@ final class WipingHandler: ChannelOutboundHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .byteBuffer(let bytes) = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
         let promise = promise ?? context.eventLoop.makePromise(of: Void.self)
-        // Written, or never to be: nobody reads the bytes any more.
+        // The write succeeded or failed, so nothing reads the bytes any more.
         promise.futureResult.whenComplete { _ in bytes.withUnsafeReadableBytes { Wiping.zero($0) } }
         context.write(data, promise: promise)
     }

@@ -7,22 +7,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Follows the references of an `NSKeyedArchiver` archive from its root object, as data: no class is ever looked up.
+/// Resolves the references of an `NSKeyedArchiver` archive from its root object, as data: no class is ever looked up.
 ///
-/// An archive is a dictionary: `$objects` lists all objects, `$top` names those to begin with, a UID is a place in
-/// `$objects`, place 0 is the text `$null`, and each object has its class, as one more object, under `$class`.
+/// An archive is a dictionary: `$objects` lists all objects, `$top` names the root objects, and a UID is an index in `$objects`.
+/// Index 0 is the text `$null`. Each object refers to its class, which is another object, under `$class`.
 struct KeyedArchive {
     private let objects: [LegacyValue]
     private var remainingValues = ImportLimits.valueCount
     private var remainingBytes = ImportLimits.copiedByteCount
 
-    /// By the places of the classes.
+    /// The classes by their indexes.
     private var foundationClasses: [Int: String?] = [:]
 
-    /// The objects that are being read, to notice one that holds itself.
+    /// The objects that are being read, to detect an object that contains itself.
     private var path: [Int] = []
 
-    /// Whether a property list is a keyed archive, whole or not.
+    /// Whether a property list is a keyed archive, complete or not.
     static func describes(_ dictionary: [String: LegacyValue]) -> Bool {
         ["$archiver", "$objects", "$top"].contains { dictionary[$0] != nil }
     }
@@ -30,7 +30,7 @@ struct KeyedArchive {
     /// The fields of the root object.
     static func rootFields(of dictionary: [String: LegacyValue]) throws(AccountError) -> [String: LegacyValue] {
         guard case .array(let objects)? = dictionary["$objects"], case .dictionary(let top)? = dictionary["$top"] else {
-            throw .damaged("the list of its objects, or of those to begin with, is missing")
+            throw .damaged("the list of its objects, or of its root objects, is missing")
         }
         if case .integer(let version)? = dictionary["$version"], version != 100_000 {
             throw AccountError(
@@ -39,7 +39,7 @@ struct KeyedArchive {
         }
         guard let root = top["root"] ?? (top.count == 1 ? top.first?.value : nil) else {
             throw .unusable(
-                "It holds \(top.count) objects side by side and none is named `root`; archive the account alone.")
+                "It contains \(top.count) root objects, and none is named `root`; archive only the account.")
         }
         var archive = KeyedArchive(objects: objects)
         return try archive.fields(ofRoot: root)
@@ -54,7 +54,7 @@ struct KeyedArchive {
         if let name = try foundationClass(of: members) {
             let value = try value(of: name, members: members)
             guard case .dictionary(let fields) = value else {
-                throw .unusable("Its root object is \(value.kind), not an account; archive the account alone.")
+                throw .unusable("Its root object is \(value.kind), not an account; archive only the account.")
             }
             return fields
         }
@@ -65,22 +65,22 @@ struct KeyedArchive {
         return fields
     }
 
-    /// `nil` if it belongs to the archive itself. The archiver puts a `$` before names that begin with one.
+    /// Returns `nil` for names that belong to the archive format. The archiver puts a `$` before names that begin with a `$`.
     private static func fieldName(_ name: String) -> String? {
         if name.hasPrefix("$$") { return String(name.dropFirst()) }
         return name.hasPrefix("$") ? nil : name
     }
 
     private func object(at index: Int) throws(AccountError) -> LegacyValue {
-        guard objects.indices.contains(index) else { throw .damaged("it refers to an object that is not there") }
+        guard objects.indices.contains(index) else { throw .damaged("it refers to a missing object") }
         return index == 0 ? .null : objects[index]
     }
 
     private mutating func value(_ value: LegacyValue) throws(AccountError) -> LegacyValue {
         remainingValues -= 1
-        guard remainingValues >= 0 else { throw .damaged("it holds too many values") }
+        guard remainingValues >= 0 else { throw .damaged("it contains too many values") }
         switch value {
-        case .array, .dictionary: throw .damaged("a value stands outside the list of objects")
+        case .array, .dictionary: throw .damaged("a value is outside the list of objects")
         case .reference(let index): return try self.value(at: index)
         default: return value
         }
@@ -92,25 +92,25 @@ struct KeyedArchive {
         case .array, .reference: throw .damaged("an object has no class")
         case .dictionary(let members):
             guard let name = try foundationClass(of: members) else { return .object }
-            guard !path.contains(index) else { throw .damaged("an object holds itself") }
+            guard !path.contains(index) else { throw .damaged("an object contains itself") }
             guard path.count < ImportLimits.depth else { throw .damaged("objects are nested too deeply") }
             path.append(index)
             defer { path.removeLast() }
             return try value(of: name, members: members)
         default:
             remainingBytes -= object.byteCount
-            guard remainingBytes >= 0 else { throw .damaged("it repeats its texts too often") }
+            guard remainingBytes >= 0 else { throw .damaged("it repeats its strings too often") }
             return object
         }
     }
 
-    /// The classes whose content a property list can hold, and the key that it is archived under.
+    /// The classes whose content a property list can represent, and the key of that content.
     private static let contentKeys = [
         "NSNull": "", "NSString": "NS.string", "NSData": "NS.data", "NSDate": "NS.time", "NSUUID": "NS.uuidbytes",
         "NSURL": "NS.relative", "NSArray": "NS.objects", "NSSet": "NS.objects", "NSDictionary": "NS.objects",
     ]
 
-    /// The first of the classes of an object that is one of Foundation's: a mutable class names its super class too.
+    /// Returns the first class of an object that is a Foundation class. A mutable class also names its superclass.
     private mutating func foundationClass(of members: [String: LegacyValue]) throws(AccountError) -> String? {
         guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
         if let known = foundationClasses[index] { return known }
@@ -119,7 +119,7 @@ struct KeyedArchive {
         else { throw .damaged("an object has no class") }
         var texts = [name]
         if case .array(let others)? = description["$classes"] {
-            guard others.count <= ImportLimits.depth else { throw .damaged("a class has too many classes above it") }
+            guard others.count <= ImportLimits.depth else { throw .damaged("a class has too many superclasses") }
             texts += others.compactMap { if case .text(let text) = $0 { text } else { nil } }
         }
         guard texts.allSatisfy({ $0.count <= ImportLimits.keyByteCount }) else {
@@ -144,7 +144,7 @@ struct KeyedArchive {
         case ("NSDate", .integer(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
         case ("NSUUID", .data(let data)?): return try uuid(data)
         case ("NSURL", .text?):
-            // A URL relative to another one is more than a text.
+            // A URL relative to another one is not representable as a string.
             guard let base = members["NS.base"], case .null = try value(base) else { return .object }
             return content ?? .null
         case ("NSArray", .array(let elements)?), ("NSSet", .array(let elements)?):
@@ -168,14 +168,14 @@ struct KeyedArchive {
             guard case .text(let text) = key else { return .object }
             guard text.count <= ImportLimits.keyByteCount else { throw .damaged("a key is too long") }
             guard result.updateValue(value, forKey: String(decoding: text, as: UTF8.self)) == nil else {
-                throw .damaged("a key stands there twice")
+                throw .damaged("a key occurs twice")
             }
         }
         return .dictionary(result)
     }
 
     private func uuid(_ data: WipedBytes) throws(AccountError) -> LegacyValue {
-        guard data.count == 16 else { throw .damaged("a UUID has not 16 bytes") }
+        guard data.count == 16 else { throw .damaged("a UUID does not have 16 bytes") }
         let digits = data.map { String(UInt16($0) + 0x100, radix: 16, uppercase: true).dropFirst() }
         let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }
         return .text(WipedBytes(groups.joined(separator: "-").utf8))

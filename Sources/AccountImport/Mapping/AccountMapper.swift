@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes an account of the fields that were found in a file.
+/// Creates an account from the fields of a file.
 struct AccountMapper {
     var warnings = Warnings()
     private var fields: [String: LegacyValue]
@@ -21,9 +21,9 @@ struct AccountMapper {
 
     mutating func account(now: Date) throws(AccountError) -> Account {
         if fields["sealed"] != nil, fields["format"] != nil {
-            throw .unusable("It is an account archive of this program already; there is nothing to import.")
+            throw .unusable("It is already an account archive of this program; nothing was imported.")
         }
-        // Tokens first: nothing else may hold one.
+        // Read the tokens first, so that other fields can be checked for them.
         let accessToken = try accessToken()
         let refreshToken = optionalToken(.refreshToken)
         let idToken = optionalToken(.idToken)
@@ -35,7 +35,7 @@ struct AccountMapper {
             tokenType: word(.tokenType) ?? "Bearer", scopes: scopes(), clientID: text(.clientID),
             issuedAt: date(.issuedAt) ?? now, expiresAt: date(.expiresAt))
         if let (name, _) = take(.expiresIn) {
-            leaveOut(name, "it counts from a time that the file does not hold, so the expiry is unknown")
+            leaveOut(name, "it is relative to a time that the file does not contain, so the expiry is unknown")
         }
         let issuer = issuer()
         let username = text(.username)
@@ -46,7 +46,7 @@ struct AccountMapper {
 
     private mutating func take(_ field: KnownField) -> (name: String, value: LegacyValue)? {
         for key in field.keys {
-            // Of two spellings of one key, the first in the alphabet, so that the result does not depend on chance.
+            // Of two spellings of a key, use the first in alphabetical order, so that the result is deterministic.
             guard let name = namesByKey[key]?.first, let value = fields.removeValue(forKey: name) else { continue }
             return (name, value)
         }
@@ -57,66 +57,69 @@ struct AccountMapper {
         warnings.leaveOut([name], reason)
     }
 
-    // MARK: What an account must have
+    // MARK: Required fields
 
     private mutating func accessToken() throws(AccountError) -> Secret {
         guard let (name, value) = take(.accessToken) else {
             throw .unusable("It has no access token, under `token` or `access_token`; sign in again instead.")
         }
         let what = "Its access token, `\(Warnings.displayName(name))`,"
-        guard case .text(let text) = value else { throw .unusable("\(what) is \(value.kind) and must be a text.") }
+        guard case .text(let text) = value else { throw .unusable("\(what) is \(value.kind) and must be a string.") }
         guard !text.isEmpty else { throw .unusable("\(what) is empty; sign in again instead.") }
-        guard let token = Self.token(text) else { throw .unusable("\(what) holds characters that no token has.") }
+        guard let token = Self.token(text) else {
+            throw .unusable("\(what) contains characters that are not valid in a token.")
+        }
         return token
     }
 
     private mutating func optionalToken(_ field: KnownField) -> Secret? {
         guard let (name, value) = take(field) else { return nil }
         guard case .text(let text) = value else {
-            leaveOut(name, "it is \(value.kind) and must be a text")
+            leaveOut(name, "it is \(value.kind) and must be a string")
             return nil
         }
         if text.isEmpty { return nil }
         let token = Self.token(text)
-        if token == nil { leaveOut(name, "it holds characters that no token has") }
+        if token == nil { leaveOut(name, "it contains characters that are not valid in a token") }
         return token
     }
 
-    /// A token of visible ASCII characters (RFC 6749, appendix A.12, without the space), which a request header can carry.
+    /// Returns a token of visible ASCII characters (RFC 6749, appendix A.12, without the space), which a request header can
+    /// carry.
     private static func token(_ text: WipedBytes) -> Secret? {
         text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? Secret(bytes: text) : nil
     }
 
     private mutating func id() throws(AccountError) -> String {
         guard let (name, value) = take(.id) else {
-            throw .unusable("It has no user id, under `id`, `user_id` or `sub`; sign in again instead.")
+            throw .unusable("It has no user ID, under `id`, `user_id` or `sub`; sign in again instead.")
         }
         guard let id = value.string else {
             throw .unusable(
-                "Its user id, `\(Warnings.displayName(name))`, is \(value.kind), not a text or whole number.")
+                "Its user ID, `\(Warnings.displayName(name))`, is \(value.kind), not a string or whole number.")
         }
-        guard !id.isEmpty else { throw .unusable("Its user id, `\(Warnings.displayName(name))`, is empty.") }
-        guard !warnings.search.findsToken(in: id.utf8) else { throw .damaged("its user id holds the token") }
+        guard !id.isEmpty else { throw .unusable("Its user ID, `\(Warnings.displayName(name))`, is empty.") }
+        guard !warnings.search.findsToken(in: id.utf8) else { throw .damaged("its user ID contains the token") }
         return id
     }
 
-    // MARK: What it may have
+    // MARK: Optional fields
 
-    /// A text or whole number as a text; empty is absent.
+    /// Returns a string, or an integer as text; an empty string counts as absent.
     private mutating func text(_ field: KnownField) -> String? {
         guard let (name, value) = take(field) else { return nil }
         guard let text = value.string else {
-            leaveOut(name, "it is \(value.kind) and must be a text")
+            leaveOut(name, "it is \(value.kind) and must be a string")
             return nil
         }
         guard !warnings.search.findsToken(in: text.utf8) else {
-            leaveOut(name, "it holds a token")
+            leaveOut(name, "it contains a token")
             return nil
         }
         return text.isEmpty ? nil : text
     }
 
-    /// A text that goes into a request header.
+    /// Returns a string that is valid in a request header.
     private mutating func word(_ field: KnownField) -> String? {
         guard let text = text(field) else { return nil }
         guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -145,7 +148,7 @@ struct AccountMapper {
         var result: [String] = []
         for value in values {
             guard let text = value.string, !warnings.search.findsToken(in: text.utf8) else {
-                leaveOut(name, "it must be a text or a list of texts")
+                leaveOut(name, "it must be a string or a list of strings")
                 return []
             }
             if !text.isEmpty { result.append(text) }
@@ -156,7 +159,7 @@ struct AccountMapper {
     private mutating func date(_ field: KnownField) -> Date? {
         guard let (name, value) = take(field) else { return nil }
         if let date = value.date { return date }
-        leaveOut(name, "it is not a time in seconds since 1970 or in a form that is known")
+        leaveOut(name, "it is not a time in seconds since 1970 or in a known format")
         return nil
     }
 
@@ -194,20 +197,20 @@ struct AccountMapper {
     private mutating func takeOtherFields() {
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
             if profile[name] != nil {
-                leaveOut(name, "another key holds the same field")
+                leaveOut(name, "another key has the same meaning")
             } else if let kept = profileValue(value, at: [name]) {
                 profile[name] = kept
             }
         }
     }
 
-    /// A value for the profile; `nil`, with a warning, for what must not or cannot be kept.
+    /// Returns a value for the profile. Returns `nil`, and adds a warning, if the value cannot or must not be kept.
     ///
-    /// - Parameter path: The key of the value, after those of the dictionaries around it.
+    /// - Parameter path: The keys of the dictionaries around the value, then the value's own key.
     mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
         let key = path.last ?? ""
         if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }
-        if warnings.search.findsToken(in: key.utf8) { return leaveOut(path, "it holds a token") }
+        if warnings.search.findsToken(in: key.utf8) { return leaveOut(path, "it contains a token") }
         return content(value, at: path)
     }
 
@@ -216,18 +219,18 @@ struct AccountMapper {
         case .null: return nil
         case .boolean(let value): return .boolean(value)
         case .integer(let number):
-            guard let number = Int64(exactly: number) else { return leaveOut(path, "it is too large a number") }
+            guard let number = Int64(exactly: number) else { return leaveOut(path, "the number is too large") }
             return .integer(number)
         case .real(let number): return number.isFinite ? .real(number) : leaveOut(path, "it is not a number")
         case .date(let date): return LegacyDate.isInCalendar(date) ? .date(date) : leaveOut(path, "it is not a date")
         case .text(let text):
-            guard !warnings.search.findsToken(in: text) else { return leaveOut(path, "it holds a token") }
+            guard !warnings.search.findsToken(in: text) else { return leaveOut(path, "it contains a token") }
             return .string(String(decoding: text, as: UTF8.self))
         case .data(let data):
             if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
-                return leaveOut(path, "it is an archive itself, which may hold secrets")
+                return leaveOut(path, "it is an archive itself, which may contain secrets")
             }
-            return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(Data(data))
+            return warnings.search.findsToken(in: data) ? leaveOut(path, "it contains a token") : .data(Data(data))
         case .array(let elements): return .array(elements.compactMap { content($0, at: path) })
         case .dictionary(let members):
             var result: [String: ProfileValue] = [:]

@@ -1,11 +1,11 @@
-/// A field that is more than a named value of the profile, and the keys that older apps and services have for it.
+/// A field with a special meaning, and its keys in older apps and services.
 enum KnownField {
     case accessToken, refreshToken, idToken
     case tokenType, scopes, clientID, issuedAt, expiresAt, expiresIn
     case id, issuer, username
     case nickname, registeredAt, email, emailVerified, picture, groups, points, signatureText, phoneNumber, qqNumber
 
-    /// The keys, best first, ``folded(_:)``.
+    /// The ``folded(_:)`` keys, in order of preference.
     var keys: [String] {
         switch self {
         case .accessToken: ["accesstoken", "authtoken", "oauthtoken", "token"]
@@ -33,7 +33,7 @@ enum KnownField {
         }
     }
 
-    /// A key without capitals, `_`, `-` and `.`, so that `access_token` and `accessToken` are one.
+    /// Returns a key in lower case without `_`, `-` and `.`, so that `access_token` and `accessToken` are equal.
     static func folded(_ key: String) -> String {
         let ignored = "_-.".utf8
         return String(decoding: key.lowercased().utf8.filter { !ignored.contains($0) }, as: UTF8.self)

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -6,19 +7,19 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads the forms in which older apps kept a time.
+/// Reads the time formats of older apps.
 enum LegacyDate {
-    /// `nil` outside of the years 1970 to 9999: milliseconds, for example.
+    /// Returns `nil` outside the years 1970 to 9999, for example for milliseconds.
     static func unixDate(_ seconds: Double) -> Date? {
         (0.0..<253_402_300_800).contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
     }
 
-    /// In the years 1 to 9999, which ISO 8601 can write.
+    /// Whether the date is in the years 1 to 9999, which ISO 8601 can represent.
     static func isInCalendar(_ date: Date) -> Bool {
         (-62_135_596_800.0..<253_402_300_800).contains(date.timeIntervalSince1970)
     }
 
-    /// Of digits only 9 to 12 are seconds since 1970: fewer may be `yyyyMMdd`.
+    /// A string of 9 to 12 digits is seconds since 1970; fewer digits may be `yyyyMMdd`.
     static func date(_ text: String) -> Date? {
         if text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
             return (9...12).contains(text.utf8.count) ? Double(text).flatMap(unixDate) : nil
@@ -26,8 +27,8 @@ enum LegacyDate {
         return calendarDate(text)
     }
 
-    /// `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as `+08:00`; UTC
-    /// where no offset stands there.
+    /// Reads `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as `+08:00`. Without
+    /// an offset, the time is UTC.
     static func calendarDate(_ text: String) -> Date? {
         let form =
             #/

@@ -1,4 +1,4 @@
-/// Tells by its name whether a field holds a secret. When in doubt it does: the original keeps what is left out here.
+/// Decides by its name whether a field may hold a secret. A false match is harmless: the original file keeps the field.
 enum SecretName {
     private static let parts = [
         "password", "passwd", "passwort", "passphrase", "passcode", "pwd", "secret", "token", "credential", "cookie",
@@ -12,7 +12,7 @@ enum SecretName {
 
     static func matches(_ name: String) -> Bool {
         let name = KnownField.folded(name)
-        // Bytes, since a hostile file may have very many names.
+        // Works on bytes, since a hostile file may have very many names.
         let bytes = Array(name.utf8)
         return wholeNames.contains(name)
             || bytes.indices.contains { start in parts.contains { bytes[start...].starts(with: $0) } }

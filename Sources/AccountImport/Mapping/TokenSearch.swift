@@ -1,19 +1,19 @@
 import AccountKit
 
-/// Looks for the tokens of an account in other texts of a file, such as the URL of a picture.
+/// Searches other strings in a file, such as a picture's URL, for the tokens of an account.
 struct TokenSearch {
     private let tokens: [Secret]
 
     init(_ tokens: [Secret]) {
-        // Shorter ones would be found by chance.
+        // Shorter tokens would match by chance.
         self.tokens = tokens.filter { $0.byteCount >= 8 }
     }
 
     func findsToken(in text: some Collection<UInt8>) -> Bool {
         tokens.contains { token in
             token.withUnsafeBytes { token in
-                // Of a long token its end, so that the time grows with the text alone, whatever a hostile file has for a
-                // token. Its beginning says less: all JSON Web Tokens of a service begin alike.
+                // Compare only the end of a long token, so that a hostile file cannot make the search slow. The beginning is less
+                // distinctive: all JSON Web Tokens of a service begin alike.
                 let end = token.suffix(32)
                 return text.indices.contains { text[$0...].starts(with: end) }
             }

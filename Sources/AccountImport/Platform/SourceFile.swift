@@ -2,7 +2,7 @@ import AccountKit
 import AccountCrypto
 
 enum SourceFile {
-    /// Opens without blocking on a pipe, checks kind and size on the open file, and reads it to its end.
+    /// Opens a file without blocking on a pipe, checks kind and size of the open file, and reads it to the end.
     static func read(_ path: String) throws(AccountError) -> WipedBytes {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw .unusable("This is not a path.") }
         let status: FileStatus
@@ -19,11 +19,11 @@ enum SourceFile {
         }
         switch status.kind {
         case .regular: break
-        case .directory: throw .unusable("It is a folder; name the file in it.")
-        case .symbolicLink, .other: throw .unusable("It is not a regular file; copy what it gives into one.")
+        case .directory: throw .unusable("It is a folder; choose the file in it.")
+        case .symbolicLink, .other: throw .unusable("It is not a regular file; copy its content to a file.")
         }
         guard status.byteCount <= LegacyArchive.maximumByteCount else { throw .tooLarge }
-        guard bytes.count == status.byteCount else { throw .damaged("it became shorter while it was read") }
+        guard bytes.count == status.byteCount else { throw .damaged("it was truncated while it was read") }
         return bytes
     }
 
@@ -32,7 +32,7 @@ enum SourceFile {
             if error.isNoEntry || error.isNoDirectory {
                 "There is no such file; check the path."
             } else if error.isRefusal {
-                "You may not read it; see its permissions and those of the folders above it."
+                "You have no permission to read it; check the permissions of the file and its parent folders."
             } else {
                 "The system could not read it."
             }

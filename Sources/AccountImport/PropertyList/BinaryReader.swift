@@ -1,5 +1,6 @@
 import AccountKit
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -7,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads a binary property list, in which a keyed archive has its references as UIDs of their own.
+/// Reads a binary property list. In it, a keyed archive stores references as UIDs.
 struct BinaryReader {
     private var list: BinaryPropertyList
     private var remainingBytes = ImportLimits.copiedByteCount
@@ -39,7 +40,7 @@ struct BinaryReader {
         case .data(let range):
             try count(range)
             return .data(WipedBytes(list[range]))
-        // The only reason why `text` throws is that the bytes are not in their encoding.
+        // `text` throws only if the bytes are not in their encoding.
         case .ascii(let range):
             try count(range)
             return (try? list.text(ascii: range)).map { .text($0) } ?? .undecodable
@@ -63,20 +64,20 @@ struct BinaryReader {
             for position in 0..<count {
                 let key = try value(at: list.element(position, of: elements), depth: depth + 1)
                 guard case .text(let text) = key, text.count <= ImportLimits.keyByteCount else {
-                    throw BinaryPropertyList.Malformed("a key is too long, or not a text")
+                    throw BinaryPropertyList.Malformed("a key is too long, or not a string")
                 }
                 let value = try value(at: list.element(count + position, of: elements), depth: depth + 1)
                 guard values.updateValue(value, forKey: String(decoding: text, as: UTF8.self)) == nil else {
-                    throw BinaryPropertyList.Malformed("a key stands there twice")
+                    throw BinaryPropertyList.Malformed("a key occurs twice")
                 }
             }
             return .dictionary(values)
         }
     }
 
-    /// Counts content that is about to be copied out, which a hostile list may refer to again and again.
+    /// Counts content that is about to be copied. A hostile list may reference it many times.
     private mutating func count(_ range: Range<Int>) throws(BinaryPropertyList.Malformed) {
         remainingBytes -= range.count
-        guard remainingBytes >= 0 else { throw BinaryPropertyList.Malformed("it repeats its texts too often") }
+        guard remainingBytes >= 0 else { throw BinaryPropertyList.Malformed("it repeats its strings too often") }
     }
 }

@@ -6,46 +6,46 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value of a property list. Any text or data may hold a token, so they stand in memory that is wiped.
+/// A value of a property list. Any text or data may contain a token, so both are in memory that is wiped.
 indirect enum LegacyValue {
     case null
     case boolean(Bool)
     case integer(Int128)
     case real(Double)
     case date(Date)
-    /// In UTF-8.
+    /// A string in UTF-8.
     case text(WipedBytes)
-    /// A text that is not in its encoding: no reason to refuse the file, as long as no field needs it.
+    /// A string that is invalid in its encoding. Not an error unless a required field has this value.
     case undecodable
     case data(WipedBytes)
     case array([LegacyValue])
     case dictionary([String: LegacyValue])
 
-    /// In a keyed archive: the object at this place of `$objects`.
+    /// In a keyed archive: a reference to the object at this index of `$objects`.
     case reference(Int)
 
-    /// In a keyed archive: an object that no property list can hold.
+    /// In a keyed archive: an object that a property list cannot represent.
     case object
 
-    /// What it is, for a person. Says nothing that comes from the file, where a class may be named like a token.
+    /// The kind of value, for messages. Contains nothing from the file, in which even a class name may be a token.
     var kind: String {
         switch self {
         case .null: "nothing"
-        case .boolean: "a truth value"
+        case .boolean: "a boolean"
         case .integer: "a whole number"
         case .real: "a number"
         case .date: "a date"
-        case .text: "a text"
-        case .undecodable: "a damaged text"
+        case .text: "a string"
+        case .undecodable: "a damaged string"
         case .data: "data"
         case .array: "a list"
         case .dictionary: "a dictionary"
         case .reference: "a reference"
-        case .object: "an object of the old app's own"
+        case .object: "an object of one of the old app's classes"
         }
     }
 
-    /// Without the bytes of its elements.
+    /// A property list, without the bytes of its elements.
     var byteCount: Int {
         switch self {
         case .text(let bytes), .data(let bytes): bytes.count
@@ -53,7 +53,7 @@ indirect enum LegacyValue {
         }
     }
 
-    /// Of a text or whole number.
+    /// The text of a string or an integer.
     var string: String? {
         switch self {
         case .text(let text): String(decoding: text, as: UTF8.self)
@@ -67,7 +67,7 @@ indirect enum LegacyValue {
         switch self {
         case .integer(let number): Int64(exactly: number)
         case .real(let number): Int64(exactly: number)
-        // Archivers keep equal numbers once, so a 1 that was met as `true` before comes back as `true`.
+        // Archivers store equal numbers once, so a 1 may be read as `true` if `true` was stored before it.
         case .boolean(let value): value ? 1 : 0
         case .text: string.flatMap { Int64($0) }
         default: nil

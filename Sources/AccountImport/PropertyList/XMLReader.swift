@@ -7,11 +7,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads an XML property list, in which a keyed archive has its references as dictionaries with the one key `CF$UID`.
+/// Reads an XML property list. In it, a keyed archive stores references as dictionaries with the single key `CF$UID`.
 ///
-/// Only what property lists consist of is read, in UTF-8: a document that defines entities of its own is refused, so
-/// nothing in it can grow or refer to other files. The decoder of FoundationEssentials hides the references, runs out
-/// of stack on deep nesting, and leaves copies of texts in memory. Source of the format: Apple's PropertyList-1.0.dtd.
+/// Accepts only the elements of property lists, in UTF-8. A document that defines entities is refused, so nothing in it can
+/// expand or refer to other files. The decoder of FoundationEssentials hides the references, overflows the stack on deep nesting,
+/// and leaves copies of strings in memory. Source of the format: Apple's PropertyList-1.0.dtd.
 struct XMLReader {
     private var scanner: XMLScanner
     private var remainingValues = ImportLimits.valueCount
@@ -29,7 +29,7 @@ struct XMLReader {
     private mutating func value(_ tag: XMLScanner.Tag, depth: Int) throws(AccountError) -> LegacyValue {
         guard depth <= ImportLimits.depth else { throw .damaged("values are nested too deeply") }
         remainingValues -= 1
-        guard remainingValues >= 0 else { throw .damaged("it holds too many values") }
+        guard remainingValues >= 0 else { throw .damaged("it contains too many values") }
 
         switch tag {
         case .empty("true"): return .boolean(true)
@@ -49,16 +49,16 @@ struct XMLReader {
         case .open("integer"): return .integer(try integer(try scanner.word(upTo: "integer")))
         case .open("real"):
             guard let value = Double(try scanner.word(upTo: "real")) else {
-                throw .damaged("a number has other characters")
+                throw .damaged("a number contains invalid characters")
             }
             return .real(value)
         case .open("date"):
             guard let date = LegacyDate.calendarDate(try scanner.word(upTo: "date")) else {
-                throw .damaged("a date is not of the form of a date")
+                throw .damaged("a date is malformed")
             }
             return .date(date)
         case .open(let name) where name == "true" || name == "false":
-            guard try scanner.word(upTo: name).isEmpty else { throw .damaged("a truth value has a text") }
+            guard try scanner.word(upTo: name).isEmpty else { throw .damaged("a boolean contains text") }
             return .boolean(name == "true")
         case .open("array"): return try array(depth: depth)
         case .open("dict"): return try dictionary(depth: depth)
@@ -83,11 +83,11 @@ struct XMLReader {
             guard tag == .open("key") || tag == .empty("key") else { throw .damaged("a key is missing") }
             let key = tag == .empty("key") ? WipedBytes() : try scanner.text(upTo: "key")
             guard key.count <= ImportLimits.keyByteCount, key.isUTF8 else {
-                throw .damaged("a key is too long, or not a text")
+                throw .damaged("a key is too long, or not a string")
             }
             let value = try value(try scanner.tag(), depth: depth + 1)
             guard values.updateValue(value, forKey: String(decoding: key, as: UTF8.self)) == nil else {
-                throw .damaged("a key stands there twice")
+                throw .damaged("a key occurs twice")
             }
         }
         if values.count == 1, case .integer(let index)? = values["CF$UID"] {
@@ -103,7 +103,7 @@ struct XMLReader {
         let isHexadecimal = digits.hasPrefix("0x") || digits.hasPrefix("0X")
         let number = isHexadecimal ? digits.dropFirst(2) : digits
         guard number.first?.isHexDigit == true, let value = Int128(sign + number, radix: isHexadecimal ? 16 : 10) else {
-            throw .damaged("a whole number has other characters, or too many")
+            throw .damaged("a whole number contains invalid characters, or too many digits")
         }
         return value
     }

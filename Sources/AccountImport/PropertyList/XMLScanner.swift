@@ -1,9 +1,9 @@
 import AccountKit
 import AccountCrypto
 
-/// Reads the tags and texts of an XML property list one after the other.
+/// Reads the tags and texts of an XML property list in order.
 struct XMLScanner {
-    /// A tag without its attributes, which mean nothing here.
+    /// A tag without its attributes, which have no meaning here.
     enum Tag: Equatable {
         case open(String)
         case close(String)
@@ -17,7 +17,7 @@ struct XMLScanner {
 
     static let notPropertyList = AccountError.unusable(
         """
-        It is neither a keyed archive nor a property list. Choose the file that the old app kept its account in; \
+        It is neither a keyed archive nor a property list. Choose the file in which the old app stored its account; \
         a text or JSON file has to be converted first, for example with `plutil -convert xml1`.
         """)
 
@@ -27,7 +27,7 @@ struct XMLScanner {
         text.withUTF8Buffer { bytes[min(index, bytes.count)...].starts(with: $0) }
     }
 
-    /// Goes behind `text`, if it is what follows.
+    /// Advances past `text`, if `text` comes next.
     private mutating func skip(_ text: StaticString) -> Bool {
         guard isAt(text) else { return false }
         index += text.utf8CodeUnitCount
@@ -36,7 +36,7 @@ struct XMLScanner {
 
     private mutating func skip(to end: StaticString) throws(AccountError) {
         while !skip(end) {
-            guard index < bytes.count else { throw .damaged("it is cut off") }
+            guard index < bytes.count else { throw .damaged("it is truncated") }
             index += 1
         }
     }
@@ -55,9 +55,9 @@ struct XMLScanner {
         }
     }
 
-    /// Goes to the first tag, over the declaration, comments and the document type.
+    /// Advances to the first tag, past the declaration, comments and the document type.
     mutating func skipProlog() throws(AccountError) {
-        if bytes.isEmpty { throw .unusable("It is empty; choose the file that the old app kept its account in.") }
+        if bytes.isEmpty { throw .unusable("It is empty; choose the file in which the old app stored its account.") }
         if isAt("\u{04}\u{0B}streamtyped") {
             throw .unusable("It was written by NSArchiver, not by NSKeyedArchiver; sign in again instead.")
         }
@@ -68,14 +68,14 @@ struct XMLScanner {
             let start = index
             try skip(to: ">")
             if bytes[start..<index].contains(UInt8(ascii: "[")) {
-                throw .unusable("It defines entities, which no property list does; sign in again instead.")
+                throw .unusable("It defines entities, which are not allowed in a property list; sign in again instead.")
             }
             try skipSpaceAndComments()
         }
         guard isAt("<plist") else { throw Self.notPropertyList }
     }
 
-    /// Refuses another encoding than UTF-8 and ASCII, as the XML declaration names it.
+    /// Refuses any encoding in the XML declaration other than UTF-8 and ASCII.
     private func requireUTF8() throws(AccountError) {
         let isUTF16 = [[0xFE, 0xFF], [0xFF, 0xFE], [0, 0x3C], [0x3C, 0]].contains(Array(bytes.prefix(2)))
         let declaration = String(
@@ -90,27 +90,27 @@ struct XMLScanner {
 
     mutating func expectEnd() throws(AccountError) {
         try skipSpaceAndComments()
-        guard next == nil else { throw .damaged("something follows its end") }
+        guard next == nil else { throw .damaged("there is data after its end") }
     }
 
-    /// The next tag. Anything but white space and comments before it is a fault.
+    /// Reads the next tag. Only white space and comments may precede it.
     mutating func tag() throws(AccountError) -> Tag {
         try skipSpaceAndComments()
         guard skip("<") else {
-            throw .damaged(next == nil ? "it is cut off" : "a text stands outside the values")
+            throw .damaged(next == nil ? "it is truncated" : "there is text outside the values")
         }
         let isClosing = skip("/")
         let letters = bytes[index...].prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
         index += letters.count
         guard letters.count <= 8, let next, next.isXMLSpace || next == UInt8(ascii: "/") || next == UInt8(ascii: ">")
-        else { throw .damaged("a tag is not one of a property list") }
+        else { throw .damaged("a tag is not valid in a property list") }
         let name = String(decoding: letters, as: UTF8.self)
         let isEmpty = try skipAttributes()
-        guard !(isClosing && isEmpty) else { throw .damaged("a tag is not one of a property list") }
+        guard !(isClosing && isEmpty) else { throw .damaged("a tag is not valid in a property list") }
         return isClosing ? .close(name) : isEmpty ? .empty(name) : .open(name)
     }
 
-    /// Goes behind the `>`; `true` if a `/` stood before it.
+    /// Advances past the `>`. Returns `true` if a `/` precedes it.
     private mutating func skipAttributes() throws(AccountError) -> Bool {
         while let byte = next {
             index += 1
@@ -122,11 +122,11 @@ struct XMLScanner {
             default: break
             }
         }
-        throw .damaged("it is cut off")
+        throw .damaged("it is truncated")
     }
 
-    /// The text up to the closing tag `name`, in which entities and CDATA sections are replaced; goes behind that tag. It may
-    /// not be UTF-8.
+    /// Reads the text up to the closing tag `name`, replaces entities and CDATA sections, and advances past the tag. The result
+    /// may be invalid UTF-8.
     mutating func text(upTo name: String) throws(AccountError) -> WipedBytes {
         var text = WipedBytes()
         while let byte = next {
@@ -137,13 +137,13 @@ struct XMLScanner {
                     try skip(to: "]]>")
                     text.append(contentsOf: bytes[start..<index - 3])
                 } else {
-                    guard try tag() == .close(name) else { throw .damaged("a text holds another value") }
+                    guard try tag() == .close(name) else { throw .damaged("a string contains another value") }
                     return text
                 }
             case UInt8(ascii: "&"):
                 guard let end = bytes[index...].prefix(12).firstIndex(of: UInt8(ascii: ";")),
                     let scalar = Self.scalar(bytes[index + 1..<end])
-                else { throw .damaged("an entity is not known") }
+                else { throw .damaged("an entity is unknown") }
                 text.append(contentsOf: UTF8.encode(scalar)!)
                 index = end + 1
             default:
@@ -151,7 +151,7 @@ struct XMLScanner {
                 index += 1
             }
         }
-        throw .damaged("it is cut off")
+        throw .damaged("it is truncated")
     }
 
     private static func scalar(_ entity: WipedBytes.SubSequence) -> Unicode.Scalar? {
@@ -172,12 +172,12 @@ struct XMLScanner {
         }
     }
 
-    /// The short text up to the closing tag `name`, without the white space around it.
+    /// Reads the short text up to the closing tag `name`, without surrounding white space.
     mutating func word(upTo name: String) throws(AccountError) -> String {
         let text = try text(upTo: name).drop { $0.isXMLSpace }
         let word = text.prefix((text.lastIndex { !$0.isXMLSpace } ?? text.startIndex - 1) - text.startIndex + 1)
         guard word.count <= 64, word.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw .damaged("a number or date has other characters")
+            throw .damaged("a number or date contains invalid characters")
         }
         return String(decoding: word, as: UTF8.self)
     }

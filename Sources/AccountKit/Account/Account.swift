@@ -111,7 +111,7 @@ public struct Account: Sendable, Equatable, Identifiable {
     /// Whether both are copies of one value. The comparison takes the same time for every profile.
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
-    /// A name for the user: the first that is known of user name, full name, e-mail address, nickname and id.
+    /// A name for the user: the first known one of user name, full name, e-mail address, nickname and id.
     public var displayName: String {
         for name in [username, profile.name, profile.email, profile.nickname] {
             if let name, name.contains(where: { !$0.isWhitespace }) { return name }

@@ -21,7 +21,7 @@ public struct AccountUser: Sendable, Hashable, Identifiable {
     /// When the service last accepted the access token, or issued it; `nil` if it never did.
     public let verifiedAt: Date?
 
-    /// The user of an account.
+    /// Copies the user of an account, without the tokens.
     public init(_ account: Account) {
         id = account.id
         issuer = account.issuer

@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -27,7 +29,7 @@ public struct Credentials: Sendable, Equatable {
     /// When the tokens were received.
     public var issuedAt: Date
 
-    /// When the access token expires; `nil` if that is unknown, which never counts as expired.
+    /// When the access token expires; `nil` if the date is unknown, which never counts as expired.
     ///
     /// After this date the next use refreshes the token. The date never ends a session, since the clock may be wrong.
     public var expiresAt: Date?

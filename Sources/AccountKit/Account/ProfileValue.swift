@@ -63,22 +63,22 @@ extension ProfileValue: Codable {
 extension ProfileValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
 
-    /// A whole number.
+    /// Creates a whole number.
     public init(integerLiteral value: Int64) { self = .integer(value) }
 
-    /// A number with a fraction.
+    /// Creates a number with a fraction.
     public init(floatLiteral value: Double) { self = .real(value) }
 
-    /// True or false.
+    /// Creates a boolean.
     public init(booleanLiteral value: Bool) { self = .boolean(value) }
 
-    /// A list.
+    /// Creates a list.
     public init(arrayLiteral elements: ProfileValue...) { self = .array(elements) }
 
-    /// A dictionary. If a key appears twice, the last value is used.
+    /// Creates a dictionary. If a key appears twice, the last value is used.
     public init(dictionaryLiteral elements: (String, ProfileValue)...) {
         self = .dictionary(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 extension Secret {
     /// The SHA-256 hash in hexadecimal, to recognize a token later without keeping it. A password could be guessed from it.

@@ -2,7 +2,7 @@ package import AccountCrypto
 
 /// A token or password in guarded memory.
 ///
-/// The memory is locked, excluded from core dumps, and zeroed when the last copy of the value goes (libsodium, "Secure memory"). A
+/// The memory is locked, excluded from core dumps, and zeroed when the last copy of the value is released (libsodium, "Secure memory"). A
 /// description, dump, mirror or interpolation shows neither the text, nor a part of it, nor its length. Secrets are compared in constant
 /// time.
 ///
@@ -64,10 +64,10 @@ extension Secret: Equatable {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Always the same text.
+    /// The text `(secret)`, whatever the secret is.
     public var description: String { "(secret)" }
 
-    /// Always the same text.
+    /// The text `(secret)`, whatever the secret is.
     public var debugDescription: String { "(secret)" }
 
     /// A mirror without children.
@@ -76,6 +76,6 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 
 extension DefaultStringInterpolation {
     /// Adds "(secret)". The compiler warns, since `"Bearer \(token)"` is probably a mistake.
-    @available(*, deprecated, message: "this text will say (secret): use reveal() where the secret itself is sent")
+    @available(*, deprecated, message: "this text contains only (secret): use reveal() to send the secret itself")
     public mutating func appendInterpolation(_ secret: Secret) { appendLiteral(secret.description) }
 }

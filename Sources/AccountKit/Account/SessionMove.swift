@@ -44,7 +44,7 @@ struct SessionTransfer: Sendable, Hashable {
     /// The identifier of the move, the same in both storages.
     let id: String
 
-    /// The other one.
+    /// The name of the other storage.
     var place: String
     let date: Date
     var role: Role

@@ -28,24 +28,26 @@ public struct TokenTarget: Sendable, Hashable {
         audience: String? = nil, resources: [String] = [], scopes: [String] = []
     ) throws(AccountError) {
         guard audience != nil || !resources.isEmpty || !scopes.isEmpty else {
-            throw AccountError(.invalidArgument, "name an audience, a resource or a scope that the token is to be for")
+            throw AccountError(.invalidArgument, "name an audience, a resource or a scope for the token")
         }
         if let audience, !RequestRules.isAudience(audience) {
-            throw AccountError(.invalidArgument, "the audience must not be empty, and has no control characters")
+            throw AccountError(.invalidArgument, "the audience must not be empty or contain control characters")
         }
         for resource in resources where !RequestRules.isResource(resource) {
             throw AccountError(
                 .invalidArgument,
-                "a resource is an absolute URI without a fragment (#…), such as https://api.example.com/ (RFC 8707)")
+                "a resource must be an absolute URI without a fragment (#…), such as https://api.example.com/ (RFC 8707)"
+            )
         }
         for scope in scopes where !RequestRules.isScope(scope) {
             throw AccountError(
-                .invalidArgument, "a scope is not empty, and has no space, quotation mark or backslash (RFC 6749)")
+                .invalidArgument, "a scope must not be empty or contain a space, quotation mark or backslash (RFC 6749)"
+            )
         }
         self.init(stored: audience, resources, scopes)
         let texts = [self.audience ?? ""] + self.resources + self.scopes
         guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumByteCount else {
-            throw AccountError(.invalidArgument, "audience, resources and scopes take more than 8 KiB together")
+            throw AccountError(.invalidArgument, "the audience, resources and scopes together take more than 8 KiB")
         }
     }
 

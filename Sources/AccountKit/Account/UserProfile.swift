@@ -44,7 +44,7 @@ public struct UserProfile: Sendable, Hashable {
         set { fields[name] = newValue }
     }
 
-    /// Replaces fields by those of `newer`, and keeps the others.
+    /// Replaces fields with those of `newer`, and keeps the others.
     ///
     /// A property that is `nil` removes nothing. To remove a field, set it to `nil`.
     public mutating func merge(_ newer: UserProfile) {
@@ -116,7 +116,7 @@ extension UserProfile {
         set { fields["groups"] = newValue.isEmpty ? nil : .array(newValue.map { .string($0) }) }
     }
 
-    /// When the profile was last changed (`updated_at`, in seconds since 1970 as OpenID Connect has it, or a date).
+    /// When the profile was last changed (`updated_at`, in seconds since 1970 as in OpenID Connect, or a date).
     public var updatedAt: Date? {
         get { date("updated_at") }
         set { fields["updated_at"] = newValue.map { .date($0) } }

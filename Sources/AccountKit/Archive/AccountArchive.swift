@@ -113,7 +113,7 @@ final class AccountArchive: Sendable {
         do {
             return .absent(SignOutRecord.decode(try await read(.signOut)?.bytes))
         } catch {
-            logger?.warning("the reason of the last sign-out cannot be read", metadata: ["error": "\(error)"])
+            logger?.warning("the reason for the last sign-out cannot be read", metadata: ["error": "\(error)"])
             return .absent(.neverSignedIn)
         }
     }
@@ -125,12 +125,12 @@ final class AccountArchive: Sendable {
         // The cache has the archive if it was opened a moment ago. The storage compares the revision.
         if let opened = cache.archive(of: revision) { return opened }
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
-            throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
+            throw AccountError(.conflict, "another process changed the archive: try again")
         }
         return try await open(stored, isInteractive: false)
     }
 
-    /// - Parameter isInteractive: Whether the user may be asked for a passphrase; never under the lock.
+    /// - Parameter isInteractive: Whether to prompt for a passphrase; never under the lock.
     private func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
         let envelope = try codec.envelope(in: stored.bytes)
         var keys = knownKeys(for: envelope)
@@ -160,8 +160,8 @@ final class AccountArchive: Sendable {
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
             throw AccountError(
                 .noKey,
-                "the tokens to be revoked cannot be stored: there is no account archive whose keys could be used, and nobody can "
-                    + "be asked for the passphrase")
+                "cannot store the tokens to revoke: there is no account archive whose keys could encrypt them, and the user "
+                    + "cannot be prompted for the passphrase")
         }
         return try await ring.makeKeys(at: date)
     }
@@ -260,7 +260,7 @@ final class AccountArchive: Sendable {
         do {
             try await SignOutRecord.write(signOut, in: transaction)
         } catch {
-            logger?.warning("the reason of a sign-out could not be recorded", metadata: ["error": "\(error)"])
+            logger?.warning("the reason for a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
     }
 
@@ -317,7 +317,7 @@ extension AccountError {
         case .damaged(let what):
             self.init(
                 .damaged,
-                "Account.plist is truncated or not an account archive: \(what). Nobody was signed out; restore a backup, or sign in again"
+                "Account.plist is truncated or not an account archive: \(what). You are not signed out; restore a backup, or sign in again"
             )
         case .unsupported(let what):
             self.init(
@@ -325,19 +325,19 @@ extension AccountError {
         case .authenticationFailed where isShared:
             self.init(
                 .authenticationFailed,
-                "the archive in the shared store does not open here: this machine has another key than the machine that wrote "
-                    + "it, or the entry was changed or copied from another place. You are not signed out, and nothing was "
-                    + "changed; give this machine the key that the other machines use")
+                "the archive in the shared store does not open here: this machine and the machine that wrote it have different "
+                    + "keys, or the entry was changed or copied from another place. You are not signed out, and nothing was "
+                    + "changed; install the key that the other machines use")
         case .authenticationFailed:
             self.init(
                 .authenticationFailed,
-                "Account.plist does not open: the key is not the one that it was sealed with, it is another app's or "
-                    + "session's, or it was changed. Nobody was signed out; put the right file back, or sign in again")
+                "Account.plist does not open: the key is wrong, the file belongs to another app or session, or it was "
+                    + "changed. You are not signed out; restore the right file, or sign in again")
         case .unfitKey(let kind):
             self.init(
                 .invalidArgument,
-                "\(KeyKind(kind).text) cannot be made from this: a passphrase makes a passphrase's key only, any other "
-                    + "has 32 bytes")
+                "\(KeyKind(kind).text) cannot be created from this: a passphrase slot needs a passphrase, any other slot "
+                    + "a key of 32 bytes")
         case .outOfMemory:
             self.init(.inaccessible, "there is not enough memory to derive the passphrase's key")
         }

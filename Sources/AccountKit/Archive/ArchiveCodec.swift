@@ -1,19 +1,19 @@
 import AccountCrypto
 
-/// Encrypts and decrypts accounts for one context.
+/// Encrypts and decrypts accounts and other payloads for one context.
 struct ArchiveCodec: Sendable {
     let context: SealingContext
 
     /// Returns the bytes of an archive.
     ///
     /// - Parameter limit: The maximum size of the archive in bytes.
-    /// - Returns: The bytes, and the account with all of its tokens in one piece of guarded memory.
-    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if the account does not fit.
-    func seal(
-        _ account: Account, generation: UInt64 = 1, with keys: ArchiveKeys,
+    /// - Returns: The bytes, and the payload with all of its secrets in one piece of guarded memory.
+    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if the payload does not fit.
+    func seal<Payload: SealedPayload>(
+        _ payload: Payload, generation: UInt64 = 1, with keys: ArchiveKeys,
         limit: Int = ArchivePropertyList.maximumByteCount
-    ) throws(AccountError) -> (bytes: [UInt8], account: Account) {
-        let (plaintext, account) = try AccountPlaintext.encode(account)
+    ) throws(AccountError) -> (bytes: [UInt8], payload: Payload) {
+        let (plaintext, payload) = try SealedPlaintext.encode(payload)
         let bytes = ArchivePropertyList.encode(
             sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: context))
         guard bytes.count <= limit else {
@@ -22,7 +22,7 @@ struct ArchiveCodec: Sendable {
                 "the account takes \(bytes.count) bytes, and there is room for \(limit): keep large profile fields elsewhere"
             )
         }
-        return (bytes, account)
+        return (bytes, payload)
     }
 
     /// Returns the structure of an archive without decrypting it.
@@ -44,13 +44,15 @@ struct ArchiveCodec: Sendable {
         }
     }
 
-    func open(_ envelope: Envelope, with keys: ArchiveKeys) throws(AccountError) -> Account {
+    func open<Payload: SealedPayload>(
+        _ envelope: Envelope, with keys: ArchiveKeys
+    ) throws(AccountError) -> Payload {
         let opened: (plaintext: GuardedBytes, count: Int)
         do {
             opened = try envelope.open(with: keys, context: context)
         } catch {
             throw AccountError(error, isShared: context.isBoundToPlace)
         }
-        return try AccountPlaintext.decode(opened.plaintext, count: opened.count)
+        return try SealedPlaintext.decode(opened.plaintext, count: opened.count)
     }
 }

@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 /// The folder of an archive. The caller holds the lock for changes.
 package struct ArchiveDirectory: Sendable {
@@ -59,7 +60,7 @@ package struct ArchiveDirectory: Sendable {
             guard status.permissions & 0o022 == 0 else {
                 throw AccountError(
                     .insecureContainer,
-                    "others can write to \(folder), and could put a file of theirs in place of yours: run `chmod go-w "
+                    "other users can write to \(folder), and could replace your files: run `chmod go-w "
                         + "\(folder.shellWord)`")
             }
         }
@@ -81,7 +82,7 @@ package struct ArchiveDirectory: Sendable {
     ///
     /// - Parameter marker: The file that is created in the folder next. While it is missing, a process may have died before the folders
     ///   were durable, so they are synchronized again.
-    /// - Throws: As ``checkTrust()``, and `insecureContainer` if the first new folder would be in a folder of another user.
+    /// - Throws: The errors of ``checkTrust()``, and `insecureContainer` if the first new folder would be in a folder of another user.
     package func make(before marker: String) throws(AccountError) {
         try checkTrust()
         if try exists(with: marker) { return }
@@ -173,10 +174,10 @@ package struct ArchiveDirectory: Sendable {
         case .entries:
             AccountError(
                 .damaged,
-                "\(path) has \(byteCount) bytes, an archive at most \(maximumByteCount). Nobody was signed out; put a "
-                    + "backup back, or sign in again")
+                "\(path) has \(byteCount) bytes, more than the maximum of \(maximumByteCount). You are not signed out; "
+                    + "restore a backup, or sign in again")
         case .document:
-            AccountError(.tooLarge, "\(path) has \(byteCount) bytes, a document at most \(maximumByteCount)")
+            AccountError(.tooLarge, "\(path) has \(byteCount) bytes, more than the maximum of \(maximumByteCount)")
         }
     }
 
@@ -203,7 +204,7 @@ package struct ArchiveDirectory: Sendable {
                 }
                 try SystemCall.synchronizeDirectory(path)
             } catch {
-                // As if nothing had happened.
+                // Undo the rename.
                 if try SystemCall.status(source) == nil {
                     try SystemCall.rename(destination, to: source)
                 } else {
@@ -291,7 +292,7 @@ package struct ArchiveDirectory: Sendable {
     }
 
     func conflict(_ entry: ArchiveEntry) -> AccountError {
-        AccountError(.conflict, "\(path(entry.rawValue)) was changed by another process meanwhile: try again")
+        AccountError(.conflict, "another process changed \(path(entry.rawValue)): try again")
     }
 }
 
@@ -373,7 +374,7 @@ struct TemporaryFile: ~Copyable {
             try SystemCall.rename(file.path, to: destination)
         } catch {
             _ = try? SystemCall.remove(file.path)
-            throw AccountError(.inaccessible, "\(destination) cannot be saved; it is as it was before", cause: error)
+            throw AccountError(.inaccessible, "\(destination) cannot be saved; it was not changed", cause: error)
         }
         return ArchiveReceipt(
             revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)), durability: directory.synchronize())

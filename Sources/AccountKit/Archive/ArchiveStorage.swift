@@ -8,10 +8,10 @@ public import Foundation
 ///
 /// A storage makes these promises, which `ArchiveStorageConformance` in `AccountTesting` checks:
 ///
-/// - A read returns bytes of one write, and a revision that no other bytes of the entry have.
+/// - A read returns the bytes of a single write, and a revision that belongs to no other bytes of the entry.
 /// - A transaction has exclusive access across tasks, processes and machines, as far as possible. Access may be lost without notice,
-///   so each change also names the revision that it replaces. It fails with ``AccountError/Code-swift.struct/conflict`` if another
-///   one is stored.
+///   so each change also names the revision that it replaces. The change fails with ``AccountError/Code-swift.struct/conflict`` if
+///   another revision is stored.
 /// - A change is all or nothing, and is on stable storage when the call returns.
 public protocol ArchiveStorage: Sendable {
     /// The name of this storage if several machines share it; `nil` if only this machine uses it.
@@ -28,18 +28,19 @@ public protocol ArchiveStorage: Sendable {
 
     /// Reads an entry without a lock and without a write.
     ///
-    /// - Returns: `nil` if there is none, which is not an error.
+    /// - Returns: `nil` if there is no such entry, which is not an error.
     /// - Throws: An ``AccountError`` if the entry cannot be read, or if it is unknown whether there is one.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
-    /// Waits for exclusive access to all entries.
+    /// Waits for exclusive access to all entries. Callers use ``withTransaction(timeout:isolation:_:)``.
     ///
     /// - Parameter timeout: How long to wait.
     /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout; others if access is impossible.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
-    /// Waits for the refresh lease. It has one holder at a time across tasks, processes and machines, as far as possible.
+    /// Waits for the refresh lease. It has one holder at a time across tasks, processes and machines, as far as possible. Callers use
+    /// ``withRefreshLease(timeout:isolation:_:)``.
     ///
     /// A refresh holds the lease from before it reads the tokens until the new tokens are stored, including the request to the service,
     /// so for seconds. Transactions do not wait for the lease, so a slow service does not delay reading, signing in or out, or a change
@@ -60,13 +61,13 @@ public protocol ArchiveStorage: Sendable {
 }
 
 extension ArchiveStorage {
-    /// The default: only this machine uses the storage.
+    /// By default, only this machine uses the storage.
     public var sharedPlace: String? { nil }
 }
 
 /// The right to refresh the tokens of a session.
 public protocol ArchiveLease: Sendable {
-    /// Waits for exclusive access to all entries, as ``ArchiveStorage/beginTransaction(timeout:)``.
+    /// Waits for exclusive access to all entries, like ``ArchiveStorage/beginTransaction(timeout:)``.
     ///
     /// A reservation in such a transaction lasts until the lease ends. If a lease can be lost without notice, a change fails with
     /// ``AccountError/Code-swift.struct/conflict`` after another process has acquired it.
@@ -94,10 +95,10 @@ public protocol ArchiveLease: Sendable {
 }
 
 extension ArchiveLease {
-    /// For a storage whose leases last as long as the processes that hold them.
+    /// Returns `true`, for a storage whose leases last as long as the processes that hold them.
     public func lasts(for duration: Duration) async -> Bool { true }
 
-    /// For a storage whose leases last as long as the processes that hold them.
+    /// Returns `true`, for a storage whose leases last as long as the processes that hold them.
     public func isHeld(for duration: Duration) -> Bool { true }
 }
 
@@ -151,7 +152,7 @@ public protocol ArchiveTransaction: Sendable {
 }
 
 extension ArchiveTransaction {
-    /// For a storage whose ``quarantine(_:label:)`` leaves nothing in the old place.
+    /// Does nothing, for a storage whose ``quarantine(_:label:)`` leaves nothing in the old place.
     public func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
 }
 
@@ -178,7 +179,7 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
 
 /// The stored bytes of an entry.
 public struct StoredEntry: Sendable, Hashable {
-    /// The bytes.
+    /// The stored content.
     public var bytes: [UInt8]
 
     /// The revision of the bytes.

@@ -1,3 +1,4 @@
+import AccountSupport
 import Synchronization
 
 /// Stores archives as files in a folder. It is safe against crashes, full disks, other processes and planted links.
@@ -246,7 +247,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func end() async {
         // An entry that cannot be read stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
-            // No entry has replaced it. If it cannot be removed, it stays unreadable, and its copy is in quarantine.
+            // No new entry has replaced the file. A file that cannot be removed stays unreadable, and its copy is in quarantine.
             _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
         }
         if !isLeased { reservation.discard() }

@@ -31,7 +31,7 @@ struct IncomingSession: Codable, Sendable {
         guard bytes.count <= ArchivePropertyList.maximumByteCount else {
             throw AccountError(
                 .tooLarge,
-                "the account is too large to be moved, and stays where it is: store less in its profile, then try again"
+                "the account is too large to move, and was not moved: store less in its profile, then try again"
             )
         }
         return bytes
@@ -41,7 +41,7 @@ struct IncomingSession: Codable, Sendable {
         do {
             return try PropertyListDecoder().decode(IncomingSession.self, from: Data(bytes))
         } catch {
-            throw AccountError(.damaged, "the copy of a session that was to come here is damaged", cause: error)
+            throw AccountError(.damaged, "the copy of an incoming session is damaged", cause: error)
         }
     }
 }
@@ -57,7 +57,7 @@ extension AccountArchive {
 
     /// - Parameters:
     ///   - keys: The keys of the other storage, which may open it.
-    ///   - isInteractive: Whether the user may be asked for a passphrase; never under the lock.
+    ///   - isInteractive: Whether to prompt for a passphrase; never under the lock.
     /// - Returns: `nil` if there is none.
     func incoming(
         knowing keys: ArchiveKeys? = nil, isInteractive: Bool = false,
@@ -66,10 +66,10 @@ extension AccountArchive {
         guard let stored = try await read(.incoming) else { return nil }
         let session = try IncomingSession.decode(stored.bytes)
         let envelope = try codec.envelope(in: [UInt8](session.account))
-        let account = try codec.open(
+        let account: Account = try codec.open(
             envelope, with: try await keysBeside(of: envelope, before: keys, isInteractive: isInteractive))
         guard let transfer = account.transfer, transfer.role == .arrived else {
-            throw AccountError(.damaged, "the copy of a session that was to come here is damaged")
+            throw AccountError(.damaged, "the copy of an incoming session is damaged")
         }
         return Incoming(session: session, account: account, transfer: transfer, revision: stored.revision)
     }

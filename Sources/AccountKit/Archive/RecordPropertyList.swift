@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -15,7 +16,7 @@ struct RecordPropertyList {
     /// The maximum depth: far deeper than any profile, and small enough for the smallest stack of a thread (512 KiB, on Apple systems).
     static let maximumDepth = 128
 
-    static let unusable = Malformed("it holds what no profile can")
+    static let unusable = Malformed("it contains a value that no profile can have")
 
     private var list: BinaryPropertyList
 

@@ -103,7 +103,7 @@ struct RecordPropertyListWriter {
             writeMarker(0x40, count: data.count)
             bytes += data
         case .string(let text): write(text)
-        case .array, .dictionary: preconditionFailure("what has elements was numbered")
+        case .array, .dictionary: preconditionFailure("each collection was numbered")
         }
     }
 

@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -71,7 +73,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
             (refusedSince, refusedAt) = (nil, nil)
         }
         let longest = reason.code == .offline ? Self.longestPauseOffline : Self.longestPause
-        let own = min(Self.firstPause * TimeInterval(1 << min(count - 1, 16)), longest) * jitter
+        let own = BackOff(first: Self.firstPause, longest: longest).pause(after: count) * jitter
         let asked = reason.retryAfter.map { TimeInterval($0.components.seconds) } ?? 0
         nextTry = now.addingTimeInterval(min(max(own, asked), Self.longestPause))
     }

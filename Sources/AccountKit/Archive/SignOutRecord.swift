@@ -47,7 +47,7 @@ enum SignOutRecord {
             unfinishedRefresh: record.unfinishedRefresh)
     }
 
-    /// Whether a text has the form of an OAuth error code (RFC 6749, section 5.2), without spaces or punctuation that could
+    /// Whether a string has the form of an OAuth error code (RFC 6749, section 5.2), without spaces or punctuation that could
     /// make a sentence or an address.
     private static func isErrorCode(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
@@ -61,7 +61,7 @@ enum SignOutRecord {
             }
     }
 
-    /// Whether a text is one word that begins like the URL of a service.
+    /// Whether a string is one word that begins like the URL of a service.
     private static func isURL(_ text: String) -> Bool {
         (text.hasPrefix("https://") || text.hasPrefix("http://")) && text.utf8.count <= 2048
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -1,5 +1,5 @@
 /// A storage that reports its state for `status` and `doctor`.
-public protocol InspectableArchiveStorage: ArchiveStorage {
+package protocol InspectableArchiveStorage: ArchiveStorage {
     /// Asks the parts of the storage for their state.
     ///
     /// It never fails, since a missing response is an observation too. It takes a few seconds at most.
@@ -7,18 +7,18 @@ public protocol InspectableArchiveStorage: ArchiveStorage {
 }
 
 /// An observation about a storage, for the user.
-public struct StorageObservation: Sendable, Hashable, Encodable {
+package struct StorageObservation: Sendable, Hashable, Encodable {
     /// The subject in one or two words, such as `Member`.
-    public var label: String
+    package var label: String
 
     /// The observation.
-    public var text: String
+    package var text: String
 
     /// What to do about a problem; `nil` if there is none.
-    public var advice: String?
+    package var advice: String?
 
     /// Creates an observation.
-    public init(_ label: String, _ text: String, advice: String? = nil) {
+    package init(_ label: String, _ text: String, advice: String? = nil) {
         self.label = label
         self.text = text
         self.advice = advice

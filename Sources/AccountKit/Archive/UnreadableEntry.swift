@@ -43,15 +43,17 @@ extension AccountStore {
         } _: { _ in
             _ = try await archive.journal.record()
         }
-        for records in [driver.revocations.records, driver.offlineKeys.records] {
-            for place in records.places {
-                await check(place) {
+        func checkAll<Payload>(_ records: SealedRecords<Payload>) async {
+            for entry in records.entries {
+                await check(entry) {
                     records.codec.isDamaged($0)
                 } _: {
                     _ = try await records.open($0)
                 }
             }
         }
+        await checkAll(driver.revocations.records)
+        await checkAll(driver.offlineKeys.records)
         return entries
     }
 

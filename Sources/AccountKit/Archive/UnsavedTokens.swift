@@ -17,7 +17,7 @@ final class UnsavedTokens: Sendable {
         /// The stored account, whose tokens were spent for the new ones, directly or in several steps.
         var stored: Account
 
-        /// The account whose tokens were spent last: the stored one, or another one that could not be saved either.
+        /// The account whose tokens were spent last: the stored account, or an earlier unsaved account.
         var spent: Account
         var revision: ArchiveRevision
 

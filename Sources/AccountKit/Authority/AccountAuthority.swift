@@ -18,9 +18,9 @@ public protocol AccountAuthority: Sendable {
 
     /// Revokes the refresh token and the access token.
     ///
-    /// - Returns: ``RevocationOutcome/done``, also if the service no longer knows the tokens, or ``RevocationOutcome/notSupported`` if
+    /// - Returns: ``RevocationOutcome/done``, even if the service no longer knows the tokens, or ``RevocationOutcome/notSupported`` if
     ///   the service certainly cannot revoke tokens.
-    /// - Throws: An ``AuthorityError``, also if it is unknown whether the service can revoke tokens.
+    /// - Throws: An ``AuthorityError``, for example if it is unknown whether the service can revoke tokens.
     func revoke(_ account: Account) async throws -> RevocationOutcome
 
     /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client valid.
@@ -31,8 +31,8 @@ public protocol AccountAuthority: Sendable {
     /// Whether an account belongs to this service, so that its tokens may be sent there.
     func isAuthority(of account: Account) -> Bool
 
-    /// How long a token request may take from its first byte; 60 s by default. It is not cancelled before that, since a token that was
-    /// sent is spent.
+    /// How long a token request may take from its first byte; 60 s by default. AccountKit does not cancel the request earlier,
+    /// since a token that was sent is spent.
     var tokenRequestTimeout: Duration { get }
 
     /// The issuer of this service's accounts; `nil` in an app that knows only one service.
@@ -40,21 +40,22 @@ public protocol AccountAuthority: Sendable {
 }
 
 extension AccountAuthority {
-    /// For a service without refresh tokens.
+    /// Throws an error, for a service without refresh tokens.
     public func refresh(_ account: Account) async throws -> Credentials {
-        throw AuthorityError.misconfigured("this service is not known to refresh tokens")
+        throw AuthorityError.misconfigured("refreshing tokens is not supported for this service")
     }
 
-    /// The default for a service that cannot revoke tokens: they are removed here, and valid there until they expire.
+    /// Returns `.notSupported`, for a service that cannot revoke tokens: AccountKit removes the tokens here, and the service accepts
+    /// them until they expire.
     public func revoke(_ account: Account) async throws -> RevocationOutcome { .notSupported }
 
-    /// The default: revoking one sign-in may end others.
+    /// `false`: by default, revoking one sign-in may end others.
     public var supportsPerGrantRevocation: Bool { false }
 
-    /// A minute.
+    /// 60 s, by default.
     public var tokenRequestTimeout: Duration { .seconds(60) }
 
-    /// The default for an app that knows only one service.
+    /// `nil`, for an app that knows only one service.
     public var accountIssuer: String? { nil }
 }
 

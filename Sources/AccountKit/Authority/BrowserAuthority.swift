@@ -2,8 +2,8 @@
 public protocol BrowserAuthority: AccountAuthority {
     /// Gets ready to receive the browser's answer on the loopback interface, and says which page to open.
     ///
-    /// - Throws: An ``AuthorityError`` if the service cannot be asked where its page is, or an ``AccountError`` if the port
-    ///   of the loopback interface cannot be had.
+    /// - Throws: An ``AuthorityError`` if the address of the service's page cannot be obtained, or an ``AccountError`` if the
+    ///   port of the loopback interface is not available.
     func beginBrowserSignIn() async throws -> any BrowserSignIn
 }
 
@@ -28,7 +28,7 @@ public protocol BrowserSignIn: Sendable {
 
     /// Asks the service whose the tokens are. It can be called again.
     ///
-    /// - Throws: An ``AuthorityError``, also if the tokens belong to another sign-in.
+    /// - Throws: An ``AuthorityError``, for example if the tokens belong to another sign-in.
     func account(with credentials: Credentials) async throws -> Account
 
     /// Shows the result in the browser, and stops listening.

@@ -11,10 +11,10 @@ package protocol ExchangeAuthority: AccountAuthority {
 
 /// A request that sends an account's token.
 package enum TokenRequest: Sendable {
-    /// New tokens, as ``AccountAuthority/refresh(_:)``.
+    /// New tokens; see ``AccountAuthority/refresh(_:)``.
     case refresh
 
-    /// A token for another API, as ``TokenExchangeAuthority/exchangeToken(for:of:by:)``.
+    /// A token for another API; see ``TokenExchangeAuthority/exchangeToken(for:of:by:)``.
     case derivation(TokenTarget, TokenDerivation)
 }
 
@@ -48,7 +48,7 @@ struct UnpreparedExchange: PreparedExchange {
         case .refresh: return try await authority.refresh(account)
         case .derivation(let target, let means):
             guard let authority = authority as? any TokenExchangeAuthority else {
-                throw AuthorityError.misconfigured("this service is not known to issue tokens for other APIs")
+                throw AuthorityError.misconfigured("tokens for other APIs are not supported for this service")
             }
             return try await authority.exchangeToken(for: target, of: account, by: means)
         }

@@ -3,7 +3,7 @@ package enum RequestRules {
     /// The parameters that a sign-in sets itself, in lower case, each with its command-line option if there is one. Another value would
     /// remove the protection of the sign-in.
     package static let reservedParameters: [String: String?] = [
-        "audience": "audience", "client_assertion": nil, "client_assertion_type": nil, "client_id": "client identifier",
+        "audience": "audience", "client_assertion": nil, "client_assertion_type": nil, "client_id": "client ID",
         "client_secret": "client secret", "code": nil, "code_challenge": nil, "code_challenge_method": nil,
         "code_verifier": nil, "device_code": nil, "grant_type": nil, "nonce": nil, "password": nil,
         "redirect_uri": "redirect URI", "refresh_token": nil, "request": nil, "request_uri": nil,

@@ -31,7 +31,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
         /// Reports that the work waits again.
         func wait() { _ = report(.waiting) }
 
-        /// Commits the work, so that it is not cancelled any more.
+        /// Commits the work, so that it can no longer be cancelled.
         ///
         /// - Returns: `false` if all callers have already left.
         func commit() -> Bool { report(.committed) }

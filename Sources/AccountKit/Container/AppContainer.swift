@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -20,7 +22,7 @@ public struct AppContainer: Hashable, Sendable {
     /// Settings, without secrets. On Linux `$XDG_CONFIG_HOME/<identifier>`.
     public let preferences: URL
 
-    /// The key file, in another tree than `documents`, so that a copy of the documents does not contain the key. On Linux
+    /// The key file, outside `documents`, so that a copy of the documents does not contain the key. On Linux
     /// `$XDG_STATE_HOME/<identifier>`.
     public let keys: URL
 
@@ -37,7 +39,7 @@ public struct AppContainer: Hashable, Sendable {
     ///
     /// - Parameter identifier: The identifier of the app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`, without a leading
     ///   dot.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another identifier, or if the user has no home
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an invalid identifier, or if the user has no home
     ///   directory.
     public init(identifier: String) throws(AccountError) {
         try self.init(identifier: identifier, environment: Environment.value, home: Environment.homeDirectory)
@@ -48,7 +50,7 @@ public struct AppContainer: Hashable, Sendable {
     /// - Parameters:
     ///   - root: An absolute path.
     ///   - identifier: The identifier of the app; see ``init(identifier:)``.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another identifier, or a relative path.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an invalid identifier, or a relative path.
     public init(root: String, identifier: String) throws(AccountError) {
         try Self.check(identifier: identifier)
         guard root.hasPrefix("/") else {
@@ -114,13 +116,14 @@ extension AppContainer {
 
     /// Returns a folder in the container. It is trusted only together with each folder between it and the root of its tree.
     package func folder(_ path: String) -> ArchiveDirectory {
-        let roots =
-            [root]
-            + [preferences, caches, keys, temporary].map { $0.path(percentEncoded: false).droppingTrailingSlash }
+        let roots = [root, preferencesPath, cachesPath, keysPath, temporaryPath]
         return ArchiveDirectory(path: path, root: roots.first { path == $0 || path.hasPrefix($0 + "/") } ?? path)
     }
 
     package var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
+    package var cachesPath: String { caches.path(percentEncoded: false).droppingTrailingSlash }
+    package var preferencesPath: String { preferences.path(percentEncoded: false).droppingTrailingSlash }
+    package var temporaryPath: String { temporary.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
 
     /// Returns the sessions that have stored data: the default one first, then the others by name.

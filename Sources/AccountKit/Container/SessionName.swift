@@ -1,6 +1,8 @@
+import AccountSupport
+
 /// The name of a session in a container: 1…64 of `a-z A-Z 0-9 . _ -`, without a leading dot.
 public struct SessionName: Hashable, Sendable, CustomStringConvertible {
-    /// The name.
+    /// The name as text.
     public let rawValue: String
 
     /// The session that is used if none is named.
@@ -21,7 +23,7 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
 
     private init(unchecked name: String) { rawValue = name }
 
-    /// The name.
+    /// The name as text.
     public var description: String { rawValue }
 }
 

@@ -1,11 +1,11 @@
 extension AuthorityError {
     /// The reason for a missing or incomplete response: the kind of failure, the host, and the stage of the request.
     ///
-    /// As a pattern, a failure matches its kind only: `case .noResponse(.timeout)` matches a timeout of any host at any stage. Equality
+    /// A custom authority throws one of the constants, such as ``timeout``. As a pattern, a failure matches its kind only: `case .noResponse(.timeout)` matches a timeout of any host at any stage. Equality
     /// compares everything.
     public struct Failure: Hashable, Sendable {
         /// The kind of failure.
-        public var kind: Kind
+        package var kind: Kind
 
         /// The host that did not respond, or its proxy; an IPv6 address is in brackets. `nil` if it is unknown.
         public var host: String?
@@ -14,7 +14,7 @@ extension AuthorityError {
         public var port: Int?
 
         /// The stage of the request.
-        public var stage: Stage
+        package var stage: Stage
 
         /// Creates a failure.
         ///
@@ -23,7 +23,7 @@ extension AuthorityError {
         ///   - host: The host that did not respond.
         ///   - port: The host's port.
         ///   - stage: The stage of the request; with `nil` the stage that the kind implies, or ``Stage/sent``.
-        public init(_ kind: Kind, host: String? = nil, port: Int? = nil, stage: Stage? = nil) {
+        package init(_ kind: Kind, host: String? = nil, port: Int? = nil, stage: Stage? = nil) {
             self.kind = kind
             self.host = host
             self.port = port
@@ -31,7 +31,7 @@ extension AuthorityError {
         }
 
         /// A kind of failure.
-        public enum Kind: String, Hashable, Sendable, CaseIterable {
+        package enum Kind: String, Hashable, Sendable, CaseIterable {
             /// There is no host of that name.
             case unknownHost
             /// No name server responded.
@@ -56,8 +56,8 @@ extension AuthorityError {
         }
 
         /// A stage of a request.
-        public enum Stage: String, Hashable, Sendable, CaseIterable {
-            /// The look-up of the host's address.
+        package enum Stage: String, Hashable, Sendable, CaseIterable {
+            /// The lookup of the host's address.
             case nameLookUp
             /// An earlier request that this one needs, such as for the discovery document.
             case preparation
@@ -88,7 +88,7 @@ extension AuthorityError {
         /// The proxy is unreachable, or refused the connection.
         public static let proxy = Failure(.proxy)
 
-        /// Whether two failures are of one kind.
+        /// Whether two failures are of the same kind.
         public static func ~= (pattern: Failure, failure: Failure) -> Bool { pattern.kind == failure.kind }
     }
 }
@@ -100,17 +100,17 @@ extension AuthorityError.Failure: CustomStringConvertible {
         let place = host.map { host in port.map { "\(host):\($0)" } ?? host } ?? "the service"
         return switch (kind, stage) {
         case (.unknownHost, _): "the host name \(host.map { "\($0) " } ?? "")is not known"
-        case (.nameServer, _): "name look-up of \(name) failed: no name server responded"
+        case (.nameServer, _): "name lookup of \(name) failed: no name server responded"
         case (.refused, _): "connection to \(place) was refused"
         case (.unreachable, _): "there is no route to \(place)"
         case (.reset, _): "connection to \(place) was cut"
-        case (.timeout, .nameLookUp): "name look-up of \(name) timed out"
+        case (.timeout, .nameLookUp): "name lookup of \(name) timed out"
         case (.timeout, .connection): "connection to \(place) timed out"
         case (.timeout, .preparation), (.timeout, .sent): "\(place) did not respond in time"
         case (.cancelled, _): "cancelled"
-        case (.truncated, _): "the response of \(place) was cut off"
-        case (.garbled, _): "the response of \(place) was not HTTP"
-        case (.proxy, _): "the proxy\(host == nil ? "" : " \(place)") did not open the way to the service"
+        case (.truncated, _): "the response from \(place) was cut off"
+        case (.garbled, _): "the response from \(place) was not HTTP"
+        case (.proxy, _): "the proxy\(host == nil ? "" : " \(place)") did not open a connection to the service"
         }
     }
 }

@@ -1,4 +1,4 @@
-/// An error response of a service, or the reason why there was no response.
+/// An error response from a service, or the reason why there was no response.
 ///
 /// It describes the response only. `SessionDecision` decides what it means for the session.
 public enum AuthorityError: Error, Hashable, Sendable {
@@ -11,7 +11,7 @@ public enum AuthorityError: Error, Hashable, Sendable {
     /// There was no trusted connection: TLS or the certificate failed.
     case untrustedTLS(String)
 
-    /// An OAuth error response of the token endpoint (RFC 6749, section 5.2; RFC 8628, section 3.5).
+    /// An OAuth error response from the token endpoint (RFC 6749, section 5.2; RFC 8628, section 3.5).
     case oauthError(OAuthErrorCode, description: String? = nil)
 
     /// 401 with a `WWW-Authenticate: Bearer` challenge, and its `error` if it has one (RFC 6750, section 3).
@@ -62,15 +62,15 @@ public enum AuthorityError: Error, Hashable, Sendable {
     }
 }
 
-/// The `error` of an OAuth response. A service may send any string; the codes below have a meaning.
+/// The `error` of an OAuth response. A service may send any string; AccountKit interprets the codes below.
 public struct OAuthErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
-    /// The code as it came.
+    /// The code in the response.
     public let rawValue: String
 
-    /// The code as it came.
+    /// Creates a code from the string in a response.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// The code as it came.
+    /// Creates a code from the string in a response.
     public init(stringLiteral value: String) { rawValue = value }
 
     // RFC 6749, section 5.2.

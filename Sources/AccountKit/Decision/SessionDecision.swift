@@ -40,16 +40,16 @@ package enum SessionDecision {
         case clear(String)
     }
 
-    /// What to do after a request for a token for another API that sent the refresh token.
+    /// The action after a request for a token for another API that sent the refresh token.
     package enum Derivation: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// The service refused, for this reason. Whether the session has ended is not decided yet: refresh once without naming that
-        /// API; that response decides.
+        /// The service refused the request, for this reason. Refresh once without naming the API: the response to the refresh decides
+        /// whether the session has ended.
         case refreshOnce(UnverifiedReason)
     }
 
-    /// What to do after an attempt to sign in. Whatever was stored before stays.
+    /// The action after an attempt to sign in. The stored account is kept.
     package enum SignIn: Hashable, Sendable {
         case refused(String)
         case unclear(UnverifiedReason)
@@ -61,7 +61,7 @@ package enum SessionDecision {
         case startOver
     }
 
-    /// What to do after the service was told to revoke tokens. The user is signed out here already.
+    /// The action after a revocation request. The user is already signed out here.
     package enum Revocation: Hashable, Sendable {
         case refused(String)
         case tryLater
@@ -90,14 +90,14 @@ package enum SessionDecision {
         switch failure {
         case .oauthError(.invalidGrant, _): .clear(OAuthErrorCode.invalidGrant.rawValue)
         case .rejected(let detail): .clear(detail)
-        // A Bearer challenge is no valid response of a token endpoint.
+        // A Bearer challenge is not a valid response from a token endpoint.
         case .bearerChallenge(error: "invalid_token"):
             .keep(.init(.unclearReply, detail: "401 from the token endpoint"))
         default: .keep(reason(for: failure))
         }
     }
 
-    /// After a request for a token for another API that sent the refresh token.
+    /// Decides what to do after a failed request that sent the refresh token to obtain a token for another API.
     ///
     /// Services also say `invalid_grant` if the user has not consented to that API, or if it wants another factor. The refresh token
     /// is valid then.
@@ -109,7 +109,7 @@ package enum SessionDecision {
         }
     }
 
-    /// After a token exchange (RFC 8693). Its errors never end the session: `invalid_grant` and `invalid_request` may be about either of
+    /// Returns the reason why a token exchange failed (RFC 8693). Its errors never end the session: `invalid_grant` and `invalid_request` may be about either of
     /// the two tokens.
     package static func afterTokenExchange(_ failure: AuthorityError) -> UnverifiedReason {
         switch failure {
@@ -175,21 +175,21 @@ package enum SessionDecision {
             default: .init(.unclearReply, detail: text(code, description))
             }
         case .bearerChallenge(error: "insufficient_scope"), .forbidden(error: "insufficient_scope"):
-            .init(.insufficientScope, detail: "the token's scopes do not allow it")
+            .init(.insufficientScope, detail: "the token's scopes do not allow this request")
         case .bearerChallenge(let code):
             .init(.unclearReply, detail: "401 with \(code.map { "error \"\($0)\"" } ?? "no error code")")
         case .unauthorized: .init(.unclearReply, detail: "401 without a Bearer challenge")
         case .badRequest: .init(.unclearReply, detail: "400 without an OAuth error")
         case .forbidden: .init(.unclearReply, detail: "403")
         case .proxyAuthenticationRequired:
-            .init(.proxyAuthenticationRequired, detail: "a proxy asks for credentials (407)")
+            .init(.proxyAuthenticationRequired, detail: "a proxy requires credentials (407)")
         case .unavailable(429, let retryAfter): .init(.rateLimited, detail: "429", retryAfter: retryAfter)
         case .unavailable(let status, let retryAfter):
             .init(.serverError, detail: "\(status)", retryAfter: retryAfter)
         case .intercepted(let detail): .init(.captivePortal, detail: detail)
         case .unclear(let detail), .rejected(let detail), .signInRefused(let detail):
             .init(.unclearReply, detail: detail)
-        case .otherUser: .init(.wrongAccount, detail: "the service says that the token is another user's")
+        case .otherUser: .init(.wrongAccount, detail: "the service says that the token belongs to another user")
         case .misconfigured(let detail): .init(.misconfigured, detail: detail)
         }
     }

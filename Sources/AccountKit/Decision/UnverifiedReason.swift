@@ -1,4 +1,4 @@
-/// The reason why the service has not confirmed an account just now. The account is kept.
+/// The reason why an account is not confirmed at the moment. AccountKit keeps the account.
 public struct UnverifiedReason: Hashable, Sendable {
     /// The kind of reason.
     public var code: Code
@@ -21,7 +21,7 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// A code of an app's own adapter.
+        /// Creates a code for an app's own adapter.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
@@ -33,7 +33,7 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The service is unreachable, or did not respond in time.
         public static let offline = Code(rawValue: "offline")
 
-        /// The service has not responded to a request for new tokens yet. They are stored when they come.
+        /// The service has not responded to a request for new tokens yet. AccountKit stores the tokens when they arrive.
         public static let awaitingResponse = Code(rawValue: "awaitingResponse")
 
         /// The check was cancelled.

@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 extension AccountArchive {
     /// Openers by the key IDs of their slots.
@@ -63,19 +64,19 @@ extension AccountArchive {
         let (_, receipt) = try await write(
             opened.account, generation: generation, keys: keys, ifRevision: opened.revision, in: transaction)
         guard let stored = try await transaction.read(.account), stored.revision == receipt.revision else {
-            throw AccountError(.conflict, "the archive was changed meanwhile: try again")
+            throw AccountError(.conflict, "another process changed the archive: try again")
         }
         let envelope = try codec.envelope(in: stored.bytes)
         for opener in checked {
             let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: codec.context) }
             guard isOpened else { throw AccountError(EnvelopeError.authenticationFailed, isShared: isShared) }
         }
-        _ = try codec.open(envelope, with: keys)
+        let _: Account = try codec.open(envelope, with: keys)
         if case .unknown(let reason) = receipt.durability {
             throw AccountError(
                 .durabilityUnknown,
-                "the archive has its new keys, and the disk does not confirm that they survive a power cut (\(reason)): "
-                    + "the keys from before were kept; repeat it when the disk is well")
+                "the archive has its new keys, but the disk did not confirm that they survive a power cut (\(reason)): "
+                    + "the previous keys were kept; try again once the disk is healthy")
         }
         return OpenedArchive(
             account: opened.account, generation: generation, keys: keys, revision: receipt.revision,
@@ -91,7 +92,7 @@ extension AccountArchive {
         let kept = try fittings(of: opened.keys.slots.filter(isKept), openers)
         guard !kept.isEmpty else {
             throw AccountError(
-                .invalidArgument, "this is the only way into the archive: add another key first, or sign out")
+                .invalidArgument, "this is the only key of the archive: add another key first, or sign out")
         }
         do {
             return try opened.keys.renewing(keeping: kept, context: codec.context)
@@ -108,11 +109,11 @@ extension AccountArchive {
             if let opener = openers[slot.keyID] { return (slot, opener) }
             let advice =
                 slot.kind == .passphrase
-                ? "the passphrase could not be asked for: do this on a terminal, or unlock the archive first"
-                : "its key is not at hand: do this where it is, or remove that slot first"
+                ? "this needs the passphrase: run the command on a terminal, or unlock the archive first"
+                : "its key is not available here: run the command where the key is, or remove that slot first"
             throw AccountError(
                 .noKey,
-                "the slot \(slot.keyID.hexadecimal), which \(KeyKind(slot.kind).text) opens, has to be sealed anew, and "
+                "the slot \(slot.keyID.hexadecimal), which \(KeyKind(slot.kind).text) opens, must be encrypted again, and "
                     + advice + ". Nothing was changed")
         }
     }

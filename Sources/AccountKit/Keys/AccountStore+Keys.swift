@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -9,7 +10,7 @@ import Foundation
 extension AccountStore {
     private var archive: AccountArchive { driver.archive }
 
-    /// Returns the key slots of the archive; none if no user is signed in. It asks the user for nothing.
+    /// Returns the key slots of the archive; none if no user is signed in. This never prompts the user.
     public func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
             guard let envelope = try await archive.envelope() else { return [] }
@@ -25,7 +26,7 @@ extension AccountStore {
     public func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
             try refuseGivenToken()
-            // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
+            // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
             _ = try await loadedAccount()
             var key = try await source.key()
             if key == nil { key = try await source.makeKey() }
@@ -50,10 +51,10 @@ extension AccountStore {
         }
     }
 
-    /// Removes a key. The archive gets a new data key, so the removed key opens no later version of it.
+    /// Removes a key. The archive gets a new data key, so the removed key cannot open later versions.
     ///
-    /// All other keys must be available, since each of them needs the new data key. The user is asked for passphrases. If a source of
-    /// this store stores the key itself, such as a key file, the key is removed with its slot.
+    /// All other keys must be available, since each of them needs the new data key; AccountKit asks the user for passphrases. If a
+    /// source of this store stores the key itself, such as a key file, the key is removed with its slot.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or if it is the only one;
     ///   ``AccountError/Code-swift.struct/noKey`` if another key is not available. Then nothing has changed.
@@ -82,14 +83,14 @@ extension AccountStore {
         }
     }
 
-    /// Replaces a key of this store by a new one of the same kind, and the data key too.
+    /// Replaces a key of this store with a new one of the same kind, and replaces the data key too.
     ///
     /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash in between, the archive still
     /// opens with the stored key, and the next call finishes the replacement.
     ///
-    /// - Parameter kind: The kind of a key that its source stores itself, such as a key file, or of a passphrase. A key of a program or of
-    ///   the environment cannot be replaced here: add the new one, then remove the old one.
-    /// - Throws: As ``removeKey(_:)``.
+    /// - Parameter kind: The kind of key: a passphrase, or a key that its source stores itself, such as a key file. A key from a program
+    ///   or the environment cannot be replaced here: add the new one, then remove the old one.
+    /// - Throws: The errors of ``removeKey(_:)``.
     public func rotateKey(of kind: KeyKind) async throws(AccountError) {
         try await accountErrors {
             guard let source = archive.ring.sources.first(where: { $0.kind == kind }) else {
@@ -102,7 +103,7 @@ extension AccountStore {
             } else {
                 throw AccountError(
                     .invalidArgument,
-                    "\(kind.text) cannot be replaced from here: store a new key where the old one is, under another name, "
+                    "\(kind.text) cannot be replaced from here: store a new key beside the old one, under another name, "
                         + "add it, and remove the old one")
             }
         }
@@ -129,7 +130,7 @@ extension AccountStore {
             guard !old.isEmpty else {
                 throw AccountError(
                     .noKey,
-                    "\(stored.source.kind.text) of this session does not open this archive, so there is nothing to replace"
+                    "\(stored.source.kind.text) of this session does not open this archive, so it cannot be replaced"
                 )
             }
             // This finds a missing key before anything changes.
@@ -190,7 +191,7 @@ extension AccountStore {
             let old = opened.keys.slots.filter { $0.kind == source.kind.slot && openers[$0.keyID] != nil }.map(\.keyID)
             guard !old.isEmpty else {
                 throw AccountError(
-                    .noKey, "\(source.kind.text) that opens this archive is not known, so there is nothing to replace")
+                    .noKey, "\(source.kind.text) that opens this archive is not known, so it cannot be replaced")
             }
             try await replace(
                 Set(old), by: new, of: source, opened: opened, openers, in: transaction, install: {})
@@ -219,8 +220,8 @@ extension AccountStore {
     ) async throws -> OpenedArchive {
         let resealed = try await archive.reseal(
             opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
-        try await driver.revocations.reseal(with: keys, before: opened.keys, in: transaction)
-        try await driver.offlineKeys.reseal(with: keys, before: opened.keys, in: transaction)
+        try await driver.revocations.records.reseal(with: keys, before: opened.keys, in: transaction)
+        try await driver.offlineKeys.records.reseal(with: keys, before: opened.keys, in: transaction)
         return resealed
     }
 
@@ -258,7 +259,7 @@ extension AccountStore {
     ///
     /// The derived key is in the Linux kernel's keyring (keyrings(7)).
     ///
-    /// - Parameter duration: How long; at least one second.
+    /// - Parameter duration: How long to unlock the archive; at least one second.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive;
     ///   ``AccountError/Code-swift.struct/inaccessible`` if there is no such keyring.
     public func unlock(for duration: Duration) async throws(AccountError) {
@@ -267,7 +268,7 @@ extension AccountStore {
             let slots = envelope.slots.filter { $0.kind == .passphrase }
             let match = try await archive.ring.match(for: slots, of: envelope, isInteractive: true)
             guard case .derived(let key, let keyID) = match.opener else {
-                preconditionFailure("a passphrase is opened by what was derived from it")
+                preconditionFailure("a passphrase slot is opened with a derived key")
             }
             try UnlockedKeys.keep(key, of: keyID, for: UInt32(clamping: max(1, duration.components.seconds)))
         }
@@ -290,7 +291,7 @@ extension AccountStore {
         }
         guard envelope.slots.contains(where: { $0.kind == .passphrase }) else {
             throw AccountError(
-                .invalidArgument, "this archive has no passphrase, so there is nothing to lock or unlock")
+                .invalidArgument, "this archive has no passphrase, so it cannot be locked or unlocked")
         }
         return envelope
     }

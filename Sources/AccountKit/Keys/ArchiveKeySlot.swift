@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -8,8 +8,8 @@ import Foundation
 
 /// A key that a program prints, such as `secret-tool`, `pass` or a password manager.
 ///
-/// The program runs without a shell, and its output goes directly into guarded memory. The key is as well protected as the program protects
-/// it, for example by a keyring that is locked with the screen.
+/// The program runs without a shell, and its output goes directly into guarded memory. The key is only as safe as the place where the
+/// program keeps it, for example a keyring that locks with the screen.
 public struct CommandKey: KeySource {
     /// The program and its arguments.
     public let command: [String]
@@ -23,7 +23,7 @@ public struct CommandKey: KeySource {
     /// Creates a source for a program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
     ///
     /// - Parameters:
-    ///   - command: The program and its arguments. A name without a path is searched in `$PATH`.
+    ///   - command: The program and its arguments. A name without a path is looked up in `$PATH`.
     ///   - timeout: How long the program may take.
     ///   - hiddenVariables: Environment variables that the program does not get.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
@@ -31,7 +31,7 @@ public struct CommandKey: KeySource {
         _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
     ) throws(AccountError) {
         guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
-            throw AccountError(.invalidArgument, "there is no program to ask for the key: name one")
+            throw AccountError(.invalidArgument, "no program that prints the key is set: name one")
         }
         self.command = command
         self.timeout = timeout
@@ -51,19 +51,19 @@ public struct CommandKey: KeySource {
                 of: command, hiding: hiddenVariables, limit: 1024, timeout: timeout)
         } catch {
             throw AccountError(
-                .noKey, "the program that has the key failed: `\(command.joined(separator: " "))` \(error.text)")
+                .noKey, "the program that prints the key failed: `\(command.joined(separator: " "))` \(error.text)")
         }
         do {
             return try ArchiveKey(text: output)
         } catch {
             throw AccountError(
-                .noKey, "`\(command.joined(separator: " "))` printed something else than a key: \(error.message)")
+                .noKey, "`\(command.joined(separator: " "))` printed something other than a key: \(error.message)")
         }
     }
 
-    /// Runs the program. The user must store a key for it.
+    /// Runs the program. The user must first store the key that the program prints.
     public func makeKey() async throws -> ArchiveKey {
-        guard let key = try await key() else { preconditionFailure("a program that ends well has printed a key") }
+        guard let key = try await key() else { preconditionFailure("a program that succeeded has printed a key") }
         return key
     }
 }

@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 /// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`), for services and CI.
 ///
@@ -8,12 +9,12 @@ public struct EnvironmentKey: KeySource {
     /// The environment variable, such as `ACCOUNT_KEY`. It has priority over the credential.
     public let variable: String
 
-    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`: 32 bytes, or a key as text.
+    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`. The file holds 32 bytes, or a key as text.
     public let credential: String
 
     private let environment: @Sendable (String) -> String?
 
-    /// Creates a source for a key of the environment.
+    /// Creates a source for a key in the environment.
     public init(variable: String, credential: String) {
         self.init(variable: variable, credential: credential, environment: Environment.value)
     }
@@ -64,7 +65,7 @@ public struct EnvironmentKey: KeySource {
         guard let key = try await key() else {
             throw AccountError(
                 .misconfigured,
-                "there is no key in the environment: set \(variable), for instance to what `openssl rand -base64 32` prints, "
+                "there is no key in the environment: set \(variable), for example to the output of `openssl rand -base64 32`, "
                     + "or give the service a credential named \(credential)")
         }
         return key

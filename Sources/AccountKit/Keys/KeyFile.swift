@@ -1,4 +1,5 @@
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,7 +9,7 @@ import Foundation
 
 /// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates. This is the default.
 ///
-/// It protects copies and backups of the archive that do not include the file. It does not protect against a person or program that can
+/// It protects copies and backups of the archive that do not include the file. It does not protect against a user or program that can
 /// read all files of the user.
 public struct KeyFile: KeySource {
     /// The path of the file.
@@ -73,7 +74,7 @@ public struct KeyFile: KeySource {
             }
             guard count == 32, try file.isAtEnd() else {
                 throw AccountError(
-                    .damaged, "the key file \(path) does not have 32 bytes: put the right one there, from a backup")
+                    .damaged, "the key file \(path) does not have 32 bytes: restore the right key file from a backup")
             }
             return ArchiveKey(guarded: bytes)
         } catch let error as SystemCallError where error.isNoEntry {
@@ -102,7 +103,7 @@ public struct KeyFile: KeySource {
             }
         }
         guard let stored = try key(at: path) else {
-            throw AccountError(.inaccessible, "the key file \(path) was removed as soon as it was made")
+            throw AccountError(.inaccessible, "another program removed the new key file \(path)")
         }
         return stored
     }
@@ -199,7 +200,7 @@ public struct KeyFile: KeySource {
     }
 }
 
-/// The storage of a key file. It works on other threads than those of tasks, since the disk may be slow.
+/// The storage of a key file. It works outside the threads that run tasks, since the disk may be slow.
 private struct StoredKeyFile: KeyStorage {
     let file: KeyFile
 

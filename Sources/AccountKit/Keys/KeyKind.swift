@@ -22,8 +22,8 @@ public struct KeyKind: Hashable, Sendable {
         switch slot {
         case .keyFile: "a key file"
         case .passphrase: "a passphrase"
-        case .command: "a key that a program has"
-        case .environment: "a key of the environment"
+        case .command: "a key from a program"
+        case .environment: "a key in the environment"
         }
     }
 }

@@ -1,5 +1,6 @@
 import Logging
 import AccountCrypto
+import AccountSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -79,7 +80,7 @@ struct KeyRing: Sendable {
                 note(
                     AccountError(
                         .authenticationFailed,
-                        "Account.plist does not open with what was entered. Nobody was signed out; try again"))
+                        "Account.plist does not open with this passphrase. You are not signed out; try again"))
             }
         }
         throw failure ?? noKey(for: slots)
@@ -130,18 +131,19 @@ struct KeyRing: Sendable {
             let ways = kinds.map(\.text).sorted().joined(separator: " or ")
             return AccountError(
                 .noKey,
-                "Account.plist opens with \(ways), and no such key is set up here: add it again (`key add`)")
+                "Account.plist opens with \(ways), but no such key is set up here: add it again (`key add`)")
         }
         let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
         let place = places.isEmpty ? "" : " at \(places)"
         if isShared {
             return AccountError(
                 .noKey,
-                "there is an archive in the shared store, and this machine has no key to open it. You are not signed out, and "
-                    + "nothing was changed; put the key that the other machines use\(place.isEmpty ? " here" : place)")
+                "there is an archive in the shared store, but this machine has no key to open it. You are not signed out, "
+                    + "and nothing was changed; install the key that the other machines use"
+                    + "\(place.isEmpty ? " here" : place)")
         }
         return AccountError(
-            .noKey, "there is an account archive, and no key to open it: put the key back\(place), or sign in again")
+            .noKey, "there is an account archive, but no key to open it: restore the key\(place), or sign in again")
     }
 
     // MARK: New archives

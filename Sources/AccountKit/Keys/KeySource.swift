@@ -23,7 +23,7 @@ public protocol KeySource: Sendable {
     /// - Throws: An ``AccountError`` if the key cannot be stored, or if this source cannot create keys.
     func makeKey() async throws -> ArchiveKey
 
-    /// Whether the user provides the key, also in ``makeKey()``. AccountKit then asks before it locks the archive.
+    /// Whether the user provides the key, including in ``makeKey()``. AccountKit then asks before it locks the archive.
     ///
     /// By default `true` for a passphrase only.
     var isInteractive: Bool { get }
@@ -35,13 +35,13 @@ public protocol KeySource: Sendable {
 }
 
 extension KeySource {
-    /// The default: the user does not have the key.
+    /// By default, the user does not have the key.
     public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { nil }
 
-    /// The default: `true` for a passphrase only.
+    /// By default, `true` for a passphrase only.
     public var isInteractive: Bool { kind == .passphrase }
 
-    /// The default: the source cannot replace or remove the key.
+    /// By default, the source cannot replace or remove the key.
     public var storage: (any KeyStorage)? { nil }
 }
 
@@ -51,8 +51,8 @@ extension KeySource {
 /// that after a crash at any time there is a key that opens the archive. AccountKit calls all functions except ``settle()`` and
 /// ``hasReplacement()`` while the archive is locked.
 public protocol KeyStorage: Sendable {
-    /// Makes sure that the key survives a power cut before it encrypts an archive for the first time: the process that created it may
-    /// have died before that.
+    /// Makes sure that the key survives a power cut before it encrypts an archive for the first time: the process that created the key
+    /// may have died before it could.
     func settle() async throws
 
     /// Creates a successor durably, and replaces an earlier one.
@@ -83,10 +83,10 @@ public struct ArchiveKey: Sendable {
 
     /// Creates a key from exactly 32 bytes.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another length.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for any other length.
     public init(bytes: some Collection<UInt8>) throws(AccountError) {
         guard bytes.count == 32 else {
-            throw AccountError(.invalidArgument, "a key has 32 bytes, this one has \(bytes.count)")
+            throw AccountError(.invalidArgument, "a key has 32 bytes, but this one has \(bytes.count)")
         }
         self.init(guarded: GuardedBytes(copying: bytes))
     }
@@ -99,7 +99,7 @@ public struct ArchiveKey: Sendable {
         guard let bytes = text.withUnsafeBytes(GuardedBytes.key(fromText:)) else {
             throw AccountError(
                 .invalidArgument,
-                "this is not a key: 32 random bytes as Base64 or in hexadecimal are one, such as `openssl rand -base64 32` "
+                "this is not a key: a key is 32 random bytes as Base64 or in hexadecimal, such as `openssl rand -base64 32` "
                     + "prints")
         }
         self.init(guarded: bytes)
@@ -107,7 +107,7 @@ public struct ArchiveKey: Sendable {
 
     /// Creates a key from a passphrase with Argon2id.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty one.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty passphrase.
     public init(passphrase: Secret) throws(AccountError) {
         try self.init(passphrase: passphrase, cost: .moderate)
     }
@@ -129,7 +129,7 @@ public struct ArchiveKey: Sendable {
 }
 
 extension ArchiveKey: CustomStringConvertible, CustomReflectable {
-    /// Always the same text.
+    /// The text `(key)`, whatever the key is.
     public var description: String { "(key)" }
 
     /// A mirror without children.

@@ -5,7 +5,7 @@ package import AccountCrypto
 /// It protects the archive even if all files of the user can be read, unless the passphrase can be guessed. It does not protect an unlocked
 /// session, see ``AccountStore/unlock(for:)``, against programs of the same user.
 public struct PassphraseKey: KeySource {
-    /// The passphrase that the user is asked for.
+    /// The passphrase to ask the user for.
     public enum Question: Sendable, Hashable {
         /// The passphrase of the archive; `attempt` is 1…3.
         case existing(attempt: Int)

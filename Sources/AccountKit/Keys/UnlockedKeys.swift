@@ -1,5 +1,6 @@
 import CAccountKitShims
 import AccountCrypto
+import AccountSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -24,7 +25,7 @@ enum UnlockedKeys {
         guard status == 0 else {
             throw AccountError(
                 .inaccessible,
-                "the kernel's keyring cannot be used here, so the passphrase has to be asked for each time",
+                "the kernel's keyring cannot be used here, so each command must ask for the passphrase",
                 cause: SystemCallError("add_key", name(keyID), errno: errno))
         }
     }
@@ -33,16 +34,9 @@ enum UnlockedKeys {
     static func forget(_ keyID: [UInt8]) throws(AccountError) {
         guard accountkit_keyring_remove(name(keyID)) != 0, accountkit_keyring_is_absent(errno) == 0 else { return }
         throw AccountError(
-            .inaccessible, "the kernel's keyring does not forget the key: log out to be rid of it",
+            .inaccessible, "the kernel's keyring did not remove the key: end this login session to remove it",
             cause: SystemCallError("keyctl", name(keyID), errno: errno))
     }
 
     private static func name(_ keyID: [UInt8]) -> String { "AccountKit:" + keyID.hexadecimal }
-}
-
-extension [UInt8] {
-    package var hexadecimal: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
-    }
 }

@@ -1,5 +1,6 @@
 import CAccountKitShims
 import AccountCrypto
+import AccountSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -44,7 +45,7 @@ enum ChildProcess {
                 count = try reading.read(into: buffer)
             }
         } catch {
-            throw Failure(text: "printed what could not be read: \(error)")
+            throw Failure(text: "printed output that could not be read: \(error)")
         }
         guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
         return Secret(bytes, range: 0..<count)
@@ -70,7 +71,7 @@ enum ChildProcess {
         while true {
             let ended = waitpid(process, &status, WNOHANG)
             if ended == process { return status }
-            guard ended == 0 || errno == EINTR else { throw failure("could not be waited for", errno) }
+            guard ended == 0 || errno == EINTR else { throw failure("did not report its exit status", errno) }
             let isLate = ContinuousClock.now >= deadline
             if !isLate, (try? await Task.sleep(for: pause)) != nil {
                 pause = min(pause * 2, .milliseconds(25))

@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -80,22 +82,7 @@ private final class Notifier: Sendable {
     }
 
     /// Starts the thread, which holds the notifier until it has stopped; `false` if no thread can be created.
-    func start() -> Bool {
-        var thread = pthread_t()
-        let retained = Unmanaged.passRetained(self).toOpaque()
-        let status = pthread_create(
-            &thread, nil,
-            { argument in
-                Unmanaged<Notifier>.fromOpaque(argument!).takeRetainedValue().run()
-                return nil
-            }, retained)
-        if status == 0 {
-            pthread_detach(thread)
-        } else {
-            Unmanaged<Notifier>.fromOpaque(retained).release()
-        }
-        return status == 0
-    }
+    func start() -> Bool { DedicatedThread.start { self.run() } == 0 }
 
     func stop() {
         var byte: UInt8 = 0
@@ -111,7 +98,7 @@ private final class Notifier: Sendable {
             case .failed(let errno):
                 return continuation.finish(
                     throwing: AccountError(
-                        .inaccessible, "changes of \(folder) cannot be followed any more",
+                        .inaccessible, "changes in \(folder) can no longer be observed",
                         cause: SystemCallError("poll", folder, errno: errno)))
             case .told:
                 let (names, isLost) = readNames()

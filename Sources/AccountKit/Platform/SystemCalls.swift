@@ -9,19 +9,25 @@ import Darwin
 #endif
 
 /// A failed system call: its name, its file, and errno.
-public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     /// The call, such as `open`.
-    public let call: String
+    package let call: String
 
     /// The path of the file.
-    public let path: String
+    package let path: String
 
     /// The error number (errno(3)).
-    public let errno: Int32
+    package let errno: Int32
 
-    /// A description, such as `open "/tmp/x": No such file or directory (ENOENT)`.
-    public var description: String {
-        "\(call) \"\(path)\": \(Self.text(errno)) (\(Self.name(errno)))"
+    /// A description for users, such as `/tmp/x: No such file or directory`.
+    package var description: String { "\(path): \(reason)" }
+
+    /// The reason without the path, such as `No such file or directory`.
+    package var reason: String { Self.text(errno) }
+
+    /// A description for `--verbose`, such as `open "/tmp/x": No such file or directory (ENOENT)`.
+    package var debugDescription: String {
+        "\(call) \"\(path)\": \(reason) (\(Self.name(errno)))"
     }
 
     package init(_ call: String, _ path: String, errno: Int32) {
@@ -102,7 +108,7 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
     }
 
-    /// Creates a new file. It fails if the name exists, also as a dangling link.
+    /// Creates a new file. It fails if the name exists, even as a dangling link.
     package static func create(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
     }
@@ -270,7 +276,7 @@ package enum SystemCall {
     /// Returns text about another owner, to follow the path of a file in a message.
     static func ownership(_ owner: UInt32) -> String {
         let (owner, user) = (userName(owner), userName(effectiveUser))
-        return "belongs to \(owner), and this runs as \(user): run it as \(owner)"
+        return "belongs to \(owner), but this program runs as \(user): run it as \(owner)"
             + (effectiveUser == 0 ? " (without sudo)" : "")
     }
 
@@ -398,7 +404,7 @@ package enum SystemCall {
         guard status == 0 else { throw SystemCallError(call, path, errno: errno) }
     }
 
-    /// A signal may interrupt a call.
+    /// Repeats a call while signals interrupt it.
     package static func retrying(
         _ call: String, _ path: String, _ body: () -> Int32
     ) throws(SystemCallError) -> Int32 {
@@ -425,11 +431,11 @@ extension FileStatus {
 }
 
 extension [UInt8] {
-    /// Whether both have the same bytes, found out by the C library: `==` looks at them one by one.
+    /// Whether both have the same bytes. Uses the C library, since `==` compares them one by one.
     func isSame(as other: [UInt8]) -> Bool { count == other.count && memcmp(self, other, count) == 0 }
 }
 
-// The functions of the C library that those of the same names above hide.
+// The functions of the C library, which the functions of the same names above shadow.
 private func sysOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags, 0o600) }
 private func sysRename(_ source: String, _ destination: String) -> Int32 { rename(source, destination) }
 private func sysLink(_ source: String, _ destination: String) -> Int32 { link(source, destination) }

@@ -18,7 +18,7 @@ extension AccountError {
     package init(notSignedIn signOut: SignOut) {
         let message =
             switch signOut.reason {
-            case .neverSignedIn: "nobody is signed in: sign in first"
+            case .neverSignedIn: "you are not signed in: sign in first"
             case .signedOutByUser: "you have signed out: sign in again"
             case .sessionEnded:
                 "\(signOut.issuer ?? "the service") ended this session\(signOut.detail.map { " (\($0))" } ?? ""): sign in again"
@@ -31,8 +31,8 @@ extension AccountError {
         let end =
             move.isComplete
             ? "this session was moved to \(move.place) on \(move.date.formatted(.iso8601)), and is refreshed there only: use it there"
-            : "the move of this session to \(move.place), begun on \(move.date.formatted(.iso8601)), was not completed, and nobody "
-                + "can refresh it until then: move it there again"
+            : "the move of this session to \(move.place), begun on \(move.date.formatted(.iso8601)), is not complete, and the session "
+                + "cannot be refreshed until it is: run the move again"
         self.init(.moved, end)
     }
 
@@ -60,7 +60,7 @@ extension AccountError {
             }
         self.init(
             code,
-            "the service issued tokens, but did not say who signed in (\(reason)): \(end), and nothing was changed here\(advice)"
+            "the service issued tokens, but did not identify the user (\(reason)): \(end), and nothing was changed here\(advice)"
         )
     }
 
@@ -74,7 +74,7 @@ extension AccountError {
             self.init(.signInRefused, "the service refused the sign-in (\(detail)): \(advice)")
         case .startOver: self.init(.signInRefused, "the code has expired: start again")
         case .unclear(let reason) where reason.code == .misconfigured:
-            self.init(.misconfigured, "this sign-in cannot be done: \(reason.detail ?? "misconfigured")")
+            self.init(.misconfigured, "this sign-in is not possible: \(reason.detail ?? "misconfigured")")
         case .unclear(let reason) where reason.code == .cancelled:
             self.init(.cancelled, "the sign-in was cancelled: nothing was changed")
         case .unclear(let reason) where reason.code == .offline:

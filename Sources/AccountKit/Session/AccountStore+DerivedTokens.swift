@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -20,14 +22,14 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - target: The API or scopes of the token.
-    ///   - minimumValidity: How long the token should still be valid; with `nil` 60 s, or half of its lifetime if that is less. A
+    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that is less. A
     ///     token of unknown expiry is always valid.
     ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues afterwards, and its tokens are
     ///     stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
-    /// - Returns: The token. If the service issues none now, the stored one until it expires.
-    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this app, or if that needs
-    ///   a refresh token and there is none. The user stays signed in.
+    /// - Returns: The token. If the service cannot issue a token now, this is the stored token until it expires.
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this app, or if the grant
+    ///   needs a refresh token and there is none. The user stays signed in.
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the pause after a
     ///   failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
     ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for it.
@@ -67,8 +69,8 @@ extension AccountStore {
         if let wait = record?.wait(at: clock.now) {
             throw AccountError(
                 .serviceUnavailable,
-                "there is no token for this now, since the service failed a moment ago: try again in \(Int(wait) + 1) s; you are "
-                    + "still signed in")
+                "no token available: the service failed a moment ago; try again in \(Int(wait) + 1) s. You are still "
+                    + "signed in")
         }
         let means = try await means(for: target, of: account, authority, until: deadline)
         var account = account
@@ -77,7 +79,7 @@ extension AccountStore {
             if let move = account.move { throw AccountError(move) }
             throw AccountError(
                 .misconfigured,
-                "a token for this is had by a refresh, and the service gave no refresh token: sign in again")
+                "this token requires a refresh token, and the service gave none: sign in again")
         case .refresh: break
         // The access token that is exchanged must be valid.
         case .tokenExchange:
@@ -135,7 +137,7 @@ extension AccountError {
         let message =
             reason.code == .misconfigured
             ? "the service does not issue this token (\(reason.detail ?? "misconfigured"))"
-            : "the service could not be asked for this token (\(reason))"
+            : "this token could not be requested (\(reason))"
         self.init(reason.errorCode, message + "; you are still signed in")
     }
 }

@@ -1,3 +1,5 @@
+import AccountSupport
+
 /// Requests that continue after their callers have left.
 extension AccountStore {
     /// Waits until the tokens of all pending requests are stored or revoked.

@@ -41,7 +41,7 @@ extension AccountStore {
     /// - Throws: ``AccountError/Code-swift.struct/conflict`` if a user is signed in at the target, or if another process changed the
     ///   session during the move; ``AccountError/Code-swift.struct/busy`` while a refresh is unfinished;
     ///   ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before;
-    ///   ``AccountError/Code-swift.struct/notSignedIn`` if there is none; others as for reading and writing either storage.
+    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in; other codes as for reading and writing either storage.
     @discardableResult
     public func moveSession(
         to target: AccountStore, named targetName: String, from sourceName: String
@@ -49,36 +49,29 @@ extension AccountStore {
         try refuseGivenToken()
         try target.refuseGivenToken()
         guard targetName != sourceName else {
-            throw AccountError(.invalidArgument, "the session cannot be moved to where it is: name another place")
+            throw AccountError(.invalidArgument, "the session is already at that place: name another one")
         }
         guard driver.archive.codec.context.isSameSession(as: target.driver.archive.codec.context) else {
             throw AccountError(
                 .invalidArgument, "a session can be moved only to another place of the same app and session")
         }
-        // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
+        // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         _ = await driver.load()
         _ = await target.driver.load()
-        let lease: any ArchiveLease
         do {
-            lease = try await driver.archive.storage.acquireRefreshLease(timeout: driver.lockTimeout)
+            return try await driver.archive.storage.withRefreshLease(timeout: driver.lockTimeout) { lease in
+                try await SessionTransport(
+                    source: driver, target: target.driver, sourceName: sourceName, targetName: targetName, lease: lease
+                ).run()
+            }
         } catch {
             throw AccountError(wrapping: error)
-        }
-        let move = SessionTransport(
-            source: driver, target: target.driver, sourceName: sourceName, targetName: targetName, lease: lease)
-        do throws(AccountError) {
-            let account = try await move.run()
-            await lease.end()
-            return account
-        } catch {
-            await lease.end()
-            throw error
         }
     }
 
     /// Returns the incomplete move to this storage, if there is one that opens.
     ///
-    /// - Parameter isInteractive: Whether the user may be asked for a passphrase.
+    /// - Parameter isInteractive: Whether to prompt for a passphrase.
     package func incomingMove(isInteractive: Bool = false) async throws -> SessionMove? {
         guard givenToken == nil else { return nil }
         let incoming = try await driver.archive.incoming(isInteractive: isInteractive) {
@@ -160,8 +153,8 @@ private struct SessionTransport {
             if let date = try await source.archive.journal.record(in: transaction)?.date {
                 throw AccountError(
                     .busy,
-                    "a refresh that was begun on \(date.formatted(.iso8601)) is unfinished, so nobody knows which refresh token is "
-                        + "good: refresh first, then move the session")
+                    "a refresh that began on \(date.formatted(.iso8601)) is unfinished, so it is unknown which refresh token is "
+                        + "valid: refresh first, then move the session")
             }
             // A process that died during a sign-out has left these tokens in the queue.
             try await source.revocations.withdraw(account, in: transaction)
@@ -194,7 +187,7 @@ private struct SessionTransport {
             guard try await present(in: transaction).1 == revision, keys.map({ Data($0) }) == incoming.offlineKeys
             else {
                 throw AccountError(
-                    .conflict, "the session was changed by another process meanwhile: nothing was moved; try again")
+                    .conflict, "another process changed the session: nothing was moved; try again")
             }
             var rest = account
             rest.credentials.refreshToken = nil
@@ -255,7 +248,7 @@ private struct SessionTransport {
             if let waiting, waiting.transfer.place != sourceName {
                 throw AccountError(
                     .conflict,
-                    "a session from \(waiting.transfer.place) waits at \(targetName), and its move was not completed: complete that "
+                    "the move of a session from \(waiting.transfer.place) to \(targetName) is not complete: complete that move "
                         + "first, or sign out at \(targetName) to discard it")
             }
             // The keys are stored later. This checks that there is room.
@@ -297,7 +290,7 @@ private struct SessionTransport {
             let changes = try await target.offlineKeys.changes(
                 for: waiting.session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
             for change in changes {
-                _ = try await transaction.replace(change.place, with: change.bytes, ifRevision: change.revision)
+                _ = try await transaction.replace(change.entry, with: change.bytes, ifRevision: change.revision)
             }
             let receipt = try await transaction.replace(
                 .account, with: [UInt8](waiting.session.account), ifRevision: revision)
@@ -314,7 +307,7 @@ private struct SessionTransport {
     private func occupied(by account: Account) -> AccountError {
         AccountError(
             .conflict,
-            "\(account.displayName) is signed in at \(targetName), and nobody is signed out by a move: sign out there first, then try "
+            "\(account.displayName) is signed in at \(targetName), and a move does not replace that session: sign out there first, then try "
                 + "again")
     }
 
@@ -322,17 +315,17 @@ private struct SessionTransport {
         guard let transfer, transfer.place != targetName else {
             return AccountError(
                 .notSignedIn,
-                "the session was moved to \(targetName) and is not there any more, since it was signed out or ended there: sign in again"
+                "the session was moved to \(targetName) and is no longer there, since it was signed out or ended there: sign in again"
             )
         }
         return AccountError(SessionMove(transfer, isComplete: transfer.role == .left))
     }
 
     private var changed: AccountError {
-        AccountError(.conflict, "the session was changed by another process meanwhile: try again")
+        AccountError(.conflict, "another process changed the session: try again")
     }
 
-    /// What a power cut could undo is no ground for the next step.
+    /// Stops the move if a power cut could undo the last step.
     private func check(_ durability: ArchiveReceipt.Durability) throws(AccountError) {
         guard case .unknown(let reason) = durability else { return }
         throw AccountError(

@@ -9,14 +9,14 @@ extension AccountStore {
         let known: OfflineKey?
         do {
             if let key = try await driver.offlineKeys.key(of: user) { return key }
-            // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
+            // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
             known = try await driver.offlineKeys.key(of: user, isInteractive: true)
         } catch {
             throw AccountError(wrapping: error)
         }
         return try await driver.withTransaction { transaction in
             guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
-                throw AccountError(.conflict, "somebody else has signed in or out meanwhile: try again")
+                throw AccountError(.conflict, "the signed-in user has changed: try again")
             }
             // The new place of the session would not have this key, so it could not read the data.
             if let move = account.move { throw AccountError(move) }
@@ -34,9 +34,17 @@ extension AccountStore {
         }
     }
 
+    /// Throws `notSignedIn` if a key no longer belongs to the signed-in user, so that nothing may be stored with it.
+    package func requireCurrent(_ key: OfflineKey) async throws(AccountError) {
+        guard try await isCurrent(key) else {
+            throw AccountError(
+                .notSignedIn, "the user has signed out, or another user has signed in: nothing was stored")
+        }
+    }
+
     /// Whether a key still belongs to the signed-in user.
     package func isCurrent(_ key: OfflineKey) async throws(AccountError) -> Bool {
-        guard case .present(let account, _) = await driver.load(), account.isSameUser(as: key.user) else {
+        guard case .present(let account, _) = await driver.load(), key.record.payload.owner == account.owner else {
             return false
         }
         do {

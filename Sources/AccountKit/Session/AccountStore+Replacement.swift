@@ -5,7 +5,7 @@ package enum ReplacementDecision: Sendable {
     /// Put the new account in place of the stored one.
     case replace
 
-    /// Store the new account in another session, and leave this session alone.
+    /// Store the new account in another session, and keep this session.
     case store(in: AccountStore)
 }
 

@@ -1,7 +1,7 @@
 /// Requests that are made for one user.
 extension AccountStore {
     /// The user of the current task's requests; `nil` if each request is for the signed-in user.
-    @TaskLocal private static var requestUser: Account?
+    @TaskLocal private static var requestUser: AccountOwner?
 
     /// Runs requests for the user of an offline key.
     ///
@@ -11,7 +11,7 @@ extension AccountStore {
     package static func withRequests<Value>(
         for key: OfflineKey, _ body: () async throws -> Value
     ) async rethrows -> Value {
-        try await $requestUser.withValue(key.user, operation: body)
+        try await $requestUser.withValue(key.record.payload.owner, operation: body)
     }
 
     /// Runs requests that are for any user, such as a probe that a request of one user starts.
@@ -21,14 +21,16 @@ extension AccountStore {
 
     /// Checks that the current task may use the tokens of an account.
     static func checkRequestUser(is account: Account) throws(AccountError) {
-        if let requestUser { try account.checkIsSameUser(as: requestUser) }
+        if let requestUser { try account.checkBelongs(to: requestUser) }
     }
 }
 
 extension Account {
     /// Checks that a request that began for one user is not continued with the token of another.
-    func checkIsSameUser(as user: Account) throws(AccountError) {
-        guard isSameUser(as: user) else {
+    func checkIsSameUser(as user: Account) throws(AccountError) { try checkBelongs(to: user.owner) }
+
+    fileprivate func checkBelongs(to user: AccountOwner) throws(AccountError) {
+        guard owner == user else {
             throw AccountError(
                 .conflict, "another user has signed in since this began: nothing was sent with that user's token")
         }

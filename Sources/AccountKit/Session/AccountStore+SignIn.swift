@@ -1,3 +1,4 @@
+import AccountSupport
 import Logging
 import Synchronization
 
@@ -9,7 +10,7 @@ import Synchronization
 extension AccountStore {
     /// Signs in with an account that the app obtains from the service.
     ///
-    /// The function first makes sure that an account can be stored, then calls `obtain`, and then replaces the stored account. Until
+    /// The function first checks that it can store an account, then calls `obtain`, and then replaces the stored account. Until
     /// then the old account stays unchanged. An archive that does not open is moved aside, not overwritten. If machines share the
     /// storage, the sign-in fails instead; see ``replacingUnreadableArchive()``.
     ///
@@ -44,7 +45,7 @@ extension AccountStore {
         asking ask: () async throws -> (username: String, password: Secret)
     ) async throws(AccountError) -> Account {
         try await driver.prepareSave()
-        return try await signInErrors(advice: "check user name and password") {
+        return try await signInErrors(advice: "check the user name and password") {
             let (username, password) = try await ask()
             return try await exchanging(with: authority) { exchange in
                 let account = try await shielded {
@@ -144,7 +145,7 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: Waits before the service is asked again whose the tokens are.
+    ///   - clock: Waits between repeated requests for the user of the tokens.
     ///   - open: Opens the page or shows its URL, and says how long the sign-in waits.
     @discardableResult
     public func signIn(
@@ -159,7 +160,7 @@ extension AccountStore {
                 try await signIn.waitForResponse()
                 return try await redeem(signIn, authority, clock)
             } catch {
-                // Closes the port also if the browser did not come back. After the exchange this second call does nothing.
+                // Closes the port even if the browser did not come back. After the exchange this second call does nothing.
                 await signIn.finish(with: .failure(error))
                 throw error
             }
@@ -267,7 +268,7 @@ extension AccountStore {
 
     /// Stores a new sign-in. The handler of ``confirmReplacements(_:)`` decides whether it replaces another user.
     ///
-    /// - Parameter supportsPerGrantRevocation: Whether revoking tokens of a user leaves the user's other sign-ins alone.
+    /// - Parameter supportsPerGrantRevocation: Whether a revocation leaves the user's other sign-ins valid.
     func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {

@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
 #else
@@ -19,7 +21,7 @@ extension AccountStore {
     /// signed in, an incomplete move to this storage is discarded.
     ///
     /// - Parameter authority: The service; `nil` revokes nothing.
-    /// - Returns: The account that was signed out, and what became of its tokens.
+    /// - Returns: The account that was signed out, and whether its tokens were revoked.
     /// - Throws: An ``AccountError`` if the archive could not be changed. Then the user is still signed in. The error is
     ///   ``AccountError/Code-swift.struct/moved`` if tokens should be revoked and a move of the session is incomplete.
     @discardableResult
@@ -43,7 +45,7 @@ extension AccountStore {
         }
     }
 
-    /// Revokes queued tokens: of sign-outs that the service missed, and of sign-ins that were replaced.
+    /// Revokes queued tokens: those of sign-outs that did not reach the service, and those of replaced sign-ins.
     ///
     /// Call this when a service has just been reached. If the queue is empty, it costs nothing. After a failed attempt there is a pause
     /// of one minute, which doubles each time, up to a day. If a service refuses three times, it is not asked again.
@@ -51,7 +53,7 @@ extension AccountStore {
     /// - Parameters:
     ///   - authority: Returns the service of an account; `nil` leaves its tokens in the queue.
     ///   - ignoringPauses: Whether to try again during a pause.
-    ///   - isInteractive: Whether the user may be asked for the passphrase of the queued tokens.
+    ///   - isInteractive: Whether to prompt for the passphrase of the queued tokens.
     /// - Returns: The result of each attempt.
     @discardableResult
     public func deliverRevocations(
@@ -60,11 +62,11 @@ extension AccountStore {
         guard let pending = try? await driver.revocations.pending(isInteractive: isInteractive), !pending.isEmpty else {
             return []
         }
-        let addressed = pending.map { ($0, authority($0.account)) }
+        let addressed = pending.map { ($0, authority($0.payload.account)) }
         guard let due = try? await dueRevocations(addressed, ignoringPauses: ignoringPauses) else { return [] }
         var reports: [RevocationReport] = []
         for (revocation, authority) in due {
-            let report = await driver.revoke(revocation.account, revocation, at: authority)
+            let report = await driver.revoke(revocation.payload.account, revocation, at: authority)
             reports.append(report)
             // The task is cancelled, so every further request would fail.
             if case .noResponse(.cancelled)? = report.failure { break }
@@ -72,7 +74,7 @@ extension AccountStore {
         return reports
     }
 
-    /// Returns the revocations that may be sent now, and removes those that are obsolete or too old.
+    /// Returns the revocations that may be sent now, and removes obsolete and expired ones.
     ///
     /// - The tokens are still those of the stored account: a process was killed while it signed the user out, or failed to
     ///   withdraw an entry. The entry is removed.
@@ -92,27 +94,28 @@ extension AccountStore {
             case .unreadable(let error): throw error
             }
             for (revocation, authority) in pending {
-                // Another process may have delivered it.
+                let queued = revocation.payload
+                // Another process may have delivered the revocation.
                 guard try await transaction.read(revocation.entry)?.revision == revocation.revision else { continue }
-                let isSignedIn = current.map { $0.sharesTokens(with: revocation.account) } ?? false
+                let isSignedIn = current.map { $0.sharesTokens(with: queued.account) } ?? false
                 let endsCurrent =
                     current?.isEnded(
-                        byRevoking: revocation.account,
+                        byRevoking: queued.account,
                         supportsPerGrantRevocation: authority?.supportsPerGrantRevocation ?? false)
                     ?? false
-                if !isSignedIn, endsCurrent || revocation.waitsForSignOut {
-                    guard !revocation.waitsForSignOut else { continue }
+                if !isSignedIn, endsCurrent || queued.waitsForSignOut {
+                    guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
-                    waiting.waitsForSignOut = true
+                    waiting.payload.waitsForSignOut = true
                     try? await driver.revocations.update(waiting, at: clock.now, in: transaction)
                     continue
                 }
-                let isTried = authority == nil || revocation.attemptCount > 0
-                let age = clock.now.timeIntervalSince(PendingRevocation(revocation).date)
+                let isTried = authority == nil || queued.attemptCount > 0
+                let age = clock.now.timeIntervalSince(queued.date)
                 if isSignedIn || isTried && age > RevocationQueue.maximumAge {
                     // If the removal fails, the next delivery tries again.
                     _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
-                } else if let authority, ignoringPauses || revocation.isDue(at: clock.now) {
+                } else if let authority, ignoringPauses || queued.isDue(at: clock.now) {
                     due.append((revocation, authority))
                 }
             }
@@ -121,7 +124,7 @@ extension AccountStore {
     }
 
     package func pendingRevocations() async throws -> [PendingRevocation] {
-        try await driver.revocations.pending().map(PendingRevocation.init)
+        try await driver.revocations.pending().map { PendingRevocation($0.payload) }
     }
 }
 
@@ -134,10 +137,10 @@ package struct PendingRevocation: Sendable, Hashable {
     /// Whether the tokens are revoked only when the user signs out, since that may end the user's later sign-in too.
     package let waitsForSignOut: Bool
 
-    init(_ pending: RevocationQueue.Pending) {
-        issuer = pending.account.issuer
-        date = pending.account.verifiedAt ?? .distantPast
-        waitsForSignOut = pending.waitsForSignOut
+    init(_ queued: QueuedRevocation) {
+        issuer = queued.account.issuer
+        date = queued.date
+        waitsForSignOut = queued.waitsForSignOut
     }
 }
 
@@ -146,10 +149,10 @@ public struct RevocationReport: Sendable, Hashable {
     /// The service.
     public let issuer: String?
 
-    /// The result.
+    /// Whether the service revoked the tokens.
     public let outcome: RevocationOutcome
 
-    /// The error response of the service, or why there was none; `nil` if the service revoked the tokens.
+    /// The error response from the service, or why there was none; `nil` if the service revoked the tokens.
     public let failure: AuthorityError?
 
     /// Whether the service has refused so often that it is not asked again.
@@ -198,7 +201,7 @@ public struct SignOutReport: Sendable {
     /// Whether the tokens were revoked.
     public let revocation: Revocation
 
-    /// The new name of an archive that did not open; `nil` if it did open, or if there was none.
+    /// The new name of an archive that did not open; `nil` if the archive opened, or if there was no archive.
     public let quarantinedArchive: String?
 
     init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {

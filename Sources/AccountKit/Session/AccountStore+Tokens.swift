@@ -8,7 +8,7 @@ extension AccountStore {
     /// Returns a valid access token, and refreshes it first if necessary.
     ///
     /// - Parameters:
-    ///   - minimumValidity: How long the token should still be valid; with `nil` 60 s, or half of its lifetime if that is less. A
+    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that is less. A
     ///     token of unknown expiry is always valid.
     ///   - timeout: How long to wait for a refresh; `nil` for no limit. A refresh that has been sent continues afterwards, and its
     ///     tokens are stored; see ``finishPendingRequests()``.
@@ -30,15 +30,15 @@ extension AccountStore {
         if credentials.refreshToken == nil, let end = credentials.expiresAt, end <= clock.now {
             throw AccountError(
                 .notSignedIn,
-                "the sign-in at \(account.issuer ?? "the service") ended on \(end.formatted(.iso8601)), and there is no "
+                "the session at \(account.issuer ?? "the service") ended on \(end.formatted(.iso8601)), and there is no "
                     + "refresh token: sign in again")
         }
         return credentials.accessToken
     }
 
-    /// The account with an access token that is good for a while, refreshed first if need be.
+    /// Returns the account with a valid access token, refreshed first if necessary.
     ///
-    /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``. A call that began for one user returns no
+    /// - Throws: The errors of ``accessToken(minimumValidity:timeout:with:)``. A call that began for one user returns no
     ///   account of another.
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
@@ -52,16 +52,16 @@ extension AccountStore {
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
-    /// The account with another access token than one that a service has just refused as not valid any more (RFC 6750,
+    /// Returns the account with an access token other than the one that a service has just refused as invalid (RFC 6750,
     /// section 3.1).
     ///
     /// - Parameters:
     ///   - refused: The account with the token that was sent.
     ///   - authority: The service that issued it.
-    /// - Returns: What is stored, if that has another token by now; else a new one. `nil` if a new one would be no better:
-    ///   there is no refresh token, or the refused one was issued less than a minute ago.
-    /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``, and ``AccountError/Code-swift.struct/conflict`` if another user
-    ///   has signed in meanwhile.
+    /// - Returns: The stored account, if it already has another token; otherwise an account with a new token. `nil` if a refresh
+    ///   would not help: there is no refresh token, or the refused token was issued less than a minute ago.
+    /// - Throws: The errors of ``accessToken(minimumValidity:timeout:with:)``, and ``AccountError/Code-swift.struct/conflict`` if another user
+    ///   has signed in.
     package func account(
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
@@ -76,9 +76,9 @@ extension AccountStore {
         return account
     }
 
-    /// The account with a new access token, unless the service is to be left alone for a while.
+    /// Returns the account with a new access token, unless requests to the service must pause after a failure.
     ///
-    /// - Parameter isUsable: Whether the old one will do if there is no other.
+    /// - Parameter isUsable: Whether the old token is sufficient if there is no new one.
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
@@ -104,8 +104,8 @@ extension AccountStore {
         return account
     }
 
-    /// Returns an account whose tokens programs may get. If the service said before that they belong to another user, it is asked
-    /// again.
+    /// Returns an account whose tokens programs may get. If the service said earlier that the tokens belong to another user,
+    /// AccountKit asks it again.
     ///
     /// - Throws: An error unless the service now confirms the account.
     package func confirmedAccount(
@@ -136,7 +136,7 @@ extension AccountStore {
     /// - Parameters:
     ///   - authority: The service.
     ///   - timeout: How long to wait; `nil` for no limit. See ``accessToken(minimumValidity:timeout:with:)``.
-    /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``, and
+    /// - Throws: The errors of ``accessToken(minimumValidity:timeout:with:)``, and
     ///   ``AccountError/Code-swift.struct/misconfigured`` if there is no refresh token.
     @discardableResult
     public func refresh(
@@ -147,7 +147,7 @@ extension AccountStore {
         if let move = account.move { throw AccountError(move) }
         guard account.credentials.refreshToken != nil else {
             throw AccountError(
-                .misconfigured, "the service gave no refresh token, so there is nothing to refresh with: sign in again")
+                .misconfigured, "the service gave no refresh token, so the session cannot be refreshed: sign in again")
         }
         return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
     }
@@ -207,7 +207,7 @@ extension AccountError {
     package init(withheld reason: UnverifiedReason) {
         self.init(
             reason.errorCode,
-            "the service has said that the stored token is another user's, so no program gets it until the service confirms the "
+            "the service has said that the stored token belongs to another user, so no program gets it until the service confirms the "
                 + "account (\(reason)): sign in again if this persists")
     }
 }

@@ -1,5 +1,6 @@
 public import Logging
 import AccountCrypto
+import AccountSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -95,14 +96,14 @@ public final class AccountStore: Sendable {
 
     /// Returns this store with permission to replace an archive that other machines may be able to open.
     ///
-    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store leaves an archive that does not open here
-    /// alone: signing in and signing out fail with the reason. Through the returned store they move the archive aside
+    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not open
+    /// here: signing in and signing out fail with the reason. With the returned store they move the archive aside
     /// instead, as they do on storage of one machine. Ask the user first, because all machines that share the storage are
     /// affected:
     ///
-    /// - After a sign-in they need the keys of this store.
-    /// - After a sign-out they are signed out.
-    /// - The tokens in the archive stay valid at the service, since nothing here can read them.
+    /// - After a sign-in, these machines need the keys of this store.
+    /// - After a sign-out, these machines are signed out.
+    /// - The tokens in the archive stay valid at the service, since they cannot be read here.
     ///
     /// Both stores share the account, the events and the lock.
     public func replacingUnreadableArchive() -> AccountStore {
@@ -130,7 +131,7 @@ public final class AccountStore: Sendable {
 
     // MARK: The shared account
 
-    /// The account in memory; `nil` if no user is signed in, or if nothing was read yet. Reading it does no I/O.
+    /// The account in memory; `nil` if no user is signed in, or if nothing has been read yet. Reading it does no I/O.
     public var account: Account? { driver.shared.account }
 
     /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if there was none.
@@ -176,7 +177,7 @@ public final class AccountStore: Sendable {
 
     // MARK: Reading
 
-    /// Reads the archive, without network access and usually without a lock or a write. The user may be asked for the passphrase.
+    /// Reads the archive, without network access and usually without a lock or a write. It may ask the user for the passphrase.
     ///
     /// If this process has tokens that it could not save before, it saves them now if possible. If another process has ended their
     /// session, it queues them for ``deliverRevocations(with:ignoringPauses:isInteractive:)``, since no other process knows them.
@@ -195,8 +196,8 @@ public final class AccountStore: Sendable {
 
     /// Checks at start-up whether the session is still valid: reads the archive, and asks the service.
     ///
-    /// If the access token looks expired, it is refreshed first. If the service does not accept it, it is refreshed once. The
-    /// response about the user is stored.
+    /// If the access token looks expired, AccountKit refreshes it first. If the service rejects the token, AccountKit refreshes it once.
+    /// The profile in the response is stored.
     ///
     /// - Parameters:
     ///   - authority: The service.
@@ -232,9 +233,12 @@ public final class AccountStore: Sendable {
             return nil
         }
         guard let date = record?.date else { return nil }
-        // The holder of the lease is refreshing now.
-        guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
-        await lease.end()
+        // If another process holds the lease, its refresh is still running.
+        do {
+            try await driver.archive.storage.withRefreshLease(timeout: .zero) { _ in }
+        } catch {
+            return nil
+        }
         return try await driver.archive.journal.record()?.date == nil ? nil : date
     }
 
@@ -254,7 +258,7 @@ public final class AccountStore: Sendable {
     ///
     /// - Parameter change: Changes a copy of the stored account. If it throws, nothing is stored.
     /// - Returns: The stored account.
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is none, or the error of `change`.
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or the error of `change`.
     @discardableResult
     public func update(
         _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
@@ -265,7 +269,7 @@ public final class AccountStore: Sendable {
                 try change(&account)
                 return try await driver.save(account, revision, transaction)
             case .absent:
-                throw AccountError(.notSignedIn, "nobody is signed in, so there is nothing to change: sign in first")
+                throw AccountError(.notSignedIn, "you are not signed in, so no account can be changed: sign in first")
             case .unreadable(let error): throw error
             }
         }
@@ -301,7 +305,7 @@ public final class AccountStore: Sendable {
         let changed = account
         return try await update { stored throws(AccountError) in
             guard stored.isSameUser(as: changed), identity.id == stored.id else {
-                throw AccountError(.conflict, "another user has signed in meanwhile: the profile here was not changed")
+                throw AccountError(.conflict, "another user has signed in: the profile here was not changed")
             }
             // Only changed fields: another process may have changed others.
             for name in Set(before.keys).union(changed.profile.fields.keys)

@@ -4,7 +4,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The start-up check: is the stored account still good?
+/// The start-up check: is the stored account still valid?
 ///
 /// 1. Read the account.
 /// 2. Refresh its tokens if the access token looks expired.
@@ -90,7 +90,7 @@ struct CheckFlow {
         }
         let context = SessionDecision.Context(
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: isRefreshed)
-        // The service speaks of a token that may have been replaced at the new place of the session.
+        // The response is about a token that may have been replaced at the new place of the session.
         if let move = account.move, failure.isAboutToken { return .ended(.unverified(account, .init(move))) }
         switch SessionDecision.afterVerification(failure, context) {
         case .keep(let reason): return .ended(.unverified(account, reason))
@@ -100,7 +100,7 @@ struct CheckFlow {
         }
     }
 
-    /// The service has confirmed the account, also if that cannot be stored.
+    /// Stores the confirmation. The account counts as confirmed even if this fails.
     private func store(_ identity: Identity, of account: Account, _ effects: any SessionEffects) async -> Step {
         do throws(AccountError) {
             return try await effects.withTransaction(isBrief: true) { transaction in

@@ -1,6 +1,6 @@
 /// The policy of the start-up check.
 public struct CheckPolicy: Sendable, Hashable {
-    /// How long an earlier confirmation is valid, so that the service is not asked; with zero it is always asked.
+    /// How long an earlier confirmation is valid. With zero, AccountKit always asks the service.
     public var maximumAge: Duration
 
     /// Creates a policy.
@@ -10,6 +10,6 @@ public struct CheckPolicy: Sendable, Hashable {
         self.maximumAge = maximumAge
     }
 
-    /// Ask the service each time.
+    /// Asks the service each time.
     public static let always = CheckPolicy()
 }

@@ -1,3 +1,4 @@
+import AccountSupport
 package import Logging
 import Synchronization
 
@@ -30,7 +31,7 @@ final class GivenToken: ArchiveStorage, KeySource {
     func rejection(_ signOut: SignOut) -> AccountError {
         AccountError(
             .notSignedIn,
-            "\(signOut.issuer ?? "the service") does not take the token in \(variable) (\(signOut.detail ?? "rejected")): set "
+            "\(signOut.issuer ?? "the service") does not accept the token in \(variable) (\(signOut.detail ?? "rejected")): set "
                 + "another one, or unset \(variable)")
     }
 
@@ -70,7 +71,8 @@ extension AccountStore {
     /// The token in place of the archive; `nil` for a store that has an archive.
     var givenToken: GivenToken? {
         let storage = driver.archive.storage
-        // For any other storage, the cast alone would look for a way to bridge it, which takes a quarter of a short command.
+        // Check the type first: for any other storage, the cast would search for a bridge, which takes a quarter of the time of a
+        // short command.
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
     }
 
@@ -106,7 +108,7 @@ extension AccountStore {
             let failure = AuthorityError(error)
             let detail: String
             switch (failure, SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))) {
-            // It was offered as a token to sign in with.
+            // The user signed in with this token, so the error names the refusal.
             case (.signInRefused(let refusal), _) where authority is any TokenAuthority: detail = refusal
             case (_, .clear(let rejection)): detail = rejection
             default: return .unverified(account, SessionDecision.reason(for: failure))

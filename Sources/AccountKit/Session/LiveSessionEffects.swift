@@ -1,3 +1,4 @@
+import AccountSupport
 import Logging
 
 #if canImport(FoundationEssentials)
@@ -22,15 +23,15 @@ final class LiveSessionEffects: SessionEffects {
     /// How many refreshes of these tokens had failed before the flow waited for the lease.
     fileprivate let failureCount: Int
 
-    private var lease: (any ArchiveLease)?
+    private let lease: RenewableLease?
     private var exchange: (any PreparedExchange)?
     private var isExchanging = false
 
     /// - Parameters:
     ///   - authority: The service. Only ``SignOutFlow`` needs none.
-    ///   - lease: The lease of a refresh. Its transactions are the flow's, and ``end()`` releases it.
+    ///   - lease: The lease of a refresh. Its transactions are the flow's.
     init(
-        _ driver: SessionDriver, authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
+        _ driver: SessionDriver, authority: (any AccountAuthority)? = nil, lease: RenewableLease? = nil,
         deadline: ContinuousClock.Instant? = nil,
         progress: SingleFlight<SessionDriver.Request, RefreshOutcome>.Progress? = nil, failureCount: Int = 0
     ) {
@@ -42,12 +43,11 @@ final class LiveSessionEffects: SessionEffects {
         self.failureCount = failureCount
     }
 
-    /// Closes a connection that was not used, and releases the lease.
-    func end() async {
+    /// Closes a connection that was not used.
+    func end() {
         exchange.take()?.abandon()
         if isExchanging { driver.exchanges.end() }
         isExchanging = false
-        await lease.take()?.end()
     }
 
     private var service: any AccountAuthority {
@@ -63,16 +63,14 @@ final class LiveSessionEffects: SessionEffects {
         isBrief: Bool, _ body: (any SessionTransaction) async -> Value
     ) async throws(AccountError) -> Value {
         let timeout = isBrief ? min(driver.lockTimeout, .seconds(1)) : driver.lockTimeout
-        return try await driver.withTransaction(timeout: timeout, under: lease) { transaction in
+        return try await driver.withTransaction(timeout: timeout, under: lease?.current) { transaction in
             await body(LiveTransaction(driver: driver, transaction: transaction, effects: self))
         }
     }
 
     func renewLease() async throws(AccountError) {
-        guard await lease?.lasts(for: .zero) != true else { return }
-        await lease.take()?.end()
         do {
-            lease = try await driver.archive.storage.acquireRefreshLease(timeout: driver.lockTimeout)
+            try await lease?.renew(timeout: driver.lockTimeout)
         } catch {
             throw AccountError(wrapping: error)
         }
@@ -128,15 +126,15 @@ final class LiveSessionEffects: SessionEffects {
     /// Sends the prepared request.
     ///
     /// A process that was suspended after it acquired the lease may have lost it, and another machine may have spent the refresh token.
-    /// So the storage is asked first. The process can be suspended after that as well, so the clock decides immediately before
-    /// the first byte.
+    /// So this function asks the storage first. The process can also be suspended after the answer, so the clock decides
+    /// immediately before the first byte.
     func requestTokens(
         of account: Account, deriving derivation: Derivation?
     ) async throws(AuthorityError) -> Credentials {
         guard let exchange = exchange.take() else {
             preconditionFailure("a flow prepares an exchange before it sends it")
         }
-        let lease = derivation?.means == .tokenExchange ? nil : lease
+        let lease = derivation?.means == .tokenExchange ? nil : lease?.current
         let limit = service.tokenRequestTimeout
         guard await lease?.lasts(for: limit) != false else {
             exchange.abandon()
@@ -149,7 +147,7 @@ final class LiveSessionEffects: SessionEffects {
         }
     }
 
-    /// Announces the exchange, so that it is finished whatever becomes of its callers.
+    /// Announces the exchange, so that it is finished even if its callers leave.
     fileprivate func commit() throws {
         // A refresh after a refused token for another API continues the same exchange.
         if isExchanging { return }

@@ -54,10 +54,10 @@ struct RefreshFlow {
     private var conflictCount = 0
 
     /// - Parameters:
-    ///   - account: The account whose tokens to replace. If other tokens are stored, those are the result.
-    ///   - derivation: The token for another API that is wanted. If the archive holds a good one, or another one than `account`, that
-    ///     is the result. `nil` for new tokens of the account.
-    ///   - supportsPerGrantRevocation: Whether a revocation leaves the user's other sign-ins alone.
+    ///   - account: The account whose tokens to replace. If other tokens are stored, they are the result.
+    ///   - derivation: The requested token for another API. If the archive holds a valid token for this API, or
+    ///     one that `account` lacks, the flow returns it. `nil` requests new tokens of the account.
+    ///   - supportsPerGrantRevocation: Whether a revocation leaves the user's other sign-ins valid.
     init(
         of account: Account, deriving derivation: Derivation? = nil, now: Date, supportsPerGrantRevocation: Bool = false
     ) {
@@ -127,7 +127,7 @@ struct RefreshFlow {
     private enum Beginning {
         case begun(Account, ArchiveRevision)
 
-        /// The prepared request has other tokens than this account, which is stored now.
+        /// The tokens of the prepared request differ from those of this account, which is stored now.
         case unconnected(Account)
         case ended(RefreshOutcome)
     }
@@ -411,8 +411,8 @@ struct RefreshFlow {
                 return .kept(stored, reason)
             }
         } catch {
-            // The record of the intent stays, and says that the token may be spent, even if it is not. The next refresh whose tokens
-            // are saved removes it.
+            // The record of the intent remains, so the token counts as possibly spent even if it is not. The next refresh whose
+            // tokens are saved removes the record.
             return .kept(stored, reason)
         }
     }
@@ -425,7 +425,7 @@ struct RefreshFlow {
             if unfinishedRefresh == nil { try? await transaction.forgetRefreshRecord() }
             return
         }
-        // While the token may have been spent, now or before, the record says so. Before its intent, a flow has not read the record.
+        // Record that the token may have been spent, now or before. Before its intent, a flow has not read the record.
         let mayBeSpent =
             !hasIntent || unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
         try? await transaction.recordFailure(reason, mayBeSpent: mayBeSpent)
@@ -460,7 +460,7 @@ struct RefreshFlow {
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {
-        // The lease was lost: another machine replaced only the refresh token, or obtained another token than the wanted one.
+        // The lease was lost: another machine replaced only the refresh token, or obtained a token for another API.
         case .present(let stored, _) where isToBeUsed(stored): .kept(stored, .init(.replacedMeanwhile))
         case .present(let stored, _): .adopted(stored)
         case .absent(let signOut): .signedOut(signOut)

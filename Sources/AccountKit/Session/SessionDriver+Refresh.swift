@@ -28,7 +28,7 @@ extension SessionDriver {
                 case .timeout(.committed): .init(.awaitingResponse)
                 // The flow was connecting to the service.
                 case .timeout(.begun): SessionDecision.reason(for: .noResponse(.timeout))
-                case .timeout(.waiting): .init(.busy, detail: "another program is refreshing this sign-in")
+                case .timeout(.waiting): .init(.busy, detail: "another program is refreshing this session")
                 }
             return .kept(account, reason)
         }
@@ -40,25 +40,27 @@ extension SessionDriver {
     ) async -> RefreshOutcome {
         let account = request.account
         await archive.askBeforeLock()
-        let lease: any ArchiveLease
+        let outcome: RefreshOutcome
         do {
-            switch try await awaitLease(request, failureCount: failureCount) {
-            case .lease(let acquired): lease = acquired
-            case .outcome(let outcome): return outcome
+            // All waiting processes take the stored result, and do not need to acquire the lease one after the other.
+            outcome = try await archive.storage.withRefreshLease(timeout: Self.leaseTimeout) {
+                await outcomeOfAnother(request, failureCount: failureCount)
+            } _: { lease in
+                let effects = LiveSessionEffects(
+                    self, authority: authority, lease: lease, progress: progress, failureCount: failureCount)
+                var flow = RefreshFlow(
+                    of: account, deriving: request.derivation, now: clock.now,
+                    supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
+                // The task is cancelled only if all callers have left before the request is sent.
+                let outcome = await flow.run(effects)
+                effects.end()
+                return outcome
             }
         } catch is CancellationError {
             return .kept(account, .init(.cancelled))
         } catch {
             return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
         }
-        let effects = LiveSessionEffects(
-            self, authority: authority, lease: lease, progress: progress, failureCount: failureCount)
-        var flow = RefreshFlow(
-            of: account, deriving: request.derivation, now: clock.now,
-            supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
-        // The task is cancelled only if all callers have left before the request is sent.
-        let outcome = await flow.run(effects)
-        await effects.end()
         switch outcome {
         case .unsaved(_, let error): logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)
@@ -84,49 +86,6 @@ extension SessionDriver {
 
     // MARK: Waiting for another process
 
-    private enum Awaited: Sendable {
-        case lease(any ArchiveLease)
-
-        /// The result of the refresh of another process.
-        case outcome(RefreshOutcome)
-    }
-
-    /// Waits for the lease, or for the result of the process that holds it.
-    ///
-    /// All waiting processes take the stored result, and do not need to acquire the lease one after the other.
-    private func awaitLease(_ request: Request, failureCount: Int) async throws -> Awaited {
-        do {
-            return .lease(try await archive.storage.acquireRefreshLease(timeout: .zero))
-        } catch {
-            guard (error as? AccountError)?.code == .busy else { throw error }
-        }
-        let result = await withTaskGroup(of: Result<Awaited?, any Error>.self) { group in
-            group.addTask {
-                do {
-                    return .success(.lease(try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            group.addTask { .success(await outcomeOfAnother(request, failureCount: failureCount).map(Awaited.outcome)) }
-            var result: Result<Awaited, any Error>?
-            for await next in group {
-                switch (result, next) {
-                // The storage reports no changes, so only the lease remains.
-                case (_, .success(nil)): continue
-                case (nil, .success(let awaited?)): result = .success(awaited)
-                case (nil, .failure(let error)): result = .failure(error)
-                case (_?, .success(.lease(let late))): await late.end()
-                case (_?, _): continue
-                }
-                group.cancelAll()
-            }
-            // The task that waits for the lease always has a result.
-            return result!
-        }
-        return try result.get()
-    }
-
     /// Watches the storage until the refresh of another process makes this one unnecessary.
     ///
     /// - Returns: `nil` if the storage no longer reports changes.
@@ -148,7 +107,7 @@ extension SessionDriver {
                         for try await _ in told { change.yield(entry) }
                     } catch {
                         logger?.debug(
-                            "what another process stores cannot be followed", metadata: ["error": "\(error)"])
+                            "changes by other processes cannot be observed", metadata: ["error": "\(error)"])
                     }
                     change.yield(nil)
                 }

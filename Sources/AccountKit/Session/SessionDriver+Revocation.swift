@@ -7,7 +7,7 @@ extension SessionDriver {
     /// If the revocation would end the stored sign-in, nothing is sent: the entry stays in the queue until that user signs
     /// out.
     ///
-    /// - Returns: What came of it, and why if it was not done.
+    /// - Returns: The outcome, with the reason if the tokens were not revoked.
     func revoke(
         _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
     ) async -> RevocationReport {
@@ -17,11 +17,11 @@ extension SessionDriver {
                 return RevocationReport(pending == nil ? .notSupported : .queued, of: account)
             }
             guard authority.isAuthority(of: account) else {
-                throw AuthorityError.misconfigured("the tokens are of another service")
+                throw AuthorityError.misconfigured("the tokens belong to another service")
             }
             report = RevocationReport(try await authority.revoke(account), of: account)
         } catch let error as AccountError {
-            // As long as nobody can tell whether that would end the stored sign-in, it is not sent.
+            // Until it is known whether the revocation would end the stored sign-in, do not send it.
             report = RevocationReport(.queued, of: account, .unclear("\(error)"))
         } catch {
             let failure = AuthorityError(error)
@@ -29,7 +29,7 @@ extension SessionDriver {
                 SessionDecision.afterRevocation(failure) == .tryLater ? .queued : .refused, of: account, failure)
         }
         guard var pending else { return report }
-        if report.outcome == .refused, pending.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+        if report.outcome == .refused, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
             report.isGivenUp = true
         }
         let outcome = report.outcome
@@ -39,8 +39,8 @@ extension SessionDriver {
                 case .done, .notSupported:
                     _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
                 case .queued, .refused:
-                    pending.fail(isRefusal: outcome == .refused, at: clock.now)
-                    if pending.refusalCount >= RevocationQueue.maximumRefusalCount {
+                    pending.payload.fail(isRefusal: outcome == .refused, at: clock.now)
+                    if pending.payload.refusalCount >= RevocationQueue.maximumRefusalCount {
                         _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
                     } else {
                         try await revocations.update(pending, at: clock.now, in: transaction)
@@ -72,8 +72,8 @@ extension Account {
     /// Whether a service that revokes the tokens of another account ends this one's session too.
     ///
     /// - Parameters:
-    ///   - other: Whose tokens; its id is empty if the service has not said who it is.
-    ///   - supportsPerGrantRevocation: Whether the service leaves the user's other sign-ins alone.
+    ///   - other: The owner of the tokens; its id is empty if the service has not identified the user.
+    ///   - supportsPerGrantRevocation: Whether the service leaves the user's other sign-ins valid.
     func isEnded(byRevoking other: Account, supportsPerGrantRevocation: Bool) -> Bool {
         guard issuer == other.issuer, other.id.isEmpty || id == other.id else { return false }
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The archive of a session with everything beside it: the revocation queue, the shared account, and the refreshes in progress.
+/// The archive of a session and related data: the revocation queue, the shared account, and the refreshes in progress.
 struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
@@ -36,13 +36,6 @@ struct SessionDriver: Sendable {
         }
     }
 
-    func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {
-        if let lease { return try await lease.beginTransaction(timeout: timeout) }
-        // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
-        await archive.askBeforeLock()
-        return try await archive.storage.beginTransaction(timeout: timeout)
-    }
-
     // MARK: The archive
 
     func load(_ transaction: (any ArchiveTransaction)? = nil) async -> AccountArchive.Content {
@@ -50,7 +43,7 @@ struct SessionDriver: Sendable {
             let changeCount = shared.changeCount
             let content =
                 if let transaction { await archive.load(in: transaction) } else { await archive.load() }
-            // Something was published during the read, and may be older or newer than what was read: read again.
+            // An account was published during the read, and may be older or newer than the result: read again.
             guard shared.publish(content, readSince: changeCount) else { continue }
             guard archive.unsaved.mayHaveOrphans(beside: content) else {
                 if transaction == nil, content.account != nil, archive.unsaved.isTimeToSave(at: clock.now) {
@@ -74,9 +67,18 @@ struct SessionDriver: Sendable {
     /// tokens, and so end this session. With a timeout of zero nothing is saved without the lease. With a longer one the tokens are
     /// saved even without it, since the process may be about to end.
     func saveUnsaved(timeout: Duration) async {
-        let lease = try? await archive.storage.acquireRefreshLease(timeout: timeout)
-        if lease == nil, timeout == .zero { return }
-        // After a failure the next read tries again.
+        do {
+            try await archive.storage.withRefreshLease(timeout: timeout) { lease in
+                await saveUnsaved(timeout: timeout, under: lease)
+            }
+        } catch {
+            // The lease was not acquired.
+            if timeout > .zero { await saveUnsaved(timeout: timeout, under: nil) }
+        }
+    }
+
+    /// After a failure the next read tries again.
+    private func saveUnsaved(timeout: Duration, under lease: (any ArchiveLease)?) async {
         try? await withTransaction(timeout: timeout, under: lease) { transaction in
             // This loads the unsaved tokens instead of the stored ones, unless another process has ended their session.
             guard case .present(let account, let revision) = await load(transaction),
@@ -84,7 +86,6 @@ struct SessionDriver: Sendable {
             else { return }
             _ = try await save(account, revision, transaction)
         }
-        await lease?.end()
     }
 
     /// Queues unsaved tokens for revocation if another process, which did not know them, has ended their session.
@@ -100,7 +101,7 @@ struct SessionDriver: Sendable {
             do {
                 try await revocations.add(orphan, at: clock.now, in: transaction)
             } catch {
-                logger?.debug("tokens that are to be revoked could not be queued", metadata: ["error": "\(error)"])
+                logger?.debug("tokens could not be queued for revocation", metadata: ["error": "\(error)"])
                 // The next read tries again.
                 archive.unsaved.keepOrphan(orphan)
             }
@@ -109,21 +110,17 @@ struct SessionDriver: Sendable {
 
     /// Runs `body` under the lock, and releases the lock afterwards.
     ///
-    /// - Throws: An ``AccountError``, also for other errors of `body`.
+    /// - Throws: An ``AccountError``, even for other errors of `body`.
     func withTransaction<Value>(
         timeout: Duration? = nil, under lease: (any ArchiveLease)? = nil,
         _ body: (any ArchiveTransaction) async throws -> Value
     ) async throws(AccountError) -> Value {
+        let timeout = timeout ?? lockTimeout
         do {
-            let transaction = try await begin(timeout ?? lockTimeout, lease)
-            do {
-                let value = try await body(transaction)
-                await transaction.end()
-                return value
-            } catch {
-                await transaction.end()
-                throw error
-            }
+            if let lease { return try await lease.withTransaction(timeout: timeout, body) }
+            // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
+            await archive.askBeforeLock()
+            return try await archive.storage.withTransaction(timeout: timeout, body)
         } catch {
             logger?.debug("a change of the archive failed", metadata: ["error": "\(error)"])
             throw AccountError(wrapping: error)
@@ -234,7 +231,7 @@ struct SessionDriver: Sendable {
 
     /// Makes sure that an account can be saved, before a code or token is spent.
     func prepareSave() async throws(AccountError) {
-        // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
+        // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         switch await archive.load() {
         case .present: break
         case .unreadable(let error) where !mayReplace(error): throw error

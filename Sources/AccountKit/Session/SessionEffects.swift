@@ -76,7 +76,7 @@ protocol SessionTransaction {
     /// - Parameter isSpending: `false` if the request spends no refresh token. Then nothing is recorded.
     func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart
 
-    /// Records that the refresh failed, so that all processes leave the service alone for a while.
+    /// Records that the refresh failed, so that all processes pause before the next request.
     ///
     /// - Parameter mayBeSpent: Whether the service may have received the refresh token.
     func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError)
@@ -112,12 +112,12 @@ enum ExchangeStart: Sendable {
     case paused(UnverifiedReason)
 }
 
-/// A wanted token for another API.
+/// A requested token for another API.
 struct Derivation: Sendable, Equatable {
     let target: TokenTarget
     let means: TokenDerivation
 
-    /// How long the token should be good; `nil` is the usual time.
+    /// How long the token should be valid; `nil` is the usual time.
     let validity: Duration?
 
     var request: TokenRequest { .derivation(target, means) }

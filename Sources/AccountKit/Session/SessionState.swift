@@ -12,7 +12,7 @@ public enum SessionState: Sendable {
     /// The service confirmed the account at `account.verifiedAt`.
     case verified(Account)
 
-    /// The user is signed in, but the service has not confirmed the account just now, for this reason.
+    /// The user is signed in, but the service has not confirmed the account, for the given reason.
     case unverified(Account, UnverifiedReason)
 
     /// There is an archive that cannot be read. It is unchanged, and the user was not signed out.
@@ -66,7 +66,7 @@ public struct SignOut: Sendable, Hashable {
     /// A later process sees the detail only if it has the form of an error code: at most 64 ASCII letters, digits, `_` and `-`.
     public var detail: String?
 
-    /// When a refresh of the last tokens began whose response was never stored, because a process died or the response was lost; `nil`
+    /// The start of a refresh of the last tokens whose response was never stored, because a process died or the response was lost; `nil`
     /// if there was none. A service that accepts each refresh token only once may have ended the session for this reason.
     public var unfinishedRefresh: Date?
 

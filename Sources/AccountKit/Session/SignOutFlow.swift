@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Removes the account because the user signs out. The caller tells the service afterwards.
+/// Removes the account because the user signs out. Afterwards the caller revokes the tokens at the service.
 ///
 /// Under the lock:
 ///

@@ -2,18 +2,18 @@
 import AccountKit
 import HTTPTypes
 
-/// Whether a service can be reached, as far as its last requests tell.
+/// Whether a service is reachable, according to its last requests.
 public enum Connectivity: Sendable, Hashable {
-    /// The last request was responded to.
+    /// The last request got a response.
     case online
-    /// Nothing is known, or nothing any more: no request was made, one has failed, or the last ones failed a while ago.
+    /// The state is unknown: no request was made, a single one has failed, or the last failures are too long ago.
     case uncertain(Problem?)
-    /// Requests have failed one after the other.
+    /// Several requests in a row have failed.
     case offline(Problem)
 
     /// Why a request failed.
     public struct Problem: Sendable, Hashable {
-        /// Where it failed.
+        /// Where the request failed.
         public let kind: Kind
 
         /// The failure, for messages.
@@ -36,12 +36,12 @@ public enum Connectivity: Sendable, Hashable {
 }
 
 extension Connectivity.Problem {
-    /// Why a request failed whose response, or error, this is; `nil` if it did not fail for anything on the way.
+    /// Creates the problem for a response; `nil` if the response indicates none.
     init?(_ head: HTTPResponse, to request: HTTPRequest) {
-        // A web page instead of JSON.
+        // The response is a web page instead of JSON.
         let type = head.headerFields[.contentType] ?? "", wanted = request.headerFields[.accept] ?? ""
         if type.hasPrefix("text/html"), wanted.contains("json"), !wanted.contains("html") {
-            self.init(kind: .portal, description: "a web page came where data should be: a captive portal?")
+            self.init(kind: .portal, description: "a web page arrived instead of data: a captive portal?")
             return
         }
         guard head.status.kind == .serverError else { return nil }
@@ -65,7 +65,7 @@ extension Connectivity.Problem {
         case .untrustedTLS(let why): self.init(kind: .tls, description: "the connection is not trusted (\(why))")
         case .intercepted(let why): self.init(kind: .portal, description: "another server responded (\(why))")
         case .proxyAuthenticationRequired:
-            self.init(kind: .network, description: "the proxy wants credentials of its own")
+            self.init(kind: .network, description: "the proxy requires credentials")
         case .unavailable(let status, _): self.init(kind: .service, description: "status \(status)")
         default: return nil
         }

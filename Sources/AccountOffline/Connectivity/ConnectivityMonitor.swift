@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Observes whether a service is reachable, from the requests that are made anyway. While the service is unreachable and there are
+/// Observes whether a service is reachable, from requests that the app makes anyway. While the service is unreachable and there are
 /// listeners, the monitor also sends its own requests from time to time.
 ///
 /// ```swift
@@ -18,8 +18,8 @@ import Foundation
 /// for await connectivity in monitor.changes() { … }
 /// ```
 ///
-/// Neither a single failure nor several simultaneous ones with the same cause mean that the service is unreachable, and the state does not
-/// last forever.
+/// Neither a single failure nor several simultaneous ones with the same cause mean that the service is unreachable, and a state
+/// expires after a while.
 public final class ConnectivityMonitor: Sendable {
     private struct State {
         var connectivity = Connectivity.uncertain(nil)
@@ -47,7 +47,7 @@ public final class ConnectivityMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - transport: Sends requests.
-    ///   - probe: A small request for while the service is unreachable. Any response except a server error means that it is reachable.
+    ///   - probe: A small request to send while the service is unreachable. Any response except a server error means that the service is reachable.
     ///   - clock: The source of the current date.
     public convenience init(
         _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: any WallClock = SystemWallClock()

@@ -3,8 +3,8 @@ import GRDB
 
 /// Inserts pages into the segments of a list.
 ///
-/// The anchors of a page determine its place: the items that are stored unchanged and in the same order. An item that was changed, or that
-/// has another place than before, was moved, so it says nothing about its neighbours.
+/// The anchors of a page determine its place: the items that are stored unchanged and in the same order. A changed or reordered
+/// item may have moved, so it says nothing about its neighbours.
 struct EntryWriter {
     private let list: Int64
     private let database: Database
@@ -17,7 +17,8 @@ struct EntryWriter {
     /// An item of a page.
     struct Item {
         let number: Int64
-        /// A part of its digest: by that a list tells whether it has it just so. Another list may know better what it is now.
+        /// A part of the item's digest. It tells whether the list has this version of the item; another list may have stored a
+        /// newer one.
         let stamp: Int64
         /// Whether the item was in no list before, so that no search is necessary.
         var isNew = false
@@ -39,10 +40,11 @@ struct EntryWriter {
     /// - Parameters:
     ///   - page: The page.
     ///   - next: The cursor of the next page; with `nil` this page is the whole list.
-    ///   - isAnew: Whether stored rows are trusted only after further pages have confirmed them.
+    ///   - isAnew: Whether stored rows are untrusted until further pages have confirmed them.
     ///   - isAlone: Whether all stored rows are dropped.
     ///   - segments: The segments of the list.
-    /// - Returns: Stored rows in the place of the page that are not in it. Moved items move to the front, so these are gone.
+    /// - Returns: Rows that were stored in the page's range but are missing from the page. Moved items move to the front, so
+    ///   these items are gone.
     func putFirst(
         _ page: [Item], next: String?, isAnew: Bool = false, isAlone: Bool = false,
         _ segments: inout [ListRecord.Segment]
@@ -60,7 +62,7 @@ struct EntryWriter {
         if let deepest = anchors.last?.position {
             let replaced = try places("segment = \(top.number) AND position <= \(deepest)").map(\.item)
             let missing = replaced.filter { !numbers.contains($0) }
-            // With more missing than there, it is as likely that those were moved which are there.
+            // If more rows are missing than present, the present ones may be those that moved.
             if missing.count < anchors.count {
                 try delete(replaced + items)
                 try insert(page, segment: top.number, from: deepest - items.count + 1)
@@ -85,8 +87,8 @@ struct EntryWriter {
     ///   - mustOverlap: Whether the page must contain a part of the segment.
     ///   - joinsBelow: Whether the segment that the page reaches becomes a part of this one, so that it is not requested again.
     ///   - segments: The segments of the list.
-    /// - Returns: Stored rows in the place of the page that are not in it, because they were moved to the front or are gone; and the number of
-    ///   rows of the segment after the page. `nil` if the page does not overlap although it must.
+    /// - Returns: Rows that were stored in the page's range but are missing from the page, because they were moved to the front
+    ///   or are gone; and the number of rows of the segment after the page. `nil` if the page must overlap but does not.
     func append(
         _ page: [Item], next: String?, mustOverlap: Bool, joinsBelow: Bool = true,
         _ segments: inout [ListRecord.Segment]
@@ -94,7 +96,7 @@ struct EntryWriter {
         guard let top = segments.first else { return (try putFirst(page, next: next, &segments), 0) }
         let numbers = Set(page.map(\.number))
         var missing: [Int64] = []
-        // The rows of the segment after the page, which insertions before the page have moved out of it.
+        // The rows of the segment after the page, without those moved by insertions before it.
         var tail: [Item] = []
         var start = try lastPosition(of: top.number) + 1
         let overlap = try anchors(of: page, acceptsChanged: true) { $0 == top.number }
@@ -146,7 +148,7 @@ struct EntryWriter {
         return (missing, tail.count)
     }
 
-    /// Puts an item before all others, if it is not there.
+    /// Inserts an item before all others, unless the list has it.
     func insertFirst(_ item: Item, segment: Int) throws {
         guard try place(of: item.number) == nil else { return }
         let first = try Int.fetchOne(
@@ -172,7 +174,7 @@ struct EntryWriter {
         return Self.longestRise(of: shared)
     }
 
-    /// The longest part of the places, in their order, that goes down the list; of several, the one that ends highest.
+    /// Returns the longest subsequence of the places that descends in the list. Of several, it returns the one that ends highest.
     private static func longestRise(of places: [Place]) -> [Place] {
         // The longest increasing subsequence: the last place for each length, and the predecessor of each place.
         var ends: [Int] = []
@@ -239,7 +241,7 @@ struct EntryWriter {
         }
     }
 
-    /// Segments of which nothing is left are none.
+    /// Drops segments without rows.
     private func dropEmpty(_ segments: inout [ListRecord.Segment]) throws {
         var present: [ListRecord.Segment] = []
         for segment in segments {

@@ -10,7 +10,7 @@ import Foundation
 /// Writes items that are new or changed.
 struct ItemWriter {
     private let database: Database
-    // Looking each up by its text, row by row, would take as long as the insertion of a short row.
+    // Kept, since looking up a statement by its text for each row would take as long as inserting a short row.
     private let find, insert, update: Statement
 
     init(_ database: Database) throws {
@@ -23,7 +23,7 @@ struct ItemWriter {
     func write(_ item: SealedItem) throws -> EntryWriter.Item {
         let stamp = item.digest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         let rows = try Row.fetchCursor(find.bound(to: item.key))
-        // With its cursor a row is gone.
+        // Keep the cursor alive: a row is valid only as long as its cursor.
         let stored = try withExtendedLifetime(rows) {
             try rows.next().map {
                 (number: try $0.decode(Int64.self, atIndex: 0), digest: try $0.decode(Data.self, atIndex: 1))

@@ -7,9 +7,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How much lists take, and which go first when that is too much.
+/// The size of lists, and their eviction beyond the limit.
 extension ListDatabase {
-    /// How many bytes the rows of a list take, as they are stored.
+    /// Returns the stored size of a list's rows, in bytes.
     func byteCount(of name: String) async throws -> Int {
         try await read { database in
             guard let list = try list(name, database) else { return 0 }
@@ -28,18 +28,17 @@ extension ListDatabase {
         }
     }
 
-    /// Removes the lists that were not looked at for the longest time, as long as all together take too much; then the items
-    /// that no list has.
+    /// Removes the least recently used lists until the rest fits the limit, and then the items without a list.
     ///
-    /// - Parameter objects: Items that stay, since there are changes of them.
-    /// - Returns: Whether there was anything that could go.
+    /// - Parameter objects: Items to keep, because they have unsent changes.
+    /// - Returns: Whether anything was removed.
     @discardableResult
     func evict(keeping objects: Set<String>) async throws -> Bool {
         let kept = Set(objects.map { Data(itemKey($0)) })
         guard try await read({ try Self.byteCount($0) }) > maximumBytes else { return false }
         let hasRemoved = try await write { database in
             var hasRemoved = false
-            // The last list stays, even if it is too large.
+            // Keep the last list, even if it is too large.
             let lists = try Int64.fetchAll(
                 database, sql: "SELECT n FROM list ORDER BY coalesce(last_used, as_of, 0), n")
             for list in lists.dropLast() where try Self.byteCount(database) > maximumBytes {
@@ -62,7 +61,7 @@ extension ListDatabase {
             return hasRemoved
         }
         guard hasRemoved else { return false }
-        // Free pages go back to the disk. If that fails, they are used again.
+        // Return free pages to the disk. If this fails, SQLite reuses them.
         try? await database.compact()
         return true
     }

@@ -9,10 +9,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pages of whole lists, so that the service need not send again what has not changed.
+/// The pages of whole lists, so that the service does not resend unchanged pages.
 ///
-/// A page is stored as its validators and its items' ids. If the items haven't changed in the database, a response of status 304 stands
-/// for the page.
+/// A page is stored as its validators and its items' IDs. If its items have not changed in the database, a response with status
+/// 304 stands for the page.
 extension ListDatabase {
     private struct PageRecord: Codable {
         struct Item: Codable {
@@ -25,7 +25,8 @@ extension ListDatabase {
         let items: [Item]
     }
 
-    /// A page as it was stored last; `nil` if it is not known, has no validators, or has items that were changed or removed since.
+    /// Returns the last stored version of a page; `nil` if it is unknown, has no validators, or has items that were changed or removed
+    /// since.
     func page(for request: String, of name: String) async throws -> SealedPage? {
         try await read { database in
             let (list, place) = (listKey(name), seal.keyedID(request.utf8, type: "page"))
@@ -47,7 +48,7 @@ extension ListDatabase {
         }
     }
 
-    /// Notes a page that has come, whether or not its items are stored yet.
+    /// Records a received page, whether or not its items are stored yet.
     func note(_ page: SealedPage, of name: String, in sweep: Int64) async throws {
         let (list, place) = (listKey(name), seal.keyedID(page.validators.request.utf8, type: "page"))
         let record = try JSONEncoder().encode(
@@ -68,9 +69,9 @@ extension ListDatabase {
         }
     }
 
-    /// Forgets the pages that a run through the whole list has not come to.
+    /// Removes the pages that a run through the whole list did not reach.
     ///
-    /// - Returns: Whether the service has sent any page in this run.
+    /// - Returns: Whether the service sent any page in this run.
     func endSweep(_ sweep: Int64, of name: String) async throws -> Bool {
         try await write { database in
             let list = Data(listKey(name))

@@ -12,12 +12,12 @@ import Foundation
 
 /// The lists and items of the service. All of them can be requested again.
 ///
-/// An item is stored once for all lists. A list has segments, and the rows of a segment are ordered by positions, which may be negative,
-/// since new items come before the stored ones.
+/// An item is stored once for all lists. A list has segments. Positions order the rows of a segment; they may be negative, since
+/// new items come before the stored ones.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
     static let version = 2
-    /// Also adds what earlier versions did not have: `page` is of version 2.
+    /// Also adds the tables that earlier versions lack: `page` is of version 2.
     private static let schema = """
         CREATE TABLE IF NOT EXISTS item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
         CREATE TABLE IF NOT EXISTS list(
@@ -38,7 +38,7 @@ struct ListDatabase: Sendable {
         var asOf: Date?
     }
 
-    /// Where a row stands in its list.
+    /// The place of a row in its list.
     struct Place: Sendable {
         let segment: Int
         let position: Int
@@ -55,16 +55,16 @@ struct ListDatabase: Sendable {
     let maximumBytes: Int
     private let dropped: Dropped
 
-    /// Why what was stored had to be dropped, the last time that it had.
+    /// Why stored data was last dropped.
     private final class Dropped: Sendable {
         let reason: Mutex<AccountError?>
         init(_ reason: AccountError?) { self.reason = Mutex(reason) }
     }
 
-    /// Why what was stored could not be used, and was dropped.
+    /// Why stored data could not be used, and was dropped.
     var whyDropped: AccountError? { dropped.reason.withLock { $0 } }
 
-    /// Opens the lists. A file that is damaged, or of a later version, is replaced by an empty one.
+    /// Opens the lists. A damaged file, or one of a later version, is replaced by an empty one.
     static func open(
         in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal, maximumBytes: Int
     ) async throws -> ListDatabase {
@@ -73,7 +73,7 @@ struct ListDatabase: Sendable {
             do {
                 let database = try await OfflineDatabase.open(
                     name, in: folder, storage, isDurable: false, version: version, schema: schema,
-                    // Each run removes lists beyond the maximum at its end, and may store as much again before.
+                    // Each run evicts lists beyond the maximum at its end, and may store the same amount again before.
                     maximumBytes: 2 * maximumBytes)
                 return ListDatabase(
                     database: database, seal: seal, maximumBytes: maximumBytes, dropped: Dropped(replaced))
@@ -107,7 +107,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Damage that shows only now: the service still has all of it.
+    /// Handles damage that is detected late: the service still has all of the data.
     private func makeAnew(because error: AccountError) async throws {
         try await database.makeAnew(Self.schema, Self.version)
         dropped.reason.withLock { $0 = error }
@@ -125,9 +125,9 @@ struct ListDatabase: Sendable {
         var lastUsed: Date?
     }
 
-    /// Rows of a list in their order.
+    /// Returns rows of a list in order.
     ///
-    /// - Parameter id: The item to begin after, which must be in the list.
+    /// - Parameter id: The item before the first row; it must be in the list.
     func page(of name: String, after id: String? = nil, limit: Int) async throws -> StoredPage {
         try await read { database in
             let find = try database.cachedStatement(
@@ -149,7 +149,7 @@ struct ListDatabase: Sendable {
             let arguments: StatementArguments = [list.number, start.segment, start.position, limit]
             let rows = try Row.fetchCursor(database.cachedStatement(sql: sql), arguments: arguments)
             while let row = try rows.next() {
-                // Without a copy of either.
+                // Avoid copying either.
                 let item = try row.withUnsafeData(atIndex: 3) { sealed in
                     try row.withUnsafeData(atIndex: 2) { key in
                         try self.item(sealed ?? Data(), key: key ?? Data(), type: "item")
@@ -161,7 +161,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Where an item stands in a list; `nil` if it does not.
+    /// Returns the place of an item in a list; `nil` if the list does not have it.
     private func place(of id: String, _ list: Int64, _ database: Database) throws -> Place? {
         let sql = "SELECT segment, position FROM entry WHERE item = (SELECT n FROM item WHERE key = ?) AND list = ?"
         let find = try database.cachedStatement(sql: sql)
@@ -170,7 +170,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// How many rows a list has, and how many of them are before the first gap.
+    /// Returns how many rows a list has, and how many of them are before the first gap.
     func count(of name: String) async throws -> (all: Int, first: Int) {
         try await read { database in
             guard let list = try list(name, database) else { return (0, 0) }
@@ -181,7 +181,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// The id of the last item before the first gap.
+    /// Returns the ID of the last item before the first gap.
     func last(of name: String) async throws -> String? {
         try await read { database in
             guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
@@ -196,7 +196,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// All lists.
+    /// Returns all lists.
     func all() async throws -> [StoredList] {
         try await read { database in
             try Row.fetchAll(database, sql: "SELECT n, key, as_of, sealed FROM list ORDER BY n").map {
@@ -205,7 +205,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// An item as some list has it.
+    /// Returns an item as stored by any list.
     func item(_ id: String) async throws -> RemoteItem? {
         try await read { database in
             let key = Data(itemKey(id))
@@ -214,7 +214,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// An item with everything that is known of it.
+    /// Returns an item with all its data.
     func detail(of id: String) async throws -> (item: RemoteItem, asOf: Date)? {
         try await read { database in
             let key = Data(itemKey(id))
@@ -250,7 +250,7 @@ struct ListDatabase: Sendable {
         return item
     }
 
-    /// SQLite makes a number of anything: here what is none was damaged.
+    /// SQLite converts any value to a number. Here a value of another type means damage.
     private func number(_ value: DatabaseValue) throws -> Int {
         guard let number = Int.fromDatabaseValue(value) else { throw damaged }
         return number
@@ -266,7 +266,7 @@ struct ListDatabase: Sendable {
     func touch(_ name: String, next: String?, at date: Date) async throws {
         try await write { database in
             guard var list = try list(name, database) else { return }
-            // A 304 may have new links, which can change while the page does not; or none, which says nothing.
+            // A 304 may have new links, which can change without the page. Missing links mean nothing.
             if let next, next != list.stored.record.next {
                 if list.stored.record.segments.first?.next == list.stored.record.next {
                     list.stored.record.segments[0].next = next
@@ -282,19 +282,19 @@ struct ListDatabase: Sendable {
 
     /// The result of storing a page.
     struct Stored: Sendable, Equatable {
-        /// Whether the service says that the list is empty, and that is not believed yet.
+        /// Whether the service sent an empty list that is not accepted yet.
         var isDoubtful = false
-        /// Whether the page has something of what was stored before it, so that nothing can be missing in between.
+        /// Whether the page overlaps the rows that were stored before it, so that no row can be missing in between.
         var isContiguous = true
-        /// What the list does not have any more where it was, by keys: moved to the front, or gone.
+        /// The keys of items that are no longer at their previous position: moved to the front, or gone.
         var missing: [Data] = []
         /// How many rows of the first segment follow the page.
         var following = 0
-        /// Where the page after the first segment is now.
+        /// The cursor of the page after the first segment.
         var next: String?
     }
 
-    /// Makes a page ready to be stored.
+    /// Prepares a page for storage.
     func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
 
     /// Stores the first page of a list.
@@ -302,10 +302,10 @@ struct ListDatabase: Sendable {
     /// - Parameters:
     ///   - page: The page.
     ///   - name: The list.
-    ///   - isAnew: Whether what is stored counts only as far as further pages have it too.
-    ///   - isAlone: Whether nothing of what is stored counts any more.
-    ///   - missingIsGone: Whether what the list does not have any more is in no other list either.
-    ///   - date: When the service was asked.
+    ///   - isAnew: Whether stored rows are untrusted until further pages have confirmed them.
+    ///   - isAlone: Whether to drop all stored rows.
+    ///   - missingIsGone: Whether an item that is missing from this list is gone from all lists.
+    ///   - date: When the request was made.
     func storeFirst(
         _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, missingIsGone: Bool,
         at date: Date
@@ -315,7 +315,7 @@ struct ListDatabase: Sendable {
             var record = stored.record
             let writer = EntryWriter(list: number, database)
             if page.items.isEmpty, page.next == nil, try writer.count() > 1 {
-                // Nothing goes because everything seems to: it is shown, and asked again.
+                // If everything seems gone, keep the rows, show them, and ask the service again.
                 let since = min(record.emptySince ?? date, date)
                 record.emptySince = since
                 record.validators = nil
@@ -341,16 +341,17 @@ struct ListDatabase: Sendable {
     /// - Parameters:
     ///   - page: The page.
     ///   - name: The list.
-    ///   - cursor: Where it was. If the first segment does not end there any more, it is not stored. `nil` where pages have numbers.
-    ///   - mustOverlap: Whether it must have something of what is there, or else is not stored.
-    ///   - joinsBelow: Whether what is stored further down counts again once the page has reached it.
+    ///   - cursor: The cursor of the page. The page is not stored if the first segment no longer ends there. `nil` for numbered
+    ///     pages.
+    ///   - mustOverlap: Whether the page must contain a stored row; otherwise it is not stored.
+    ///   - joinsBelow: Whether stored rows further down are trusted again once the page reaches them.
     func storeNext(
         _ page: SealedPage, of name: String, at cursor: String?, mustOverlap: Bool, joinsBelow: Bool
     ) async throws -> Stored {
         try await write { database in
             let (number, stored) = try listForWriting(name, database)
             var record = stored.record
-            // Another process may have put a new first page before all that, or have gone on itself.
+            // Another process may have stored a new first page, or have loaded this page itself.
             if let cursor, record.segments.first?.next != cursor {
                 return Stored(isContiguous: false, next: record.segments.first?.next)
             }
@@ -372,7 +373,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Removes from all lists what one does not have any more, where it is certain that it was not only moved.
+    /// Removes from all lists the items that are missing from one list and were certainly not moved.
     func removeGone(_ keys: [Data], from name: String) async throws {
         try await write { database in
             guard let list = try list(name, database) else { return }
@@ -393,7 +394,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Puts an item that this machine has made, or changed, where the service will have it.
+    /// Inserts an item that this machine has created or changed where the service will list it.
     func put(_ item: RemoteItem, firstIn lists: [String]) async throws {
         let sealed = SealedItem(item, seal)
         try await write { database in
@@ -432,7 +433,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Removes an item that is gone at the service from all lists.
+    /// Removes an item that the service no longer has from all lists.
     func removeItem(_ id: String) async throws {
         try await write { database in
             let key = Data(itemKey(id))
@@ -457,7 +458,7 @@ struct ListDatabase: Sendable {
             .execute(arguments: [date?.timeIntervalSince1970, Data(sealed), number])
     }
 
-    /// Removes items: altogether, or only those that no list has any more.
+    /// Removes items from all lists, or only those items that no list has.
     private func remove(_ items: [Int64], isGone: Bool, _ database: Database) throws {
         for item in items {
             if isGone {

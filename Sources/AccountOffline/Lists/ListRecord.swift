@@ -9,24 +9,24 @@ import Foundation
 
 /// The data of a list besides its rows.
 struct ListRecord: Codable, Sendable, Equatable {
-    /// A run of pages that are known to follow each other; between two there is a gap.
+    /// A run of consecutive pages. Between two segments there is a gap.
     struct Segment: Codable, Sendable, Equatable {
-        /// Lower ones come first.
+        /// The order of the segments, ascending.
         var number: Int
-        /// Where the page after it is; `nil` if the list ends with it.
+        /// The cursor of the page after the segment; `nil` if the list ends with it.
         var next: String?
     }
 
     let name: String
     var segments: [Segment] = []
 
-    /// Where the first page says that the one after it is.
+    /// The cursor of the second page, from the first page.
     var next: String?
 
-    /// Of the first page, and the request that they are good for.
+    /// The validators of the first page, with the request that they apply to.
     var validators: Validators?
 
-    /// When the service first said that a list of several rows is empty.
+    /// When the service first sent an empty list in place of several rows.
     var emptySince: Date?
 
     init(name: String) { self.name = name }
@@ -34,7 +34,7 @@ struct ListRecord: Codable, Sendable, Equatable {
 
 /// The validators of a conditional request (RFC 9110, section 8.8).
 struct Validators: Codable, Sendable, Equatable {
-    /// Path and accepted types.
+    /// The path and the accepted types of the request.
     var request: String
     var entityTag: String?
     var lastModified: String?
@@ -55,7 +55,7 @@ struct Validators: Codable, Sendable, Equatable {
 }
 
 extension HTTPRequest {
-    /// Makes the request conditional, if the validators are of what it asks for.
+    /// Makes the request conditional, if the validators belong to the same request.
     mutating func add(_ validators: Validators) {
         guard validators.request == Validators.place(of: self) else { return }
         headerFields[.ifNoneMatch] = validators.entityTag

@@ -14,39 +14,39 @@ public struct ListSnapshot<Item: Sendable>: Sendable {
         /// The item's id.
         public let id: String
 
-        /// The item.
+        /// The item, with any unsent changes.
         public let item: Item
 
-        /// Whether it is as a change that was not sent yet has made it.
+        /// Whether the item includes an unsent change.
         public let isPending: Bool
 
         /// Whether there may be unknown rows before this one.
         public let followsGap: Bool
     }
 
-    /// Where what is shown was found last.
+    /// The origin of the rows.
     public enum Source: String, Sendable, Hashable, Codable {
-        /// Stored here; the service was not asked, or could not be.
+        /// The storage of this machine. The service was not asked, or was unreachable.
         case disk
-        /// The service has just sent it.
+        /// The service has just sent the rows.
         case network
-        /// The service has just said that it is still as it was stored.
+        /// The service has just confirmed the stored rows.
         case notModified
     }
 
     /// The rows in the order of the service. Items that were created here come first.
     public var rows: [Row]
 
-    /// When the service was asked last; `nil` if never, or if the clock has been set back since.
+    /// When the service was last asked; `nil` if never, or if the clock has been set back since.
     public var asOf: Date?
 
-    /// Where it comes from.
+    /// The origin of the rows.
     public var source: Source
 
-    /// Whether there is more than these rows: here or at the service.
+    /// Whether there are more rows, here or at the service.
     public var hasMore: Bool
 
-    /// Why the service could not be asked, if it was to be; the rows are those from before.
+    /// Why the request to the service failed; the rows are then the stored ones.
     public var problem: AccountError?
 }
 #endif

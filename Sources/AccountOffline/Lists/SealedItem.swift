@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An item as it is stored. It is sealed before the database is locked, so that others wait for the disk alone.
+/// An item ready for storage. It is sealed before the database is locked, so that other processes wait only for the disk.
 struct SealedItem: Sendable {
     let id: String
-    /// The keyed hash that it is found by.
+    /// The keyed hash of the item's ID, by which the item is found.
     let key: Data
-    /// A keyed hash of its JSON: the same as long as the item is.
+    /// A keyed hash of the item's JSON, to detect changes.
     let digest: Data
     let bytes: Data
 
@@ -31,7 +31,7 @@ struct SealedItem: Sendable {
         bytes = Self.seal(item, type: "item", key: key, seal)
     }
 
-    /// Seals an item's id, its length in four bytes before it, and its JSON as the service sent it. An id may have any byte.
+    /// Seals an item's ID, preceded by its length in four bytes, and its JSON as the service sent it. An ID may contain any byte.
     static func seal(_ item: RemoteItem, type: String, key: [UInt8], _ seal: RowSeal) -> Data {
         let id = item.id.utf8
         var bytes: [UInt8] = []
@@ -41,7 +41,7 @@ struct SealedItem: Sendable {
         return Data(seal.seal(bytes, type: type, id: key))
     }
 
-    /// - Returns: `nil` if the bytes were damaged.
+    /// - Returns: `nil` if the bytes are damaged.
     static func open(_ sealed: Data, type: String, key: Data, _ seal: RowSeal) -> RemoteItem? {
         guard let bytes = seal.open(sealed, type: type, id: key), bytes.count >= 4 else { return nil }
         let length = (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) }
@@ -51,16 +51,16 @@ struct SealedItem: Sendable {
     }
 }
 
-/// A page, ready to be stored.
+/// A page ready for storage.
 struct SealedPage: Sendable {
-    /// In the service's order, each once.
+    /// The items in the service's order, without duplicates.
     let items: [SealedItem]
     var next: String?
 
-    /// Of the response that the page came with.
+    /// The validators of the page's response.
     let validators: Validators
 
-    /// Whether the service has said that the page is as it was stored.
+    /// Whether the service has confirmed the stored page.
     var isNotModified = false
 
     init(_ page: RemotePage, _ validators: Validators, _ seal: RowSeal) {

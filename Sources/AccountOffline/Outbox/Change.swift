@@ -25,13 +25,13 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     /// When the user made the change.
     public let madeAt: Date
 
-    /// When the change was first sent; `nil` if it was not.
+    /// When the change was first sent; `nil` if it has not been sent.
     public internal(set) var sentAt: Date?
 
     /// The prefix of ids that this machine has assigned.
     public static let localPrefix = "local-"
 
-    /// Whether the item does not have an id of the service yet.
+    /// Whether the item still lacks an id from the service.
     public var hasLocalID: Bool { object.hasPrefix(Self.localPrefix) }
 
     /// Creates a change.
@@ -97,7 +97,7 @@ public enum ChangeState: String, Sendable, Hashable, CaseIterable, Codable {
     case queued
     /// It is being sent, or the process died while it was.
     case sending
-    /// The response was lost. The service is asked for the effect of the change before it is sent again.
+    /// The response was lost. The next synchronization checks at the service whether the change took effect before sending it again.
     case unknown
     /// Another client has changed the item. The user decides.
     case conflict

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The changes that are not sent yet. Each step is on the disk before the next one is taken.
+/// The unsent changes. Each step is durable before the next one begins.
 struct OutboxDatabase: Sendable {
     static let name = "Outbox.sqlite"
     private static let schema = """
@@ -22,11 +22,12 @@ struct OutboxDatabase: Sendable {
 
         """
 
-    /// One that waits, and where.
+    /// A pending change and its row.
     struct Entry: Sendable {
         let number: Int64
         var pending: PendingChange
-        /// What the service has made of it, if it has: then only the lists may lack it, and it is not sent again.
+        /// The item that the service has created for the change. If set, only the lists may lack the item, and the change is not
+        /// sent again.
         var made: RemoteItem?
         var change: Change { pending.change }
     }
@@ -37,11 +38,11 @@ struct OutboxDatabase: Sendable {
         var lastProblem: String?
         var madeID: String?
         var madeJSON: Data?
-        /// `nil` in a row of an earlier version, whose columns are all there is.
+        /// `nil` in a row of an earlier version, which has only the columns.
         var progress: Progress?
     }
 
-    /// How far a change has come. The columns of the same names are for earlier versions: another program can write to them.
+    /// The progress of a change. The columns of the same names are for earlier versions, and other programs can write to them.
     private struct Progress: Codable {
         var state: ChangeState
         var attempts: Int
@@ -70,10 +71,10 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Reading
 
-    /// All that wait, in the order in which they were made.
+    /// Returns all pending changes in the order in which they were made.
     func pending() async throws -> [Entry] { try await database.readOnce { try entries($0) } }
 
-    /// The service's id of an item that was made here, if it has one by now.
+    /// Returns the service's ID of an item that was created here; `nil` if it has none yet.
     func serviceID(of local: String) async throws -> String? {
         guard local.hasPrefix(Change.localPrefix) else { return nil }
         return try await database.read { database in
@@ -82,7 +83,7 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// The ids that the service gave to what was made here.
+    /// Returns the IDs that the service assigned to items that were created here.
     func claimedIDs() async throws -> Set<String> {
         try await database.read { database in
             let rows = try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias")
@@ -93,12 +94,12 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Until when the service asked to be left alone, and why.
+    /// Returns until when the service asked for a pause, and why.
     func pause(at date: Date) async throws -> (until: Date, reason: String)? {
         try await database.read { database -> (until: Date, reason: String)? in
             guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
             let pause = try pause(row)
-            // More than a day ahead, the clock was set back.
+            // A pause that ends more than a day ahead means that the clock was set back.
             guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400 else { return nil }
             return (pause.until, pause.reason)
         }
@@ -160,7 +161,7 @@ struct OutboxDatabase: Sendable {
         AccountError(
             .damaged,
             "\(database.path) is damaged: an unsent change cannot be read. Nothing was sent or removed; restore a backup, or move the "
-                + "file away to go on without what is in it")
+                + "file away to continue without its content")
     }
 
     private func objectKey(_ object: String) -> [UInt8] { seal.keyedID(object.utf8, type: "object") }
@@ -185,7 +186,7 @@ struct OutboxDatabase: Sendable {
                 if joined == .both { break }
                 try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [before.number])
                 guard case .one(let kind, let body) = joined else { return nil }
-                // With what was before that one, this may come to less again.
+                // Combining the result with the change before it may simplify it again.
                 change = before.change.with(kind, body)
             }
             try database.execute(
@@ -208,7 +209,7 @@ struct OutboxDatabase: Sendable {
             else { return nil }
             let new = Entry(number: entry.number, pending: pending, made: made ?? entry.made)
             try update(new, database)
-            // As it will be read again: a date is stored with less precision than it has.
+            // Return the change as it will be read again: a stored date is less precise.
             return try Row.fetchOne(database, sql: sql, arguments: [entry.number]).map { try self.entry($0) }
         }
     }
@@ -231,7 +232,7 @@ struct OutboxDatabase: Sendable {
             ])
     }
 
-    /// Removes a change that is not wanted any more; of an item that it was to make, also those after it.
+    /// Removes an unwanted change. If it would create an item, later changes of that item are removed too.
     func discard(_ entry: Entry) async throws {
         try await database.write { database in
             var numbers = [entry.number]
@@ -245,8 +246,8 @@ struct OutboxDatabase: Sendable {
     /// Removes a change that was carried out.
     ///
     /// - Parameters:
-    ///   - id: The service's id of an item that it has made: the changes after it are of that item.
-    ///   - version: What the item is now: the changes after it were made on that.
+    ///   - id: The service's ID of an item that the change created: later changes are of that item.
+    ///   - version: The current version of the item, on which later changes are based.
     func remove(_ entry: Entry, made id: String? = nil, version: String? = nil) async throws {
         try await database.write { database in
             try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [entry.number])
@@ -263,7 +264,7 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Leaves the service alone for a while.
+    /// Pauses requests to the service.
     func pause(until date: Date, because reason: String) async throws {
         let pause = try JSONEncoder().encode(Pause(until: date, reason: reason))
         try await database.write { database in

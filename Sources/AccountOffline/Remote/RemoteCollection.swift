@@ -1,4 +1,5 @@
 #if Offline
+import AccountSupport
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -83,30 +84,30 @@ public protocol RemoteCollection: Sendable {
 }
 
 extension RemoteCollection {
-    /// The default: a cursor stays valid.
+    /// Returns `nil`: by default, cursors stay valid.
     public func cursor(ofItemAt position: Int) -> String? { nil }
 
-    /// The default: the item was deleted.
+    /// Returns `true`: by default, an item that is missing from a list was deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
-    /// The default: no version.
+    /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
 
-    /// The default: a new item is shown first in every list, and a removed one in none. This is right for a service with one list, or if all
+    /// By default, every list shows a new item first, and no list shows a removed item. This is right for a service with one list, or if all
     /// lists have all items.
     public func effect(of change: Change, on list: String) -> ListEffect {
         change.kind == .create ? .shownFirst : change.kind == .delete ? .hidden : .none
     }
 
-    /// The default: the service assigns ids, and supports no idempotency key.
+    /// `false`: by default, the service assigns ids, and supports no idempotency key.
     public var isCreateIdempotent: Bool { false }
 
-    /// The default: creating and deleting cancel each other out, and all other changes stay separate.
+    /// By default, creating and deleting an item cancel each other out, and all other changes stay separate.
     public func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
         first.kind == .create && second.kind == .delete ? .nothing : .both
     }
 
-    /// The default: asks the service only after an attempt whose response was lost.
+    /// By default, asks the service only after an attempt whose response was lost.
     ///
     /// An update was carried out if it would not change the item. A create is sent again if ``isCreateIdempotent``; otherwise the result
     /// is unknown. All other changes are sent again, so the app's own kinds of changes must be harmless if they are carried out twice. The
@@ -123,10 +124,15 @@ extension RemoteCollection {
         guard head.status == .ok else { throw RemoteFailure(head, body) }
         let found = try item(head, body)
         guard let changed = try item(found.json, with: change) else { return .pending }
-        return try JSONContent(changed) == JSONContent(found.json) ? .done(found) : .pending
+        return try Self.content(of: changed) == Self.content(of: found.json) ? .done(found) : .pending
     }
 
-    /// The default: no pause.
+    /// The content of a JSON text, independent of the order of members and of spaces.
+    private static func content(of text: Data) throws -> JSONValue {
+        try JSONDecoder().decode(JSONValue.self, from: text)
+    }
+
+    /// Zero: by default, there is no pause.
     public var pause: Duration { .zero }
 }
 
@@ -139,10 +145,10 @@ public typealias RemoteTransport =
 
 /// An unexpected response. Its status decides what it means.
 public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
-    /// Status and header fields.
+    /// The status and header fields.
     public let head: HTTPResponse
 
-    /// The body.
+    /// The response body.
     public let body: Data
 
     /// Creates a failure.
@@ -160,7 +166,7 @@ public struct RemoteItem: Sendable, Hashable {
     /// The id, which never changes.
     public var id: String
 
-    /// The JSON of the service.
+    /// The JSON from the service.
     public var json: Data
 
     /// Creates an item.

@@ -1,5 +1,6 @@
 #if Offline
 public import AccountKit
+import AccountSupport
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -16,7 +17,7 @@ public struct SynchronizationReport: Sendable {
     /// The remaining changes.
     public var pending: [PendingChange] = []
 
-    /// The reason why it ended before all changes were sent; `nil` if it tried all of them.
+    /// The reason why the synchronization ended early; `nil` if it tried to send all changes.
     public var problem: AccountError?
 }
 
@@ -51,14 +52,14 @@ extension OfflineCollection {
     /// - Returns: `false` if there is no such change.
     public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
         try await errors {
-            try await withLease(timeout: .seconds(30)) {
+            try await storage.withRefreshLease(timeout: .seconds(30)) { _ in
                 guard let entry = try await outbox.pending().first(where: { $0.change.id == id }) else { return false }
                 switch decision {
                 case .discard: try await outbox.discard(entry)
                 case .keepMine:
                     var change = entry.change
                     change.base = nil
-                    // A change whose response was lost is still looked for first.
+                    // If the response to a change was lost, the next run still asks the service for its effect first.
                     let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
                     let pending = PendingChange(
                         change: change, state: wasSent ? .unknown : .queued, attempts: entry.pending.attempts,
@@ -72,9 +73,9 @@ extension OfflineCollection {
 
     /// Sends the unsent changes, each once, in order for each item.
     ///
-    /// One process at a time sends. If the response to a change was lost, the service is asked for its effect before it is sent again. The
-    /// synchronization ends while the service is unreachable. A change that the service refuses waits for the user's decision, and the
-    /// others continue.
+    /// One process at a time sends. If the response to a change was lost, the synchronization checks at the service whether the change
+    /// took effect before sending it again. The synchronization ends if the service is unreachable. A change that the service refuses
+    /// waits for the user's decision, and the others continue.
     ///
     /// - Parameters:
     ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user asked for it. A pause that the service asked for is
@@ -87,22 +88,10 @@ extension OfflineCollection {
     ) async throws(AccountError) -> SynchronizationReport {
         try await errors {
             guard try await !outbox.pending().isEmpty else { return SynchronizationReport() }
-            return try await withLease(timeout: .seconds(60)) {
+            return try await storage.withRefreshLease(timeout: .seconds(60)) { _ in
                 var run = SynchronizationRun(self, ignoringBackOff: ignoringBackOff)
                 return try await run.run(onProgress)
             }
-        }
-    }
-
-    private func withLease<Value>(timeout: Duration, _ body: () async throws -> Value) async throws -> Value {
-        let lease = try await storage.acquireRefreshLease(timeout: timeout)
-        do {
-            let value = try await body()
-            await lease.end()
-            return value
-        } catch {
-            await lease.end()
-            throw error
         }
     }
 }
@@ -130,7 +119,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             if let pause = try await collection.outbox.pause(at: now) {
                 let wait = Int(pause.until.timeIntervalSince(now).rounded(.up))
                 report.problem = AccountError(
-                    .serviceUnavailable, "the service asked to be left alone for another \(wait) s (\(pause.reason))")
+                    .serviceUnavailable, "the service asked for a pause of another \(wait) s (\(pause.reason))")
                 break
             }
             try Task.checkCancellation()
@@ -171,7 +160,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
         guard entry.change.kind == .create || !entry.change.hasLocalID else {
-            return try await park(entry, .conflict, "the item that it belongs to was never made")
+            return try await park(entry, .conflict, "the item that it belongs to was never created")
         }
         let standing: ChangeStanding
         do {
@@ -181,7 +170,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         } catch {
             // The service was only asked, so the state does not change.
             return try await note(
-                RemoteOutcome(error, of: entry.change.kind, at: now), error, entry, ifNotDone: asBefore,
+                ResponseOutcome(error, of: entry.change.kind, at: now), error, entry, ifNotDone: asBefore,
                 ifUnknown: asBefore)
         }
         switch standing {
@@ -190,7 +179,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         case .conflict(let why): try await park(entry, .conflict, why)
         case .unknown:
             try await park(
-                entry, .conflict, "its response was lost, and nobody can tell whether the service has carried it out")
+                entry, .conflict, "its response was lost, and it is unknown whether the service carried it out")
         }
     }
 
@@ -213,17 +202,17 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             tries[entry.change.id] = nil
             return
         }
-        var outcome: RemoteOutcome
+        var outcome: ResponseOutcome
         var item: RemoteItem?
         var failure: (any Error)?
         do {
             let (head, response) = try await collection.transport(request.head, request.body)
-            outcome = RemoteOutcome(of: change.kind, head, response, at: now)
+            outcome = ResponseOutcome(of: change.kind, head, response, at: now)
             if outcome == .done, change.kind == .create || (change.kind == .update && !response.isEmpty) {
                 item = try collection.remote.item(head, response)
             }
         } catch {
-            outcome = RemoteOutcome(error, of: change.kind, at: now)
+            outcome = ResponseOutcome(error, of: change.kind, at: now)
             failure = error
         }
         if outcome == .done, failure == nil {
@@ -247,15 +236,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     /// - Parameters:
     ///   - change: The change to store.
     ///   - state: The state if it was not carried out.
-    ///   - unknownState: The state if that is unknown.
+    ///   - unknownState: The state of a change whose outcome is unknown.
     private mutating func note(
-        _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
+        _ outcome: ResponseOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
         ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState
     ) async throws {
         func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
             // The pause doubles each time, up to an hour, and is random, so that clients do not try again all at once.
-            let exponent = min(max(entry.pending.attempts, 1), 12)
-            let backOff = min(Double(1 << exponent), 3600) * Double.random(in: 0.75...1.25)
+            let backOff =
+                BackOff(first: 2, longest: 3600).pause(after: entry.pending.attempts) * .random(in: 0.75...1.25)
             let pause = wait.map { Double($0.components.seconds) } ?? backOff
             _ = try await collection.outbox.replace(
                 entry,
@@ -279,7 +268,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
             report.problem = AccountError(
                 .notSignedIn,
-                error is AccountError ? why : "the service does not take this sign-in (\(why)): sign in again",
+                error is AccountError ? why : "the service does not accept this session (\(why)): sign in again",
                 cause: error)
             isOver = true
         case .conflict(let why): try await park(entry, .conflict, why)
@@ -358,7 +347,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     }
 }
 
-extension RemoteOutcome {
+extension ResponseOutcome {
     fileprivate var isAboutNetwork: Bool {
         switch self {
         case .later, .unknown: true

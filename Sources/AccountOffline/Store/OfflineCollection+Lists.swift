@@ -9,7 +9,7 @@ public import Foundation
 #endif
 
 extension OfflineCollection {
-    /// A list.
+    /// The type of the lists in this collection.
     public typealias Snapshot = ListSnapshot<Remote.Item>
 
     /// Returns a stored list with unsent changes, without a request.
@@ -18,8 +18,8 @@ extension OfflineCollection {
     ///
     /// - Parameters:
     ///   - list: The name of the list.
-    ///   - id: The row to begin after, which must be in the list and have an id of the service; `nil` begins at the front with items that were
-    ///     created here. After a row that is no longer in the list there are no rows.
+    ///   - id: The row to begin after, which must be in the list and have an id from the service; `nil` begins at the front with items that were
+    ///     created here. If this row is no longer in the list, the result has no rows.
     ///   - limit: The maximum number of rows.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
@@ -160,7 +160,7 @@ extension OfflineCollection {
     /// The service sends only the pages that have changed since the last time.
     ///
     /// - Returns: ``ListSnapshot/Source/notModified`` if no page has changed.
-    /// - Throws: As ``loadMore(of:)``. The pages so far are stored, and the earlier rows follow after a gap.
+    /// - Throws: The errors of ``loadMore(of:)``. The pages so far are stored, and the earlier rows follow after a gap.
     @discardableResult
     public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
         let sweep = Int64.random(in: 1...Int64.max)
@@ -310,9 +310,9 @@ extension OfflineCollection {
 
     // MARK: One item
 
-    /// Returns a stored item with unsent changes, or the item in a list if it was not requested itself.
+    /// Returns a stored item with unsent changes, or the item in a list if the item itself was never requested.
     ///
-    /// - Parameter id: The id, also one that this machine has assigned.
+    /// - Parameter id: The id from the service or from this machine.
     /// - Returns: `nil` if the item is unknown here, or if an unsent change removes it.
     public func item(_ id: String) async throws(AccountError) -> Remote.Item? {
         try await errors {
@@ -349,7 +349,7 @@ extension OfflineCollection {
 
     /// A stored list.
     public struct StoredList: Sendable, Hashable {
-        /// The name.
+        /// The name of the list.
         public let name: String
 
         /// The number of rows.
@@ -381,20 +381,7 @@ extension OfflineCollection {
 extension AccountError {
     /// Creates an error from an error status, which is not stored.
     init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
-        let outcome = RemoteOutcome(of: .update, head, body, at: Date())
-        switch outcome {
-        case .signIn(let words):
-            self.init(
-                .requestFailed, "the service did not accept this sign-in (\(words)); if that lasts, sign in again")
-        case .later(let words, _), .unknown(let words, _):
-            self.init(.serviceUnavailable, "the service cannot do it now (\(words))")
-        case .pause(let words, let wait):
-            self.init(
-                .serviceUnavailable,
-                "the service's rate limit is reached (\(words)): try again in \(wait.components.seconds) s")
-        case .conflict(let words), .refused(let words): self.init(.requestFailed, "the service refused (\(words))")
-        case .done: self.init(.requestFailed, "the service sent nothing that can be used (\(head.status.code))")
-        }
+        self.init(ResponseOutcome(of: .update, head, body, at: Date()), status: head.status.code)
     }
 }
 #endif

@@ -2,6 +2,7 @@
 public import AccountKit
 import HTTPTypes
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -45,8 +46,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ///   - remote: The adapter for the service.
     ///   - store: The store of the account.
     ///   - container: The folders of the app. Lists are in its caches, unsent changes in its documents.
-    ///   - maximumListBytes: The maximum size of the lists when the collection is closed. The lists that were not used for the longest time
-    ///     are removed first. Until then the size may be twice as large; further data is not stored.
+    ///   - maximumListBytes: The maximum size of the lists when the collection is closed. The least recently used lists are removed
+    ///     first. Until then the size may be twice as large; further data is not stored.
     ///   - clock: The source of the current date.
     ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that calls it, so that it
     ///     gets the error `conflict` instead of the token of a user who signs in later.
@@ -68,8 +69,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         let folder =
             "/Offline/"
             + key.seal.keyedID(name.utf8, type: "folder").map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        let documents = container.path(of: container.documents) + folder
-        let caches = container.path(of: container.caches) + folder
+        let documents = container.documentsPath + folder
+        let caches = container.cachesPath + folder
         folders = [documents, caches]
         storage = FileArchiveStorage(folder: documents, in: container)
         cacheStorage = FileArchiveStorage(folder: caches, in: container)
@@ -130,19 +131,14 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     }
 
     /// Throws an error if the user of this collection is no longer signed in.
-    func checkIsCurrent() async throws(AccountError) {
-        guard try await store.isCurrent(key) else {
-            throw AccountError(
-                .notSignedIn, "the user has signed out, or somebody else has signed in: nothing was stored")
-        }
-    }
+    func checkIsCurrent() async throws(AccountError) { try await store.requireCurrent(key) }
 
     func errors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
         do {
             return try await body()
         } catch {
             throw (error as? AccountError)?.offline
-                ?? AccountError(.requestFailed, "the response is not one of this service", cause: error)
+                ?? AccountError(.requestFailed, "the response is not from this service", cause: error)
         }
     }
 
@@ -155,18 +151,11 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     }
 }
 
-extension AppContainer {
-    func path(of folder: URL) -> String {
-        let path = folder.path(percentEncoded: false)
-        return path.hasSuffix("/") ? String(path.dropLast()) : path
-    }
-}
-
 extension OfflineCollection: AccountLinkedStorage {
     /// Describes the unsent changes; `nil` if there are none.
     public func unsentWork() async throws(AccountError) -> String? {
         let count = try await pendingChanges().count
-        return count == 0 ? nil : count == 1 ? "1 change that was not sent" : "\(count) changes that were not sent"
+        return count == 0 ? nil : count == 1 ? "1 unsent change" : "\(count) unsent changes"
     }
 
     /// Removes lists, blobs and changes from this machine.

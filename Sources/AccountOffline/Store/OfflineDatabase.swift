@@ -1,5 +1,6 @@
 #if Offline
 import AccountKit
+import AccountSupport
 import GRDB
 
 #if canImport(FoundationEssentials)
@@ -24,7 +25,7 @@ struct OfflineDatabase: Sendable {
     ///   - storage: The lock of the folder, which also creates the folder.
     ///   - isDurable: Whether a commit waits for the disk. Otherwise a power cut may lose a commit in WAL mode.
     ///   - version: The version of the schema.
-    ///   - schema: Creates the schema, also from an earlier version.
+    ///   - schema: Creates the schema, or updates it from an earlier version.
     ///   - maximumBytes: The maximum size. Data beyond it is not stored.
     /// - Throws: `unsupportedVersion` if a later version wrote the file; `damaged` if it is not a database. The file stays unchanged.
     static func open(
@@ -41,8 +42,8 @@ struct OfflineDatabase: Sendable {
                     PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL"); PRAGMA journal_size_limit = 1048576;
                     """)
             if !isDurable {
-                // Ids are in no order: with SQLite's usual 2 MB, and a checkpoint each 4 MB, each row of a long list would read
-                // a page of their index from the file, and each page would be written again with every few rows.
+                // IDs are in random order. With SQLite's default of 2 MB, and a checkpoint each 4 MB, each row of a long list
+                // would read a page of the index from the file, and each page would be written again every few rows.
                 try database.execute(
                     sql:
                         "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 33554432;"
@@ -54,38 +55,38 @@ struct OfflineDatabase: Sendable {
             }
         }
         let settings = configuration
-        // Two processes that make a database at a time get in each other's way, whatever they are ready to wait.
-        let transaction = try await storage.beginTransaction(timeout: .seconds(30))
-        do {
-            let queue = try await BlockingWork.run {
-                // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing it would
-                // drop SQLite's own locks.
-                if !FileManager.default.fileExists(atPath: path) {
-                    guard
-                        FileManager.default.createFile(
-                            atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-                    else { throw AccountError(.inaccessible, "\(path) cannot be made: is the disk full?") }
-                }
-                let queue = try DatabaseQueue(path: path, configuration: settings)
-                try queue.writeWithoutTransaction { database in
-                    let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
-                    guard stored <= version else {
-                        throw AccountError(
-                            .unsupportedVersion,
-                            "\(path) was written by a later version: update this program. It was not changed")
+        // Without the lock, two processes that create a database at the same time would disturb each other, whatever their
+        // timeouts.
+        return try await storage.withTransaction(timeout: .seconds(30)) { _ in
+            do {
+                let queue = try await BlockingWork.run {
+                    // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing it would
+                    // drop SQLite's own locks.
+                    if !FileManager.default.fileExists(atPath: path) {
+                        guard
+                            FileManager.default.createFile(
+                                atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+                        else { throw AccountError(.inaccessible, "\(path) cannot be created: is the disk full?") }
                     }
-                    // It changes the file, so not before the version is known; and not by the configuration's `journalMode`,
-                    // which would set `synchronous` to NORMAL after the hook.
-                    try database.execute(sql: "PRAGMA journal_mode = WAL")
-                    if stored < version { try make(schema, version, in: database) }
+                    let queue = try DatabaseQueue(path: path, configuration: settings)
+                    try queue.writeWithoutTransaction { database in
+                        let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+                        guard stored <= version else {
+                            throw AccountError(
+                                .unsupportedVersion,
+                                "\(path) was written by a later version: update this program. It was not changed")
+                        }
+                        // This changes the file, so it must wait until the version is known. The configuration's `journalMode` would
+                        // set `synchronous` to NORMAL after this hook.
+                        try database.execute(sql: "PRAGMA journal_mode = WAL")
+                        if stored < version { try make(schema, version, in: database) }
+                    }
+                    return queue
                 }
-                return queue
+                return OfflineDatabase(queue: queue, path: path)
+            } catch {
+                throw AccountError(database: path, error)
             }
-            await transaction.end()
-            return OfflineDatabase(queue: queue, path: path)
-        } catch {
-            await transaction.end()
-            throw AccountError(database: path, error)
         }
     }
 
@@ -97,7 +98,7 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Reads with one statement, which needs no transaction around it.
+    /// Reads with a single statement, which needs no transaction.
     func readOnce<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
             return try await queue.unsafeRead(body)
@@ -127,7 +128,7 @@ struct OfflineDatabase: Sendable {
         try await readOnce { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
 
-    /// Empties a database that is damaged; others that have it open see it empty too.
+    /// Empties a damaged database. Other processes that have it open see the empty database too.
     func makeAnew(_ schema: String, _ version: Int) async throws {
         do {
             try await queue.erase()
@@ -137,7 +138,7 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Gives free pages back to the disk.
+    /// Returns free pages to the disk.
     func compact() async throws {
         do {
             try await queue.vacuum()

@@ -5,10 +5,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Unsent changes, applied to the items of the service. A dropped change has no effect any more.
+/// Unsent changes, applied to the items of the service. A dropped change has no effect.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
-    /// What the service has made already, and the lists may lack: their changes only say where they are shown.
+    /// The items that the service has already created, but that the lists may lack. Their changes only determine where they are
+    /// shown.
     private let made: [Change.ID: RemoteItem]
     private let remote: Remote
 
@@ -25,7 +26,7 @@ struct Overlay<Remote: RemoteCollection> {
         }
     }
 
-    /// An item with its changes; `nil` if it is not there.
+    /// Returns an item with its changes; `nil` if there is no such item.
     func json(of id: String, _ stored: Data?) throws -> Data? {
         var json = stored
         for change in changes where change.object == id {

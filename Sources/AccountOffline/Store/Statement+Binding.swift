@@ -2,11 +2,11 @@
 import GRDB
 
 extension Statement {
-    /// Sets the arguments one by one. An array of them, as usual, takes longer than to insert a short row.
+    /// Sets the arguments one by one. Passing an array of arguments would take longer than inserting a short row.
     ///
     /// - Returns: The statement.
     func bound<each Value: StatementBinding>(to values: repeat each Value) throws -> Statement {
-        // From now on it runs with what is bound, and does not ask for arguments.
+        // From now on the statement runs with its bound values, and requires no arguments.
         setUncheckedArguments([])
         var index: CInt = 0
         for value in repeat each values {

@@ -1,29 +1,29 @@
-// For a program that runs on and on, as a service of systemd or in a terminal.
+// Support for long-running programs, as a systemd service or in a terminal.
 #ifndef ACCOUNTKIT_SERVICE_H
 #define ACCOUNTKIT_SERVICE_H
 
-/// Makes an alarm that rings at a date, by the clock on the wall: what counts is the date, not how long the machine was
-/// awake (timerfd_create(2), CLOCK_REALTIME). Returns a descriptor, or -1 where the system has none of that kind.
+/// Creates an alarm for a wall-clock date, which also counts the time in which the machine sleeps (timerfd_create(2),
+/// CLOCK_REALTIME). Returns a descriptor, or -1 if the system has no such alarms.
 int accountkit_alarm_make(void);
 
-/// Sets the alarm to a date, in seconds since 1970, in place of an earlier one; a date that has passed rings at once, and 0
-/// never. It also rings when someone sets the clock, or the machine wakes up. Returns 0, or -1 with errno set.
+/// Sets the alarm to a date, in seconds since 1970, and replaces an earlier date. A past date rings at once, and 0 never. The
+/// alarm also rings when the clock is set or the machine wakes up. Returns 0, or -1 with errno set.
 int accountkit_alarm_set(int alarm, double seconds);
 
 /// Waits until the alarm rings, or until a byte comes from `signals`. Without an alarm (-1) it rings every two seconds.
 ///
-/// Returns 0 if it rang, the byte, or -1 with errno set.
+/// Returns 0 if the alarm rang, the byte, or -1 with errno set.
 int accountkit_alarm_wait(int alarm, int signals);
 
-/// From now on SIGINT, SIGTERM and SIGHUP do not end the process: each is written to `descriptor` as one byte. Those that
-/// are ignored stay so. With -1 they end the process again.
+/// Makes SIGINT, SIGTERM and SIGHUP write one byte each to `descriptor` instead of ending the process. Ignored signals stay
+/// ignored. With -1, the signals end the process again.
 void accountkit_signals_forward(int descriptor);
 
-/// Tells the service manager something (sd_notify(3)): one datagram to the socket, whose path begins with a slash, or with
-/// an at sign if it is no file. Waits for a busy manager for five seconds at most. Returns 0, or -1 with errno set.
+/// Sends a message to the service manager (sd_notify(3)): one datagram to a socket, whose path begins with a slash, or with an at
+/// sign if it is abstract. Waits at most five seconds for a busy manager. Returns 0, or -1 with errno set.
 int accountkit_notify(const char *socket, const char *message);
 
-/// Whether what is in a folder is kept in memory and never on a disk (tmpfs): 1 or 0, or -1 if that is not known.
+/// Returns 1 if a folder's file system keeps its content in memory only (tmpfs), 0 if not, and -1 if this is unknown.
 int accountkit_is_in_memory(const char *folder);
 
 #endif

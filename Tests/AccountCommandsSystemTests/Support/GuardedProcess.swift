@@ -2,7 +2,7 @@ import BoundedWaiting
 import Foundation
 import Testing
 
-/// A run of the signal exerciser, with a terminal for its standard error or without.
+/// A run of the signal exerciser with or without a terminal as its standard error.
 final class GuardedProcess {
     private let process = Process()
     private let input = Pipe()
@@ -15,7 +15,7 @@ final class GuardedProcess {
         process.standardInput = input
         process.standardOutput = output
         if onTerminal {
-            // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which are not imported (ioctl_tty(2)).
+            // Does the work of posix_openpt(3), unlockpt(3) and ptsname(3), which are not imported (ioctl_tty(2)).
             let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
             var (isLocked, number) = (Int32(0), Int32(-1))
             let controller = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -31,7 +31,7 @@ final class GuardedProcess {
         try process.run()
     }
 
-    /// Has the process do something, and returns what it prints then. A signal that was sent before has been dealt with.
+    /// Sends a command, and returns the process's response. The process has handled all earlier signals by then.
     @discardableResult
     func tell(_ words: String) throws -> String {
         try input.fileHandleForWriting.write(contentsOf: Data((words + "\n").utf8))
@@ -42,16 +42,16 @@ final class GuardedProcess {
         return response
     }
 
-    /// Has the process do something that may end it.
+    /// Sends a command that may end the process.
     func command(_ words: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data((words + "\n").utf8))
     }
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
-    /// Sends SIGINT again and again until the process has ended.
+    /// Sends SIGINT repeatedly until the process has ended.
     ///
-    /// - Returns: The signal that ended it; 0 if no SIGINT did.
+    /// - Returns: The signal that ended it, or 0 if it was not SIGINT.
     func interruptUntilEnd() throws -> Int32 {
         let deadline = ContinuousClock.now + .seconds(60)
         while process.isRunning, ContinuousClock.now < deadline {
@@ -61,7 +61,7 @@ final class GuardedProcess {
         return try end()
     }
 
-    /// What is on standard error so far, at least `text`.
+    /// The text on standard error so far, which contains at least `text`.
     func errors(until text: String) throws -> String {
         var seen = ""
         while !seen.contains(text), let byte = try errors.nextByte() {
@@ -70,7 +70,7 @@ final class GuardedProcess {
         return seen
     }
 
-    /// The signal that ended the process; 0 if it ended by itself, as it does where nothing is left to read.
+    /// The signal that ended the process, or 0 if it exited at the end of its input.
     func end() throws -> Int32 {
         try input.fileHandleForWriting.close()
         try process.waitForEnd()

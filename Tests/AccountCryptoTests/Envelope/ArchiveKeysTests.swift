@@ -17,7 +17,7 @@ struct ArchiveKeysTests {
             parsing: Envelope.seal(SampleArchive.padded([1, 2]), generation: 1, keys: keys, context: context))
     }
 
-    @Test func `A slot more opens the same data`() throws {
+    @Test func `An additional slot opens the same data`() throws {
         let keys = try ArchiveKeys(for: [new(first, .keyFile)], context: context)
         let both = try keys.adding(new(second, .command), context: context)
         #expect(both.dataKeyID == keys.dataKeyID)
@@ -29,7 +29,7 @@ struct ArchiveKeysTests {
         }
     }
 
-    @Test func `Keys of which one was taken away have another data key, and the slots that stay their names`() throws {
+    @Test func `Removing a key renews the data key and keeps the other slots' ids`() throws {
         let keys = try ArchiveKeys(
             for: [new(first, .keyFile), new(second, .command), new(passphrase, .passphrase)], context: context)
         let slots = keys.slots
@@ -50,7 +50,7 @@ struct ArchiveKeysTests {
                 try envelope.unlock(slot, with: first, context: context)
             }
         }
-        // Whoever has the old data key, also by the name of the new one, cannot read what is written now.
+        // The old data key cannot read new writes, even under the new key's name.
         #expect(throws: EnvelopeError.authenticationFailed) { try envelope.payload(with: keys) }
         for (opener, kind) in [(second, KeySlot.Kind.command), (passphrase, .passphrase)] {
             let unlocked = try envelope.unlock(with: opener, kind: kind, context: context)
@@ -58,7 +58,7 @@ struct ArchiveKeysTests {
         }
     }
 
-    @Test func `What was derived from a passphrase opens its slot, also after the data key was renewed, and no other`()
+    @Test func `A key derived from a passphrase opens only its own slot`()
         throws
     {
         let keys = try ArchiveKeys(

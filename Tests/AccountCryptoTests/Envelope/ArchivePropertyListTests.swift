@@ -5,7 +5,7 @@ import Testing
 
 struct ArchivePropertyListTests {
     @Test(arguments: [0, 1, 14, 15, 255, 256, 65_535, 65_536, 1024 * 1024 - 126])
-    func `An envelope comes out of its property list as it went in`(count: Int) throws {
+    func `An encoded envelope decodes unchanged from its property list`(count: Int) throws {
         let envelope = Sodium.randomBytes(count: count)
         #expect(try ArchivePropertyList.decode(ArchivePropertyList.encode(sealed: envelope)) == envelope)
     }
@@ -26,7 +26,7 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [0, 1, 300, 70_000])
-    func `Any property-list library reads it`(count: Int) throws {
+    func `Foundation reads the property list`(count: Int) throws {
         let envelope = Sodium.randomBytes(count: count)
         let list = try PropertyListSerialization.propertyList(
             from: Data(ArchivePropertyList.encode(sealed: envelope)), format: nil)
@@ -38,7 +38,7 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
-    func `The same entries in other bytes are not an archive`(
+    func `Rejects the same entries in another encoding`(
         format: PropertyListSerialization.PropertyListFormat
     ) throws {
         let entries: [String: Any] = ["format": "AccountKit archive", "version": 1, "sealed": Data([1, 2, 3])]
@@ -47,16 +47,16 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [0, 2, 3, 255] as [UInt8])
-    func `Another archive version is refused by its number`(version: UInt8) {
+    func `Refuses another archive version by its number`(version: UInt8) {
         let file = ArchivePropertyList.encode(sealed: [1, 2, 3]).replacing(at: 59, with: [version])
         let error = EnvelopeError.unsupported("archive version \(version)")
         #expect(throws: error) { try ArchivePropertyList.decode(file) }
-        // Whatever a later version puts behind its number.
+        // A later version may add anything after its number.
         let later = Array(file.prefix(60)) + [UInt8](repeating: 0xAB, count: 20)
         #expect(throws: error) { try ArchivePropertyList.decode(later) }
     }
 
-    @Test func `A file of more than 1 MiB is refused`() {
+    @Test func `Refuses a file of more than 1 MiB`() {
         let largest = ArchivePropertyList.encode(sealed: [UInt8](repeating: 0, count: 1024 * 1024 - 126))
         #expect(largest.count == ArchivePropertyList.maximumByteCount)
         let larger = ArchivePropertyList.encode(sealed: [UInt8](repeating: 0, count: 1024 * 1024 - 125))
@@ -64,14 +64,14 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [0, 1, 2, 4, 100, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF] as [UInt32])
-    func `A length that is not that of the data is refused`(length: UInt32) {
+    func `Refuses a wrong data length`(length: UInt32) {
         let file = ArchivePropertyList.encode(sealed: [1, 2, 3])
         let changed = file.replacing(at: 62, with: withUnsafeBytes(of: length.bigEndian) { Array($0) })
         expect(.damaged) { _ = try ArchivePropertyList.decode(changed) }
     }
 
     @Test(arguments: ["", "bplist00", "bplist01", "<?xml version=\"1.0\"?>", "ACCT\r\n\u{1A}\n"])
-    func `What is not such a property list is refused as damaged`(text: String) {
+    func `Rejects other property lists as damaged`(text: String) {
         expect(.damaged) { _ = try ArchivePropertyList.decode(Array(text.utf8)) }
         expect(.damaged) {
             _ = try ArchivePropertyList.decode(Array(text.utf8) + [UInt8](repeating: 0, count: 500))

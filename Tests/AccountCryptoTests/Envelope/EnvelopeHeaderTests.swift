@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct EnvelopeHeaderTests {
-    @Test func `Each field stands where the format page says`() {
+    @Test func `Each header field is at its offset on the format page`() {
         var header = EnvelopeHeader(
             slotCount: 3, ciphertextByteCount: 0x0102_0304, generation: 0x1112_1314_1516_1718,
             storeID: [UInt8](repeating: 0xA1, count: 16), dataKeyID: [UInt8](repeating: 0xA2, count: 16))
@@ -24,14 +24,14 @@ struct EnvelopeHeaderTests {
         #expect(Array(bytes[120..<128]) == [0, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test func `A header is read as it was written`() throws {
+    @Test func `An encoded header decodes unchanged`() throws {
         let header = EnvelopeHeader(
             slotCount: 8, ciphertextByteCount: 528, generation: .max, storeID: Sodium.randomBytes(count: 16),
             dataKeyID: Sodium.randomBytes(count: 16))
         #expect(try EnvelopeHeader(parsing: header.bytes) == header)
     }
 
-    @Test func `Flag 1 says that the ciphertext is bound to a place`() throws {
+    @Test func `Flag 1 binds the ciphertext to a place`() throws {
         let header = EnvelopeHeader(
             slotCount: 1, ciphertextByteCount: 528, generation: 1, storeID: Sodium.randomBytes(count: 16),
             dataKeyID: Sodium.randomBytes(count: 16), isBoundToPlace: true)
@@ -39,7 +39,7 @@ struct EnvelopeHeaderTests {
         #expect(try EnvelopeHeader(parsing: header.bytes) == header)
     }
 
-    /// Bytes in place of others, and what becomes of the envelope.
+    /// A replacement of bytes, and the resulting error.
     struct Change: CustomTestStringConvertible, Sendable {
         let name: String
         let offset: Int
@@ -57,8 +57,8 @@ struct EnvelopeHeaderTests {
     }
 
     @Test(arguments: [
-        Change("magic", 0, [0x42], .damaged("it does not begin as an envelope")),
-        Change("line ends", 4, [0x0A, 0x1A], .damaged("it does not begin as an envelope")),
+        Change("magic", 0, [0x42], .damaged("it does not begin like an envelope")),
+        Change("line ends", 4, [0x0A, 0x1A], .damaged("it does not begin like an envelope")),
         Change("version 0", 8, [0, 0], .unsupported("envelope version 0")),
         Change("version 2", 8, [2, 0], .unsupported("envelope version 2")),
         Change("version 257", 8, [1, 1], .unsupported("envelope version 257")),
@@ -70,10 +70,10 @@ struct EnvelopeHeaderTests {
         Change("header length 0", 12, [0, 0, 0, 0], .damaged("its header length is wrong")),
         Change("header length 128", 12, [128, 0, 0, 0], .damaged("its header length is wrong")),
         Change("header length greatest", 12, [255, 255, 255, 255], .damaged("its header length is wrong")),
-        Change("ciphertext length 2 GiB", 16, [0, 0, 0, 128], .damaged("its ciphertext has no possible length")),
+        Change("ciphertext length 2 GiB", 16, [0, 0, 0, 128], .damaged("its ciphertext length is not valid")),
         Change(
             "greatest ciphertext length", 16, [UInt8](repeating: 255, count: 4),
-            .damaged("its ciphertext has no possible length")),
+            .damaged("its ciphertext length is not valid")),
         Change("slot count 0", 20, [0, 0], .damaged("it has 0 key slots")),
         Change("slot count 2", 20, [2, 0], .damaged("its header length is wrong")),
         Change("slot count 9", 20, [9, 0], .damaged("it has 9 key slots")),
@@ -83,13 +83,13 @@ struct EnvelopeHeaderTests {
         Change("last reserved bytes", 120, [1], .unsupported("header extension")),
         Change("reserved bytes at 127", 127, [128], .unsupported("header extension")),
     ])
-    func `What a header may not hold is refused, and named`(change: Change) throws {
+    func `Refuses an invalid header field and names it`(change: Change) throws {
         let envelope = try SampleArchive().envelope.replacing(at: change.offset, with: change.bytes)
         #expect(throws: change.error) { try Envelope(parsing: envelope) }
     }
 
     @Test(arguments: [0, 9])
-    func `No slots, or nine of them, are refused also where the lengths fit`(count: Int) throws {
+    func `Refuses zero or nine slots even if the lengths match`(count: Int) throws {
         let sample = try SampleArchive()
         let slot = Array(sample.envelope[128..<288])
         var envelope = Array(sample.envelope[..<128]) + (0..<count).flatMap { _ in slot } + sample.envelope[288...]
@@ -100,13 +100,13 @@ struct EnvelopeHeaderTests {
     }
 
     @Test(arguments: [0, 15, 16, 17, 527, 529, 1039] as [UInt32])
-    func `A ciphertext that is not blocks and a tag is refused`(count: UInt32) throws {
+    func `Refuses a ciphertext of impossible length`(count: UInt32) throws {
         let sample = try SampleArchive()
         var length: [UInt8] = []
         length.append(littleEndian: count)
         let envelope =
             sample.envelope[..<288] + [UInt8](repeating: 0, count: Int(count)) + [UInt8](repeating: 0, count: 32)
-        #expect(throws: EnvelopeError.damaged("its ciphertext has no possible length")) {
+        #expect(throws: EnvelopeError.damaged("its ciphertext length is not valid")) {
             try Envelope(parsing: Array(envelope).replacing(at: 16, with: length))
         }
     }

@@ -6,25 +6,25 @@ struct EnvelopeTests {
     // MARK: Opening
 
     @Test(arguments: [0, 1, 100, 511, 512, 513, 100_000])
-    func `A payload comes out of its archive as it went in`(count: Int) throws {
+    func `An archive returns its payload unchanged`(count: Int) throws {
         let payload = Sodium.randomBytes(count: count)
         let sample = try SampleArchive(payload: payload)
         #expect(try sample.read(sample.file) == payload)
     }
 
     @Test(arguments: KeySlot.Kind.allCases)
-    func `Each slot of an archive opens it`(kind: KeySlot.Kind) throws {
+    func `Each slot opens the archive`(kind: KeySlot.Kind) throws {
         let sample = try SampleArchive(kinds: KeySlot.Kind.allCases)
         #expect(try Envelope(parsing: sample.envelope).slots.map(\.kind) == KeySlot.Kind.allCases)
         #expect(try sample.read(sample.file, kind: kind) == sample.payload)
     }
 
-    @Test func `Eight slots fit, and the last one opens the archive`() throws {
+    @Test func `An archive has room for eight slots`() throws {
         let sample = try SampleArchive(kinds: Array(repeating: .keyFile, count: 7) + [.command])
         #expect(try sample.read(sample.file, kind: .command) == sample.payload)
     }
 
-    @Test func `A slot of the same kind for another key does not stand in the way`() throws {
+    @Test func `A slot of the same kind for another key does not interfere`() throws {
         let storeID = Sodium.randomBytes(count: 16)
         let dataKey = GuardedBytes.random(count: 32)
         let openers = [SampleArchive.opener(of: .keyFile), SampleArchive.opener(of: .keyFile)]
@@ -44,7 +44,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `An archive that is bound to a place opens only there, with the same slots`() throws {
+    @Test func `An archive bound to a place opens only there`() throws {
         func context(_ place: String?) -> SealingContext {
             SealingContext(appIdentifier: "com.example.gists", sessionName: "default", place: place)
         }
@@ -67,7 +67,7 @@ struct EnvelopeTests {
         #expect(try unbound.payload(with: sample.keys, context: context("team")) == sample.payload)
     }
 
-    @Test func `Keys of a first write open the next ones`() throws {
+    @Test func `The keys of the first write open the following ones`() throws {
         let keys = try ArchiveKeys(
             for: [.init(opener: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1)],
             context: SampleArchive.context)
@@ -83,9 +83,9 @@ struct EnvelopeTests {
         }
     }
 
-    // MARK: What does not open it
+    // MARK: Failing to open
 
-    @Test func `Another key does not open it`() throws {
+    @Test func `Another key does not open the archive`() throws {
         let sample = try SampleArchive()
         #expect(throws: EnvelopeError.authenticationFailed) {
             try sample.read(sample.file, opener: .key(.random(count: 32)))
@@ -93,7 +93,7 @@ struct EnvelopeTests {
     }
 
     @Test(arguments: ["", "Correct horse battery staple", "correct horse battery staple\n"])
-    func `Another passphrase does not open it`(passphrase: String) throws {
+    func `Another passphrase does not open the archive`(passphrase: String) throws {
         let sample = try SampleArchive(kinds: [.passphrase])
         #expect(throws: EnvelopeError.authenticationFailed) {
             try sample.read(
@@ -105,7 +105,7 @@ struct EnvelopeTests {
         ("com.example.gist", "default"), ("com.example.gists", "work"), ("com.example.gists", "Default"),
         ("com.example.gistsd", "efault"), ("", ""),
     ])
-    func `The right key does not open it for another app or session`(app: String, session: String) throws {
+    func `The right key does not open another app's or session's archive`(app: String, session: String) throws {
         let sample = try SampleArchive()
         let context = SealingContext(appIdentifier: app, sessionName: session)
         #expect(throws: EnvelopeError.authenticationFailed) { try sample.read(sample.file, context: context) }
@@ -128,7 +128,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `Parts of two writes of one archive do not go together`() throws {
+    @Test func `Parts of two writes cannot be combined`() throws {
         let sample = try SampleArchive()
         let next = Envelope.seal(sample.plaintext, generation: 2, keys: sample.keys, context: SampleArchive.context)
         // Generation, salt, nonce, ciphertext, commitment.
@@ -140,7 +140,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `Slots in another order are noticed`() throws {
+    @Test func `Detects reordered slots`() throws {
         let sample = try SampleArchive(kinds: [.keyFile, .command])
         let bytes = sample.envelope
         let changed = Array(bytes[..<128] + bytes[288..<448] + bytes[128..<288] + bytes[448...])
@@ -151,24 +151,24 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `A plaintext without padding is refused`() throws {
+    @Test func `Refuses a plaintext without padding`() throws {
         let sample = try SampleArchive()
         for bytes in [[UInt8](repeating: 0, count: 512), [UInt8](repeating: 0xFF, count: 512)] {
             let sealed = Envelope.seal(
                 GuardedBytes(copying: bytes), generation: 1, keys: sample.keys, context: SampleArchive.context)
-            #expect(throws: EnvelopeError.damaged("its padding is not one")) {
+            #expect(throws: EnvelopeError.damaged("its padding is not valid")) {
                 try Envelope(parsing: sealed).payload(with: sample.keys)
             }
         }
     }
 
-    // MARK: What a file shows
+    // MARK: Visible content
 
-    @Test func `Two writes of the same plaintext differ in salt, nonce and all that depends on them`() throws {
+    @Test func `Two writes of the same plaintext differ in all random parts`() throws {
         let sample = try SampleArchive()
         let first = sample.envelope
         let second = Envelope.seal(sample.plaintext, generation: 1, keys: sample.keys, context: SampleArchive.context)
-        #expect(first[..<64] == second[..<64], "version, lengths, generation and names are the same")
+        #expect(first[..<64] == second[..<64], "the version, lengths, generation and IDs are the same")
         #expect(first[64..<96] != second[64..<96], "salt")
         #expect(first[96..<120] != second[96..<120], "nonce")
         #expect(first[120..<288] == second[120..<288], "the slot is the same")
@@ -177,7 +177,7 @@ struct EnvelopeTests {
     }
 
     @Test(arguments: [(0, 1), (1, 511), (512, 1023), (1024, 1025)])
-    func `Payloads within 512 bytes have archives of one length`(shorter: Int, longer: Int) throws {
+    func `Payloads within 512 bytes have archives of the same length`(shorter: Int, longer: Int) throws {
         let counts = try [shorter, longer].map { count in
             try SampleArchive(payload: [UInt8](repeating: 1, count: count)).file.count
         }
@@ -191,7 +191,7 @@ struct EnvelopeTests {
         #expect(file.count == 66 + 128 + 160 + padded + 16 + 32 + 60)
     }
 
-    @Test func `Nothing of the payload is legible`() throws {
+    @Test func `No part of the payload is legible`() throws {
         let payload = Array("a payload that is long enough to be found".utf8)
         let sample = try SampleArchive(payload: payload)
         for start in 0...payload.count - 4 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AccountCrypto
 
-/// An archive as version 1 wrote it, which opens in every later version. It is the worked example of the format page.
+/// An archive written by version 1, which every later version opens. It is the worked example of the format page.
 struct GoldenArchiveTests {
     private let file: [UInt8]
     private let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
@@ -23,20 +23,20 @@ struct GoldenArchiveTests {
             with: try envelope.unlock(with: opener, kind: kind, context: context), context: context)
     }
 
-    @Test func `It opens with its key`() throws {
+    @Test func `The golden archive opens with its key`() throws {
         let payload = try payload(key, .keyFile)
-        // The access token, then what no other implementation may get wrong: all the rest, by its hash.
+        // The access token, then the hash of everything, which other implementations must reproduce.
         #expect(Array(payload[..<31]) == [0x4E, 0, 0, 0, 1, 0, 0, 0, 19, 0, 0, 0] + Array("golden-access-token".utf8))
         #expect(payload.count == 606)
         #expect(
             Sodium.hash(payload) == [UInt8](hex: "bbc26f24b1a0ffde0d905524d2a5dd68aa6856e46dcb98fc94a5abdded79a3e3"))
     }
 
-    @Test func `It opens with its passphrase, and holds the same`() throws {
+    @Test func `The golden archive opens with its passphrase`() throws {
         #expect(try payload(passphrase, .passphrase) == payload(key, .keyFile))
     }
 
-    @Test func `Its open fields are read`() throws {
+    @Test func `Reads the unencrypted fields of the golden archive`() throws {
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(file))
         #expect(envelope.generation == 7)
         #expect(envelope.storeID == [UInt8](hex: "c607de79d599e907feca9a7673177359"))
@@ -47,7 +47,7 @@ struct GoldenArchiveTests {
         #expect(envelope.slots[0].keyID == [UInt8](hex: "d1222b944b1c26b27fcfa04f85426710"))
     }
 
-    @Test func `It does not open with another key, for another app, or for another session`() throws {
+    @Test func `The golden archive opens with no other key, app or session`() throws {
         expect(.authenticationFailed) { _ = try payload(.key(.random(count: 32)), .keyFile) }
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(file))
         for (app, session) in [("com.example.gists", "default"), ("account", "work")] {
@@ -58,7 +58,7 @@ struct GoldenArchiveTests {
         }
     }
 
-    @Test func `It is written again as it stands`() throws {
+    @Test func `Encodes the golden archive to the same bytes`() throws {
         let envelope = try ArchivePropertyList.decode(file)
         #expect(ArchivePropertyList.encode(sealed: envelope) == file)
         let parsed = try Envelope(parsing: envelope)

@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct SealingContextTests {
-    @Test func `A context is format, app and session, each after its length`() {
+    @Test func `A context contains format, app and session with their lengths`() {
         let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
         #expect(
             context.bytes
@@ -11,7 +11,7 @@ struct SealingContextTests {
                 + [4, 0, 0, 0] + Array("work".utf8))
     }
 
-    @Test func `A bound context is the context and the place after its length`() {
+    @Test func `A bound context adds the place with its length`() {
         let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work", place: "notes")
         let unbound = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
         #expect(context.boundBytes == unbound.bytes + [5, 0, 0, 0] + Array("notes".utf8))
@@ -19,7 +19,7 @@ struct SealingContextTests {
         #expect(context != unbound && context.isSameSession(as: unbound))
     }
 
-    @Test func `Another split of the same letters is another context`() {
+    @Test func `Splitting the same letters differently gives another context`() {
         let contexts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc")].map {
             SealingContext(appIdentifier: $0, sessionName: $1)
         }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import AccountCrypto
 
-/// Files that are not as they were written.
+/// Files that were changed.
 struct TamperingTests {
-    /// A part of the file, and how a change in it may show itself.
+    /// A part of the file, and the possible errors of a change in it.
     struct Field: CustomTestStringConvertible, Sendable {
         let name: String
         let range: Range<Int>
@@ -13,7 +13,7 @@ struct TamperingTests {
         var testDescription: String { name }
     }
 
-    /// All of a file with two slots, for a key file and for a passphrase, and a payload of one block.
+    /// All parts of a file with two slots, for a key file and a passphrase, and a payload of one block.
     static let fields: [Field] = {
         let slot: [(String, Int, Set<EnvelopeError.Category>)] = [
             ("algorithm", 1, [.unsupported]), ("reserved bytes", 2, [.unsupported]),
@@ -64,13 +64,13 @@ struct TamperingTests {
         sample = try SampleArchive(kinds: [.keyFile, .passphrase])
     }
 
-    @Test func `The fields below are all of the file`() {
+    @Test func `The listed fields cover the whole file`() {
         #expect(Self.fields.last?.range.upperBound == sample.file.count)
         #expect(Self.fields.reduce(0) { $0 + $1.range.count } == sample.file.count)
     }
 
     @Test(arguments: fields)
-    func `Every flipped bit is refused, by key and by keys that are known`(field: Field) throws {
+    func `Detects every flipped bit, with an opener and with known keys`(field: Field) throws {
         let file = sample.file
         for offset in field.range {
             for bit in 0..<8 {
@@ -83,14 +83,14 @@ struct TamperingTests {
         }
     }
 
-    @Test func `Every beginning of a file is refused as damaged`() {
+    @Test func `Every truncated file is damaged`() {
         let file = sample.file
         for count in 0..<file.count {
             #expect(refuses(Array(file.prefix(count)), as: [.damaged]), "\(count) bytes")
         }
     }
 
-    @Test func `Every beginning of an envelope is refused as damaged, also in a whole property list`() {
+    @Test func `Every truncated envelope is damaged, even in a whole property list`() {
         for count in 0..<sample.envelope.count {
             let file = ArchivePropertyList.encode(sealed: Array(sample.envelope.prefix(count)))
             #expect(refuses(file, as: [.damaged]), "\(count) bytes")
@@ -98,24 +98,24 @@ struct TamperingTests {
     }
 
     @Test(arguments: [1, 2, 32, 160, 512, 4096], [0, 0x80, 0xFF] as [UInt8])
-    func `Bytes behind the end are refused as damaged`(count: Int, byte: UInt8) {
+    func `Bytes after the end are damaged`(count: Int, byte: UInt8) {
         let more = [UInt8](repeating: byte, count: count)
         #expect(refuses(sample.file + more, as: [.damaged]))
         #expect(refuses(ArchivePropertyList.encode(sealed: sample.envelope + more), as: [.damaged]))
     }
 
     @Test(arguments: [1, 66, 128, 194])
-    func `Bytes missing at the start are refused as damaged`(count: Int) {
+    func `A file without its first bytes is damaged`(count: Int) {
         #expect(refuses(Array(sample.file.dropFirst(count)), as: [.damaged]))
     }
 
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func `Changes at random never crash and never open`(seed: UInt64) {
+    func `Random changes never crash and never open`(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<500 {
             var file = sample.file
             for _ in 0..<Int.random(in: 1...6, using: &random) {
-                // Half of the changes hit the numbers: the length in the property list, header and slots.
+                // Half of the changes affect the numbers: the length in the property list, header and slots.
                 let range = Bool.random(using: &random) ? 58..<514 : 0..<file.count
                 let offset = Int.random(in: range, using: &random)
                 file[offset] = Bool.random(using: &random) ? 0xFF : UInt8.random(in: 0...255, using: &random)
@@ -126,7 +126,7 @@ struct TamperingTests {
     }
 
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func `Noise is refused as damaged`(seed: UInt64) {
+    func `Random bytes are damaged`(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<200 {
             let count = Int.random(in: 0...600, using: &random)
@@ -140,7 +140,7 @@ struct TamperingTests {
 
     /// Whether a file does not open, for a reason of one of the categories.
     ///
-    /// - Parameter keys: Keys that are known already; by default the key file is asked for them.
+    /// - Parameter keys: Known keys. By default, the key file opens the archive.
     private func refuses(
         _ file: [UInt8], as categories: Set<EnvelopeError.Category>, keys: ArchiveKeys? = nil
     ) -> Bool {
@@ -157,8 +157,8 @@ struct TamperingTests {
     }
 }
 
-/// Numbers that only look random: the same for the same seed. Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom
-/// Number Generators" (2014).
+/// Reproducible pseudorandom numbers. Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators"
+/// (2014).
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

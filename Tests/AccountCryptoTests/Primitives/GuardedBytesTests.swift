@@ -6,13 +6,13 @@ import Testing
 struct GuardedBytesTests {
     private struct Failure: Error, Equatable {}
 
-    @Test func `Bytes are zero until they are filled`() {
+    @Test func `New bytes are zero`() {
         var seen: [UInt8] = [1]
         _ = GuardedBytes(count: 100) { seen = Array($0) }
         #expect(seen == [UInt8](repeating: 0, count: 100))
     }
 
-    @Test(arguments: [64, 1024, 65_536]) func `What was in memory is not there for the next who gets it`(count: Int) {
+    @Test(arguments: [64, 1024, 65_536]) func `Freed bytes do not appear in a later allocation`(count: Int) {
         for _ in 0..<20 {
             var found: [UInt8] = []
             _ = GuardedBytes(count: count) { bytes in
@@ -24,21 +24,21 @@ struct GuardedBytesTests {
     }
 
     @Test(arguments: [1, 31, 32, 4095, 4096, 4097, 100_000])
-    func `What goes in comes out`(count: Int) {
+    func `Returns a copy of its bytes`(count: Int) {
         let bytes = Sodium.randomBytes(count: count)
         let guarded = GuardedBytes(copying: bytes)
         #expect(guarded.count == count)
         #expect(guarded.copy == bytes)
     }
 
-    @Test func `No bytes at all are allowed`() {
+    @Test func `Allows zero bytes`() {
         #expect(GuardedBytes(copying: []).copy == [])
         #expect(GuardedBytes.random(count: 0).count == 0)
         let empty = GuardedBytes(count: 0) { #expect($0.count == 0) }
         #expect(GuardedBytes.isEqual(empty, 0..<0, GuardedBytes(copying: [1]), 0..<0))
     }
 
-    @Test func `Random bytes are others each time`() {
+    @Test func `Random bytes differ each time`() {
         #expect(GuardedBytes.random(count: 32).copy != GuardedBytes.random(count: 32).copy)
     }
 
@@ -46,14 +46,14 @@ struct GuardedBytesTests {
         (0..<3, 3..<6, true), (0..<3, 0..<3, true), (0..<6, 0..<6, true), (0..<3, 4..<7, false), (1..<3, 0..<3, false),
         (0..<0, 3..<3, true), (2..<3, 6..<7, false), (0..<1, 1..<2, false),
     ])
-    func `Ranges are equal if all of their bytes are`(left: Range<Int>, right: Range<Int>, isEqual: Bool) {
+    func `Ranges are equal only if all their bytes are equal`(left: Range<Int>, right: Range<Int>, isEqual: Bool) {
         let bytes = GuardedBytes(copying: [1, 2, 3, 1, 2, 3, 4])
         let others = GuardedBytes(copying: [1, 2, 3, 1, 2, 3, 4])
         #expect(GuardedBytes.isEqual(bytes, left, others, right) == isEqual)
         #expect(GuardedBytes.isEqual(others, right, bytes, left) == isEqual)
     }
 
-    @Test func `An error while the bytes are filled is passed on`() {
+    @Test func `Rethrows an error while the bytes are filled`() {
         #expect(throws: Failure()) {
             try GuardedBytes(count: 32) { (buffer: UnsafeMutableRawBufferPointer) throws(Failure) in
                 buffer[0] = 1
@@ -62,7 +62,7 @@ struct GuardedBytesTests {
         }
     }
 
-    @Test func `An error while the bytes are used is passed on`() {
+    @Test func `Rethrows an error while the bytes are used`() {
         let bytes = GuardedBytes(copying: [1])
         #expect(throws: Failure()) {
             try bytes.withUnsafeBytes { (_: UnsafeRawBufferPointer) throws(Failure) in throw Failure() }
@@ -75,18 +75,18 @@ struct GuardedBytesTests {
         for _ in 0..<512 {
             _ = try? GuardedBytes(count: 4 * 1024 * 1024) { _ throws(Failure) in throw Failure() }
         }
-        // 2 GiB if they were kept. Other tests, which run at the same time, need far less than half of that.
+        // 2 GiB if they were not freed. Other tests, which run at the same time, need less than half of that.
         #expect(try Self.virtualMemory() - before < 1024 * 1024 * 1024)
     }
 
-    /// The size of this process, in bytes.
+    /// The size of this process in bytes.
     private static func virtualMemory() throws -> Int {
         let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .ascii).split(separator: " ")
         return try #require(fields.first.flatMap { Int($0) }) * sysconf(Int32(_SC_PAGESIZE))
     }
     #endif
 
-    /// What a process gets that touches a page that it may not.
+    /// The signal for access to a protected page.
     private static var fault: CInt {
         #if canImport(Darwin)
         SIGBUS
@@ -95,7 +95,7 @@ struct GuardedBytesTests {
         #endif
     }
 
-    @Test func `Writing to more than keys afterwards ends the process`() async {
+    @Test func `Writing to a filled buffer larger than a key ends the process`() async {
         await #expect(processExitsWith: .signal(Self.fault)) {
             GuardedBytes.random(count: 65).withUnsafeBytes { bytes in
                 UnsafeMutableRawPointer(mutating: bytes.baseAddress!).storeBytes(of: 4, as: UInt8.self)

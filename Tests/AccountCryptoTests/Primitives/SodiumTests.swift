@@ -12,17 +12,17 @@ struct SodiumTests {
         #expect(Sodium.hash(Array("abc".utf8), count: 64) == expected)
     }
 
-    @Test func `A shorter hash is not the beginning of a longer one`() {
+    @Test func `A shorter hash is not a prefix of a longer one`() {
         #expect(Sodium.hash([1, 2, 3], count: 32).count == 32)
         #expect(Sodium.hash([1, 2, 3], count: 32) != Array(Sodium.hash([1, 2, 3], count: 64).prefix(32)))
     }
 
     @Test(arguments: [0, 1, 16, 4096])
-    func `Random bytes are as many as asked for`(count: Int) {
+    func `Returns the requested number of random bytes`(count: Int) {
         #expect(Sodium.randomBytes(count: count).count == count)
     }
 
-    @Test func `Random bytes are others each time`() {
+    @Test func `Random bytes differ each time`() {
         #expect(Sodium.randomBytes(count: 16) != Sodium.randomBytes(count: 16))
     }
 
@@ -32,7 +32,7 @@ struct SodiumTests {
             ([1, 2], [1], false),
             ([], [0], false),
         ] as [([UInt8], [UInt8], Bool)])
-    func `Bytes are equal if all of them are`(left: [UInt8], right: [UInt8], isEqual: Bool) {
+    func `Byte sequences are equal only if every byte is equal`(left: [UInt8], right: [UInt8], isEqual: Bool) {
         #expect(Sodium.isEqual(left, right) == isEqual)
     }
 }

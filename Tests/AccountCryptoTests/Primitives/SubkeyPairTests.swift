@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct SubkeyPairTests {
-    /// An example of a published specification.
+    /// An example from a published specification.
     private struct Example {
         let pair = SubkeyPair(bytes: Array(0x80...0x9F) + [UInt8](repeating: 0, count: 32))
         let nonce: [UInt8] = Array(0x40...0x57)
@@ -28,14 +28,14 @@ struct SubkeyPairTests {
         #expect(ciphertext == example.ciphertext)
     }
 
-    @Test func `Decryption gives the plaintext back`() {
+    @Test func `Decryption returns the plaintext`() {
         let example = Example()
         let plaintext = example.pair.decrypt(
             example.ciphertext[...], nonce: example.nonce, additionalData: example.additionalData)
         #expect(plaintext?.copy == example.plaintext)
     }
 
-    @Test func `Nothing is decrypted if a byte of ciphertext, nonce or additional data is another`() {
+    @Test func `A changed ciphertext, nonce or additional data does not decrypt`() {
         let example = Example()
         for offset in example.ciphertext.indices {
             var ciphertext = example.ciphertext
@@ -54,14 +54,14 @@ struct SubkeyPairTests {
     }
 
     @Test(arguments: [0, 15, 16])
-    func `A ciphertext that is too short is not decrypted`(count: Int) {
+    func `A ciphertext that is too short does not decrypt`(count: Int) {
         let example = Example()
         #expect(
             example.pair.decrypt(
                 example.ciphertext[..<count], nonce: example.nonce, additionalData: example.additionalData) == nil)
     }
 
-    // The expected bytes of the next two are from Python's hashlib.blake2b, which shares no code with libsodium.
+    // The expected bytes of the next two tests are from Python's hashlib.blake2b, which shares no code with libsodium.
 
     @Test func `The commitment is BLAKE2b-256 keyed with the second half`() {
         let pair = SubkeyPair(bytes: Array(0..<64))
@@ -85,7 +85,7 @@ struct SubkeyPairTests {
             """
         ),
     ])
-    func `A pair is derived by personalised BLAKE2b-512`(purpose: SubkeyPair.Purpose, expected: String) {
+    func `Derives a pair by personalized BLAKE2b-512`(purpose: SubkeyPair.Purpose, expected: String) {
         let derived = SubkeyPair(
             key: GuardedBytes(copying: Array(0..<32)), message: Array("message".utf8), purpose: purpose)
         let stated = SubkeyPair(bytes: [UInt8](hex: expected))

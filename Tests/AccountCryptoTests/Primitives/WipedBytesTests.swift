@@ -1,9 +1,9 @@
 import AccountCrypto
 import Testing
 
-@Suite("Bytes that are wiped")
+@Suite("Wiped bytes")
 struct WipedBytesTests {
-    @Test("They are the bytes that were put in, in their order, however many")
+    @Test("Keeps any number of bytes in order")
     func contents() {
         var bytes = WipedBytes()
         #expect(bytes.isEmpty)
@@ -17,7 +17,7 @@ struct WipedBytesTests {
         #expect(WipedBytes() == WipedBytes([]))
     }
 
-    @Test("Base64 is decoded, white space and all, and nothing else is")
+    @Test("Decodes Base64 with white space, and rejects other text")
     func base64() {
         for (text, bytes) in [
             ("", []), ("AQID", [1, 2, 3]), ("\n\tAQID\r\n BAU = \n", [1, 2, 3, 4, 5]), ("+/8=", [0xFB, 0xFF]),
@@ -30,7 +30,7 @@ struct WipedBytesTests {
         }
     }
 
-    @Test("A copy stays as it is when the original grows, and the other way round")
+    @Test("A copy and its original change independently")
     func values() {
         var original = WipedBytes([1, 2])
         var copy = original

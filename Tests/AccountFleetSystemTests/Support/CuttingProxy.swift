@@ -2,13 +2,13 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands between a storage and a node, and cuts the connection of the next change, or drops the events of watches.
+/// A proxy between a storage and a node. It cuts the connection of the next change, or drops the events of watches.
 final class CuttingProxy: Sendable {
     enum Fault: Sendable {
-        /// Before the node hears of the change.
+        /// Before the node receives the change.
         case request
 
-        /// After the node has made it, and before anybody is told.
+        /// After the node has made the change, and before the client learns of it.
         case response
     }
 
@@ -27,10 +27,10 @@ final class CuttingProxy: Sendable {
         let value = Mutex(State())
     }
 
-    /// How many connections were cut.
+    /// The number of cut connections.
     var cutCount: Int { state.value.withLock { $0.cutCount } }
 
-    /// How many times the node told of a removal and nothing was passed on.
+    /// The number of removal events that were dropped.
     var droppedRemovalCount: Int { state.value.withLock { $0.droppedRemovalCount } }
 
     init(to port: Int) async throws {
@@ -39,7 +39,7 @@ final class CuttingProxy: Sendable {
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { client in
-                // What the client says is not read before the node is there to hear it: this future ends later.
+                // Nothing is read from the client until the node is connected, because this future completes later.
                 ClientBootstrap(group: client.eventLoop)
                     .channelInitializer { node in
                         node.eventLoop.makeCompletedFuture {
@@ -55,17 +55,17 @@ final class CuttingProxy: Sendable {
         self.port = channel.localAddress?.port ?? 0
     }
 
-    /// The next call that changes an entry is cut; those about locks alone are not.
+    /// Cuts the next call that changes an entry. Calls that concern only locks are not cut.
     func cutNext(_ fault: Fault) {
         state.value.withLock { $0.fault = fault }
     }
 
-    /// From now on drops what the node says of changes to those who watch, and keeps their connections.
+    /// Drops all watch events from now on, and keeps the connections.
     func dropEvents() { state.value.withLock { $0.dropsEvents = true } }
 
     func close() async { try? await channel.close() }
 
-    /// Passes on what comes, to the other end.
+    /// Forwards data to the other end.
     private final class Pipe: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AccountFleet
 
-/// An etcd cluster on the loopback interface, whose nodes are processes of the test's own.
+/// An etcd cluster on the loopback interface, whose nodes are processes of the test.
 final class EtcdCluster: Sendable {
     struct Node: Sendable {
         var name: String
@@ -22,7 +22,7 @@ final class EtcdCluster: Sendable {
     let scheme: String
     private let processes = Mutex<[String: Process]>([:])
 
-    /// - Parameter arguments: More, for each node.
+    /// - Parameter arguments: Additional arguments for each node.
     init(nodeCount: Int = 1, scheme: String = "http", arguments: [String] = []) async throws {
         let folder = try TemporaryFolder()
         self.folder = folder
@@ -51,7 +51,7 @@ final class EtcdCluster: Sendable {
         for name in processes.withLock({ Array($0.keys) }) { kill(name) }
     }
 
-    /// Ports that the kernel has just given, and that nobody else is given soon.
+    /// Ports that the kernel has just assigned, which it does not assign again soon.
     private static func freePorts(count: Int) throws -> [Int] {
         var descriptors: [Int32] = []
         defer { for descriptor in descriptors { close(descriptor) } }
@@ -67,14 +67,14 @@ final class EtcdCluster: Sendable {
                     bind(descriptor, address, size) == 0 ? getsockname(descriptor, address, &size) : -1
                 }
             }
-            try #require(status == 0, "a port can be had")
+            try #require(status == 0, "a port is free")
             return Int(UInt16(bigEndian: address.sin_port))
         }
     }
 
     // MARK: Nodes
 
-    /// Not a shell: a thread that starts processes may have signals blocked that a shell waits with.
+    /// Not a shell: a thread that starts processes may have blocked the signals that a shell uses to wait.
     private static let keeper =
         "import subprocess, sys; node = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); "
         + "sys.stdin.read(1); node.kill(); node.wait()"
@@ -83,7 +83,7 @@ final class EtcdCluster: Sendable {
         let node = try #require(nodes.first { $0.name == name })
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/python3")
-        // The node goes when it is told so, or when nobody holds the other end of the pipe any more, however the tests end.
+        // The node ends on command, or when the other end of the pipe closes, however the tests end.
         process.arguments = ["-c", Self.keeper, "/usr/bin/etcd"] + node.arguments
         process.standardInput = Pipe()
         process.standardOutput = FileHandle.nullDevice
@@ -93,7 +93,7 @@ final class EtcdCluster: Sendable {
         processes.withLock { $0[name] = process }
     }
 
-    /// Ends a node without a warning.
+    /// Kills a node.
     func kill(_ name: String) {
         guard let process = processes.withLock({ $0.removeValue(forKey: name) }) else { return }
         // Nodes that were started later hold that end too, so closing it would not be enough.
@@ -101,10 +101,10 @@ final class EtcdCluster: Sendable {
         do { try process.waitForEnd() } catch { Issue.record(error) }
     }
 
-    /// Stops a node with SIGSTOP: its connections stay, and nothing answers.
+    /// Stops a node with SIGSTOP: its connections stay open, and it does not respond.
     func pause(_ name: String) throws { try send(SIGSTOP, to: name) }
 
-    /// Continues a node that was paused.
+    /// Continues a paused node.
     func resume(_ name: String) throws { try send(SIGCONT, to: name) }
 
     private func send(_ signal: Int32, to name: String) throws {
@@ -114,7 +114,7 @@ final class EtcdCluster: Sendable {
         try #require(sendSignal(signal, to: node) == 0)
     }
 
-    /// Waits until the cluster has a leader and says so.
+    /// Waits until the cluster reports a leader.
     func waitUntilReady(
         at location: EtcdLocation? = nil, credentials: EtcdCredentials = EtcdCredentials()
     ) async throws {
@@ -131,7 +131,7 @@ final class EtcdCluster: Sendable {
         }
     }
 
-    /// The node that leads, as etcdctl finds out.
+    /// The name of the leading node, according to etcdctl.
     func leader() throws -> String {
         for node in nodes {
             guard let status = try? etcdctl("--endpoints", node.endpoint, "endpoint", "status", "-w", "json"),
@@ -155,7 +155,7 @@ final class EtcdCluster: Sendable {
         try EtcdClient(location: location(prefix), credentials: credentials, logger: nil)
     }
 
-    /// - Parameter machine: The folders of one machine; by default one of its own.
+    /// - Parameter machine: The folders of one machine; by default a new machine.
     func storage(
         _ prefix: String, machine: TemporaryFolder? = nil, credentials: EtcdCredentials = EtcdCredentials()
     ) throws -> EtcdArchiveStorage {
@@ -164,10 +164,10 @@ final class EtcdCluster: Sendable {
             container: (machine ?? folder).container())
     }
 
-    /// Takes away the lease that a key is under, as if nothing had been heard of its holder for too long.
+    /// Revokes the lease of a key, as if its holder had sent no keep-alive for too long.
     func revokeLease(of key: String) throws { try etcdctl("lease", "revoke", leaseID(of: key)) }
 
-    /// For how many seconds a key stays when nothing is heard of its holder.
+    /// The time in seconds that a key remains after its holder has died.
     func timeToLive(ofLeaseOf key: String) throws -> Int {
         let fields = try etcdctl("lease", "timetolive", leaseID(of: key), "-w", "fields")
         return try number("GrantedTTL", in: fields)
@@ -182,7 +182,7 @@ final class EtcdCluster: Sendable {
         return try #require(line.split(separator: " ").last.flatMap { Int($0) })
     }
 
-    /// One of the numbers that the first node keeps of itself.
+    /// A metric of the first node.
     func metric(_ name: String) throws -> Int {
         let metrics = try output(of: "/usr/bin/curl", "--silent", "--fail", "\(scheme)://\(nodes[0].endpoint)/metrics")
         let line = try #require(metrics.split(separator: "\n").first { $0.hasPrefix("\(name) ") })
@@ -217,7 +217,7 @@ final class EtcdCluster: Sendable {
     }
 }
 
-/// `EtcdCluster` has a method of the name of the system call.
+/// `EtcdCluster` has a method with the name of the system call.
 private func sendSignal(_ signal: Int32, to process: Int32) -> Int32 { kill(process, signal) }
 
 /// One node for all tests of a suite.

@@ -2,7 +2,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// A folder of a test's own, removed with the value.
+/// A temporary folder that is removed together with this value.
 final class TemporaryFolder: Sendable {
     let path: String
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("What the browser asks")
+@Suite("Authorization requests")
 struct AuthorizationRequestTests {
     private func request(_ scopes: [String] = ["openid", "a:b"], nonce: String? = "n") -> AuthorizationRequest {
         AuthorizationRequest(
@@ -16,7 +16,7 @@ struct AuthorizationRequestTests {
     private static let end = "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256"
 
     @Test(
-        "All is encoded, and a query that is there is kept",
+        "Encodes all parameters and keeps an existing query",
         arguments: [
             ("https://id.example/auth", "https://id.example/auth?"),
             ("https://id.example/auth?", "https://id.example/auth?"),
@@ -29,14 +29,14 @@ struct AuthorizationRequestTests {
                 == prefix + Self.start + Self.redirect + "&scope=openid+a%3Ab&state=s&nonce=n" + Self.end)
     }
 
-    @Test("What is not asked for is left out")
+    @Test("Omits what is not requested")
     func without() throws {
         #expect(
             request([], nonce: nil).url(at: try ServiceURL("https://id.example/a"))
                 == "https://id.example/a?" + Self.start + Self.redirect + "&state=s" + Self.end)
     }
 
-    @Test("A nonce goes with openid only, and the redirect names the port", arguments: [true, false])
+    @Test("Sends a nonce only with openid, and names the port in the redirect URI", arguments: [true, false])
     func nonce(_ isOpenID: Bool) {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: isOpenID ? ["openid"] : ["repo"], port: 4711, state: "s")
@@ -45,7 +45,7 @@ struct AuthorizationRequestTests {
         #expect(request.state == "s")
     }
 
-    @Test("The code is exchanged with the verifier and the same redirect")
+    @Test("Exchanges the code with the verifier and the same redirect URI")
     func form() {
         let form = request().form(with: Secret("a/b"))
         #expect(

@@ -3,9 +3,9 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("What the browser brings")
+@Suite("Authorization responses")
 struct AuthorizationResponseTests {
-    @Test("All parameters are decoded, and others do not matter")
+    @Test("Decodes all known parameters and ignores others")
     func parameters() throws {
         let response = try #require(
             AuthorizationResponse(
@@ -16,7 +16,7 @@ struct AuthorizationResponseTests {
         #expect(response.error == nil)
     }
 
-    @Test("A parameter without a value counts as left out", arguments: ["code=&state", "", "&&", "=", "Code=1"])
+    @Test("A parameter without a value counts as missing", arguments: ["code=&state", "", "&&", "=", "Code=1"])
     func empty(_ query: String) throws {
         let response = try #require(AuthorizationResponse(query: query[...]))
         #expect(response.code == nil)
@@ -25,7 +25,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "What is not well-formed is not read",
+        "Rejects a malformed query",
         arguments: [
             "code=a&code=b", "state=s&state=s", "code=a&co%64e=b", "code=%", "code=%4", "code=%zz", "code=%FF",
             "code=%+1", "%=1", "code=&code=a",
@@ -35,12 +35,12 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "It answers if the state is the same", arguments: [("abc", true), ("abC", false), ("ab", false), ("", false)])
+        "Matches a response by its state", arguments: [("abc", true), ("abC", false), ("ab", false), ("", false)])
     func state(_ state: String, _ isAnswer: Bool) throws {
         #expect(try #require(AuthorizationResponse(query: "code=1&state=\(state)")).answers("abc") == isAnswer)
     }
 
-    // MARK: What it amounts to
+    // MARK: Outcome
 
     private func outcome(_ query: String, namingIssuer: Bool = false) throws -> Secret {
         try #require(AuthorizationResponse(query: query[...])).code(
@@ -48,7 +48,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "Who answers must be who was asked, if it is said or has to be said",
+        "Requires the requested issuer if the response names or must name it",
         arguments: [
             ("code=c", false, true), ("code=c", true, false),
             ("code=c&iss=https://id.example", false, true), ("code=c&iss=https://id.example", true, true),
@@ -64,7 +64,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "An error is told as the service tells it, made fit to be shown",
+        "Reports an error of the service with a sanitized description",
         arguments: [
             ("error=access_denied", .oauthError(.accessDenied)),
             ("error=access_denied&code=c", .oauthError(.accessDenied)),

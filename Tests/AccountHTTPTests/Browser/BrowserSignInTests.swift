@@ -5,12 +5,12 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Signing in with a browser")
+@Suite("Browser sign-in")
 struct BrowserSignInTests {
     private static let tokens = ["access-\(canary)", "refresh-\(canary)"]
     private static let code = "code-0123456789"
 
-    /// What the token endpoint and user info say, set when the sign-in has begun and the nonce is known.
+    /// The responses from the token and user info endpoints, set when the sign-in has begun and its nonce is known.
     private final class Service: Sendable {
         private let claims = Mutex("")
         private let user = Mutex(#"{"sub":"1","preferred_username":"jane"}"#)
@@ -26,9 +26,9 @@ struct BrowserSignInTests {
         }
     }
 
-    /// Begins a sign-in, waits for it, and lets `browse` be the browser.
+    /// Begins a sign-in, waits for its end, and lets `browse` act as the browser.
     ///
-    /// - Returns: What came of it. Nothing listens any more then, and no response had a secret in it.
+    /// - Returns: The result. The listener has closed by then, and no response contained a secret.
     private func signIn(
         scopes: [String] = ["openid"],
         answer: (@Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action)? = nil,
@@ -89,9 +89,9 @@ struct BrowserSignInTests {
         #expect(try result.get().id == "1")
     }
 
-    // MARK: To the end
+    // MARK: Successful
 
-    @Test("The code is exchanged, the account comes, and the page says who signed in")
+    @Test("Exchanges the code, returns the account and shows its user")
     func success() async throws {
         let service = Service()
         let result = try await signIn(service: service) { visit, server in
@@ -137,7 +137,7 @@ struct BrowserSignInTests {
         #expect(account.credentials.clientID == "tool")
     }
 
-    @Test("A service without ID tokens is asked who the user is, and the name is shown as text")
+    @Test("Asks user info without an ID token, and escapes the user name")
     func withoutIDToken() async throws {
         let service = Service()
         service.setUser(#"{"sub":"1","preferred_username":"<b onload=x>&\"\u202e"}"#)
@@ -152,7 +152,7 @@ struct BrowserSignInTests {
         #expect(try result.get().id == "1")
     }
 
-    @Test("The account comes also if the browser does not fetch the page")
+    @Test("Returns the account even if the browser does not fetch the page")
     func noDelivery() async throws {
         let result = try await signIn(deliveryTime: .zero) { visit, _ in
             [try await visit.callBack("code=\(Self.code)")]
@@ -160,9 +160,9 @@ struct BrowserSignInTests {
         #expect(try result.get().id == "1")
     }
 
-    // MARK: Refused, failed
+    // MARK: Refused or failed
 
-    @Test("Who refuses sees that, and the wait ends")
+    @Test("A refusal ends the wait and appears on the page")
     func denied() async throws {
         let result = try await signIn { visit, server in
             let redirect = try await visit.callBack("error=access_denied&error_description=Not+<today>")
@@ -176,7 +176,7 @@ struct BrowserSignInTests {
         #expect(result.signal == .oauthError(.accessDenied, description: "Not <today>"))
     }
 
-    @Test("A code that the token endpoint does not take is told, without what was sent")
+    @Test("Reports a rejected code without repeating the request")
     func expiredCode() async throws {
         let result = try await signIn { request, _ in
             .json(
@@ -185,13 +185,13 @@ struct BrowserSignInTests {
         } browse: { visit, _ in
             let redirect = try await visit.callBack("code=\(Self.code)")
             let page = try await visit.result()
-            #expect(page.body.contains("has expired or was used before (Too old)"))
+            #expect(page.body.contains("has expired or was already used (Too old)"))
             return [redirect, page]
         }
         #expect(result.signal == .oauthError(.invalidGrant, description: "Too old"))
     }
 
-    @Test("Nothing that was sent is shown, whatever the token endpoint does with it")
+    @Test("Shows no secret that the token endpoint echoes")
     func echo() async throws {
         let result = try await signIn { request, _ in
             let body = request.body.replacing("&", with: " ").replacing("=", with: " ")
@@ -202,7 +202,7 @@ struct BrowserSignInTests {
         #expect(result.signal == .oauthError(.invalidGrant))
     }
 
-    @Test("An ID token of another sign-in, of the past, or of nobody, ends it", arguments: ["nonce", "exp", "form"])
+    @Test("Rejects an ID token that is foreign, expired or invalid", arguments: ["nonce", "exp", "form"])
     func wrongIDToken(_ flaw: String) async throws {
         let service = Service()
         let result = try await signIn(service: service) { visit, server in
@@ -213,16 +213,16 @@ struct BrowserSignInTests {
             }
             let redirect = try await visit.callBack("code=\(Self.code)")
             let page = try await visit.result()
-            #expect(page.body.contains("The sign-in did not work"))
+            #expect(page.body.contains("The sign-in failed"))
             #expect(server.targets == ["/token"])
             return [redirect, page]
         }
         #expect(kind(result.signal) == .unclear("…"))
     }
 
-    // MARK: What does not end the wait
+    // MARK: Requests that do not end the wait
 
-    @Test("Others than the one right answer are turned away, and the wait goes on")
+    @Test("Turns away any other request and continues to wait")
     func noise() async throws {
         let result = try await signIn { visit, server in
             let port = visit.port
@@ -249,7 +249,7 @@ struct BrowserSignInTests {
             #expect(responses.last?.status == 303)
             responses.append(try await visit.callBack("code=other"))
             #expect(responses.last?.status == 400)
-            #expect(responses.last?.body.contains("used already") == true)
+            #expect(responses.last?.body.contains("already used") == true)
             responses.append(try await visit.result())
             #expect(server.targets.filter { $0 == "/token" }.count == 1)
             return responses
@@ -257,7 +257,7 @@ struct BrowserSignInTests {
         #expect(try result.get().id == "1")
     }
 
-    @Test("It listens on both loopback addresses, and on no other")
+    @Test("Listens on both loopback addresses and no other")
     func addresses() async throws {
         let result = try await signIn { visit, _ in
             let redirect: RawClient.Response
@@ -288,18 +288,18 @@ struct BrowserSignInTests {
         #expect(await !RawClient.isOpen(visit.port))
     }
 
-    @Test("Nobody who comes in time ends the wait and closes the port")
+    @Test("A timeout ends the wait and closes the port")
     func nobodyCame() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1")
             .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
         let visit = try BrowserVisit(signIn.url)
-        await #expect(throws: AuthorityError.signInRefused("nobody signed in with the browser within 50 ms")) {
+        await #expect(throws: AuthorityError.signInRefused("no sign-in in the browser within 50 ms")) {
             try await signIn.run()
         }
         #expect(await !RawClient.isOpen(visit.port))
     }
 
-    @Test("Cancelling during the exchange does not end it: a code is spent once")
+    @Test("Cancelling does not interrupt the exchange of the single-use code")
     func cancelledExchange() async throws {
         let asked = AsyncStream<Void>.makeStream()
         try await LoopbackServer.run { request, _ in
@@ -325,7 +325,7 @@ struct BrowserSignInTests {
 
     // MARK: Step by step
 
-    @Test("A code is exchanged once, and whose the tokens are may be asked again")
+    @Test("Exchanges the code once, and may ask for the user again")
     func steps() async throws {
         let asked = Counter()
         try await LoopbackServer.run { request, _ in
@@ -339,7 +339,7 @@ struct BrowserSignInTests {
             try #require(await visit.callBack("code=\(Self.code)").status == 303)
             try await wait.value
             #expect(server.requests.isEmpty)
-            // The page waits for the end.
+            // The page waits for the result.
             let page = Task { try await visit.result() }
             let credentials = try await signIn.credentials()
             #expect(kind(await asyncFailure { try await signIn.credentials() }) == .unclear("…"), "it is spent")
@@ -353,7 +353,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("What is no word of the service is shown as it is: an archive that cannot be saved")
+    @Test("Shows an app's own failure on the page, such as a full disk")
     func ownFailure() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(
             deliveryTime: .seconds(600))
@@ -363,12 +363,12 @@ struct BrowserSignInTests {
         try await wait.value
         let page = Task { try await visit.result() }
         await signIn.finish(with: .failure(AccountError(.inaccessible, "the disk is full")))
-        #expect(try await page.value.body.contains("Nobody was signed in: the disk is full."))
+        #expect(try await page.value.body.contains("You are not signed in: the disk is full."))
     }
 
-    // MARK: Dropped
+    // MARK: Released
 
-    @Test("A sign-in that nobody waits for stops listening when it is dropped")
+    @Test("A released sign-in stops listening")
     func dropped() async throws {
         var signIn: (any BrowserSignIn)? = try await OAuthAuthority.testBrowser("http://127.0.0.1:1")
             .beginBrowserSignIn()
@@ -380,7 +380,7 @@ struct BrowserSignInTests {
         #expect(!isOpen)
     }
 
-    @Test("It can be waited for once")
+    @Test("Waits for a response only once")
     func twice() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn()
         let task = Task { try await signIn.run() }
@@ -389,16 +389,16 @@ struct BrowserSignInTests {
         #expect(kind(await asyncFailure { try await signIn.run() }) == .unclear("…"))
     }
 
-    // MARK: What the service has
+    // MARK: The service's metadata
 
-    @Test("A service without an authorization endpoint has no sign-in with a browser")
+    @Test("Needs an authorization endpoint")
     func noEndpoint() async throws {
         let authority = try OAuthAuthority.test(
             "http://127.0.0.1:1", endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token"))
         #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
     }
 
-    @Test("A service whose document says that its answers name it must be named", arguments: [true, false])
+    @Test("Requires the iss parameter if the service announces it", arguments: [true, false])
     func issuer(_ isNamed: Bool) async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {
@@ -418,7 +418,7 @@ struct BrowserSignInTests {
             let issuer = isNamed ? "&iss=\(server.address)" : ""
             try #require(await visit.callBack("code=\(Self.code)\(issuer)").status == 303)
             let page = try await visit.result()
-            #expect(page.body.contains(isNamed ? "Signed in as" : "does not name its issuer"))
+            #expect(page.body.contains(isNamed ? "Signed in as" : "lacks its issuer"))
             #expect(kind(await task.result.signal) == (isNamed ? nil : .unclear("…")))
             #expect(server.targets.contains("/token") == isNamed)
         }

@@ -2,10 +2,10 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Requests to the listener")
+@Suite("Requests to the loopback listener")
 struct LoopbackRequestTests {
     @Test(
-        "Only GET of a page under one of the machine's own names is understood",
+        "Accepts only GET requests for a known path under a loopback name",
         arguments: [
             ("GET", "/callback?code=1&state=2", ["127.0.0.1:4711"], .callback(query: "code=1&state=2")),
             ("GET", "/callback", ["localhost:4711"], .callback(query: "")),

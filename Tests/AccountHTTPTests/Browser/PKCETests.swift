@@ -2,16 +2,17 @@ import AccountKit
 import Testing
 
 @testable import AccountHTTP
+import AccountSupport
 
-@Suite("Proof keys")
+@Suite("Proof keys (PKCE)")
 struct PKCETests {
-    @Test("The challenge of RFC 7636, appendix B")
+    @Test("Computes the challenge of RFC 7636, appendix B")
     func vector() {
         let key = PKCE(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
         #expect(key.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
     }
 
-    @Test("A verifier has 32 random bytes: 43 characters that need no encoding, never the same")
+    @Test("A verifier is random and has 43 unreserved characters")
     func random() {
         let verifiers = (0..<100).map { _ in PKCE.random().verifier.reveal() }
         #expect(Set(verifiers).count == 100)
@@ -20,14 +21,5 @@ struct PKCETests {
                 verifier.utf8.count == 43
                     && verifier.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
             })
-    }
-
-    @Test(
-        "Base64 for addresses has no padding",
-        arguments: [
-            ([], ""), ([0xFB], "-w"), ([0xFF, 0xEF], "_-8"), ([0x14, 0xFB, 0x9C], "FPuc"), ([0, 0, 0, 0], "AAAAAA"),
-        ] as [([UInt8], String)])
-    func base64(_ bytes: [UInt8], _ expected: String) {
-        #expect(Base64URL.encoded(bytes) == expected)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("The receiver of a sign-in")
+@Suite("The redirect receiver")
 struct RedirectReceiverTests {
     private final class Answers: Sendable {
         private let state = Mutex<[RedirectReceiver.Response]>([])
@@ -21,7 +21,7 @@ struct RedirectReceiverTests {
         }
     }
 
-    @Test("The first answer with the right state is taken, once")
+    @Test("Accepts the first response with the right state, once")
     func once() async {
         let others = ["/callback?code=a&state=wrong", "/callback?code=b", "/callback?code=%", "/done", "/"]
         for target in others { get(target) }
@@ -39,7 +39,7 @@ struct RedirectReceiverTests {
         #expect(taken.map(\.code) == [Secret("c")])
     }
 
-    @Test("The result page waits until the result is known, and is there for who asks later")
+    @Test("Delivers the result page when the result is known, and again later")
     func result() {
         get("/callback?error=e&state=right")
         get("/done")
@@ -50,7 +50,7 @@ struct RedirectReceiverTests {
         #expect(answers.all == [.redirect(to: "/done")] + Array(repeating: .page(.refused(nil)), count: 3))
     }
 
-    @Test("Nothing is taken after the end")
+    @Test("Accepts nothing after the end")
     func ended() async {
         receiver.finish(with: .failed("x"))
         get("/callback?code=c&state=right")

@@ -4,13 +4,14 @@ import NIOCore
 import Testing
 
 @testable import AccountHTTP
+import AccountSupport
 
-/// Where the service sends the browser, and what a person pastes who had it end elsewhere.
-@Suite("The redirect URI of a sign-in with a browser")
+/// The redirect URI of a sign-in, and the URL that a user pastes if the browser could not reach it.
+@Suite("The redirect URI of a browser sign-in")
 struct RedirectURITests {
     private static let code = "code-0123456789"
 
-    // MARK: Registered
+    // MARK: Registered redirect URIs
 
     private func authority(redirectURI: String) throws -> OAuthAuthority {
         try OAuthAuthority(
@@ -21,7 +22,7 @@ struct RedirectURITests {
     }
 
     @Test(
-        "The very port and path that are registered are listened on, and again at once",
+        "Listens on the registered port and path, and again right away",
         arguments: ["/a/b", "/done", ""])
     func registered(_ path: String) async throws {
         let port = try FreePort.find()
@@ -42,20 +43,20 @@ struct RedirectURITests {
         }
     }
 
-    @Test("A registered port that another program is on is named, and what to do")
+    @Test("An occupied registered port is named, with the fix")
     func taken() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
             let error = await #expect(throws: AccountError.self) { try await authority.beginBrowserSignIn() }
             #expect(error?.code == .inaccessible)
-            #expect(error?.message.contains("another program uses port \(server.port) of 127.0.0.1") == true)
+            #expect(error?.message.contains("another program is using port \(server.port) of 127.0.0.1") == true)
             #expect(error?.message.contains("register another redirect URI") == true)
         }
     }
 
     // MARK: The listener
 
-    @Test func `A connection without a whole request is closed after a while`() async throws {
+    @Test func `Closes a connection without a complete request`() async throws {
         let receiver = RedirectReceiver(expecting: "state")
         let listener = try await LoopbackListener.open(for: receiver, requestTime: .milliseconds(10))
         for text in ["", "GET /done HTTP/1.1\r\n"] {
@@ -64,7 +65,7 @@ struct RedirectURITests {
                 let end: Void? = try await withDeadline(.now + .seconds(180)) { try await connection.closeFuture.get() }
                 #expect(end != nil)
             } catch ChannelError.ioOnClosedChannel {
-                // The listener closed the connection before the client had written.
+                // The listener closed the connection before the client wrote.
             }
         }
         await listener.close()
@@ -82,16 +83,16 @@ struct RedirectURITests {
             }
             #expect(await !RawClient.isOpen(other.port))
             await listener.close()
-            // The browser is sent to the address itself.
+            // The redirect URI names the address itself.
             let single = try await LoopbackListener.open(for: receiver, firstPort: other.port)
             #expect(single.port == other.port)
             await single.close()
         }
     }
 
-    // MARK: Pasted
+    // MARK: Pasted URLs
 
-    @Test("The address that a browser elsewhere ended on does as well as its visit")
+    @Test("A pasted redirect URL replaces the browser's visit")
     func pasted() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? #"{"access_token":"access-1"}"# : #"{"sub":"1"}"#)
@@ -108,7 +109,7 @@ struct RedirectURITests {
         }
     }
 
-    @Test("A pasted address of anywhere else, or of another sign-in, is refused, and the wait goes on")
+    @Test("Refuses a pasted URL that does not match, and continues to wait")
     func wronglyPasted() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
         let visit = try BrowserVisit(signIn.url)
@@ -134,7 +135,7 @@ struct RedirectURITests {
         await signIn.finish(with: .failure(CancellationError()))
     }
 
-    @Test("A pasted refusal is one, and one that names another service is not believed")
+    @Test("A pasted refusal counts, but a URL with another issuer is rejected")
     func pastedRefusal() async throws {
         for (query, expected) in [
             ("error=access_denied", AuthorityError.oauthError(.accessDenied)),

@@ -5,14 +5,14 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("The page at the end")
+@Suite("The result page")
 struct ResultPageTests {
     static let all: [ResultPage] = [
         .signedIn(user: "jane", issuer: "https://id.example"), .refused(nil), .refused("No thanks"), .failed("why"),
         .wrongState, .usedBefore, .notFound, .badRequest,
     ]
 
-    @Test("It says what to do next, and holds no script and nothing from outside", arguments: all)
+    @Test("Names the next step, without scripts or external resources", arguments: all)
     func form(_ page: ResultPage) {
         #expect(page.html.hasPrefix("<!DOCTYPE html>"))
         #expect(page.html.contains("You can close this window and go back to the terminal."))
@@ -24,19 +24,19 @@ struct ResultPageTests {
     }
 
     @Test(
-        "It says what happened",
+        "Says what happened",
         arguments: zip(
             all,
             [
-                "Signed in as <strong>jane</strong> at https://id.example.", "said no", "No thanks", "why",
+                "Signed in as <strong>jane</strong> at https://id.example.", "declined", "No thanks", "why",
                 "Wrong state",
-                "used already", "no such page", "not a request",
+                "already used", "page does not exist", "request does not belong",
             ]))
     func words(_ page: ResultPage, _ words: String) {
         #expect(page.html.contains(words))
     }
 
-    @Test("Everything from outside is text, not HTML")
+    @Test("Escapes everything that comes from outside")
     func escaping() {
         let evil = #"<script>alert('1')</script>&"quoted""#
         let safe = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;quoted&quot;"
@@ -48,7 +48,7 @@ struct ResultPageTests {
         #expect(ResultPage.escaped("e\u{301}<\u{301}") == "e\u{301}&lt;\u{301}")
     }
 
-    @Test("The policy lets in the page's own style and nothing else")
+    @Test("The policy allows only the page's own style")
     func policy() throws {
         let html = ResultPage.wrongState.html
         let start = try #require(html.firstRange(of: "<style>")).upperBound
@@ -62,13 +62,13 @@ struct ResultPageTests {
     }
 
     @Test(
-        "A failure becomes words that a person understands",
+        "Describes a failure in plain words",
         arguments: [
             (.oauthError(.accessDenied), .refused(nil)),
             (.oauthError(.accessDenied, description: "No."), .refused("No.")),
             (
                 .oauthError(.invalidGrant, description: "Old"),
-                .failed("the service says that the sign-in has expired or was used before (Old)")
+                .failed("the service says that the sign-in has expired or was already used (Old)")
             ),
             (.oauthError("odd"), .failed("the service responded with odd")),
             (.oauthError("odd", description: canary), .failed("the service gave an unexpected response")),
@@ -76,14 +76,14 @@ struct ResultPageTests {
             (.noResponse(.init(.refused, host: "h", port: 1)), .failed("connection to h:1 was refused")),
             (.unclear("a\u{1B}[2Jb"), .failed("a[2Jb")),
             (.unclear("x \(canary)"), .failed("the service gave an unexpected response")),
-            (.otherUser(id: canary), .failed("the service contradicts itself about who signed in")),
+            (.otherUser(id: canary), .failed("the service gave contradictory information about the user")),
         ] as [(AuthorityError, ResultPage)])
     func outcome(_ failure: AuthorityError, _ page: ResultPage) {
         #expect(ResultPage(failure, hiding: [Secret(canary)]) == page)
     }
 
     @Test(
-        "The user is shown by name, else by id, and never if a token stands in it",
+        "Shows the user name, else the id, but no token",
         arguments: [("jane", "jane"), (nil, "42"), (" \u{202E} ", "42"), (canary, "42")] as [(String?, String)])
     func user(_ username: String?, _ shown: String) {
         var account = account(at: "https://id.example", id: "42")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("A client for an API")
+@Suite("The API client")
 struct AuthenticatedClientTests {
     private static let refusal = LoopbackServer.Action.response(
         401, ["WWW-Authenticate": #"Bearer realm="api", error="invalid_token""#])
@@ -26,7 +26,7 @@ struct AuthenticatedClientTests {
     private static let now = ManualClock().now
     private static let old = Account.testing(at: now.addingTimeInterval(-3600), expiringIn: .seconds(7200))
 
-    /// A service that takes some tokens and refuses all others.
+    /// A service that accepts only these tokens.
     private func taking(_ tokens: String...) -> @Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action {
         { request, _ in
             tokens.contains { request.headers["authorization"] == "Bearer \($0)" }
@@ -62,7 +62,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A token that is about to expire is refreshed before it is sent")
+    @Test("Refreshes a token that is about to expire before sending it")
     func early() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in
             let authority = ScriptedAuthority()
@@ -74,7 +74,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A token from the environment is sent, and if the API refuses it, the authority's word counts")
+    @Test("Sends a token from the environment, and asks the authority if refused")
     func given() async throws {
         try await LoopbackServer.run(answer: taking("given")) { server in
             for (token, answer) in [
@@ -97,7 +97,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A refused token is refreshed once, and the request is sent once more, body and all")
+    @Test("Refreshes a refused token and resends the request with its body once")
     func refused() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in
             let authority = ScriptedAuthority()
@@ -109,7 +109,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("An API that refuses new tokens too is not asked a third time, and does not use up refresh tokens")
+    @Test("An API that refuses the new token too costs no more refresh tokens")
     func refusedAgain() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority()
@@ -135,7 +135,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A token that another process has replaced is adopted, without a request to the authority")
+    @Test("Adopts a token of another process without a request")
     func replaced() async throws {
         let storage = InMemoryArchiveStorage()
         let other = try await AccountStore.testing(signedIn: Self.old, storage: storage)
@@ -189,10 +189,10 @@ struct AuthenticatedClientTests {
         }
     }
 
-    // MARK: What ends a session, and what does not
+    // MARK: Responses that end a session, and others
 
     @Test(
-        "Other refusals are handed to the app, and cost no refresh",
+        "Passes other refusals to the app without a refresh",
         arguments: [
             LoopbackServer.Action.response(401), .response(401, ["WWW-Authenticate": "Basic realm=x"]),
             .response(401, ["WWW-Authenticate": "Bearer realm=x"]),
@@ -213,7 +213,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Without a refresh token the authority says whether the session has ended", arguments: [true, false])
+    @Test("Without a refresh token, the authority decides on the session", arguments: [true, false])
     func withoutRefreshToken(_ hasEnded: Bool) async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(
@@ -230,7 +230,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A refresh that fails after a refusal says why, and keeps the account")
+    @Test("A failed refresh after a refusal is reported and keeps the account")
     func refreshFails() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))])
@@ -238,13 +238,13 @@ struct AuthenticatedClientTests {
             for _ in 1...3 {
                 await expectAccountError(.serviceUnavailable) { try await client.get("/") }
             }
-            // The service is left alone after the first failure.
+            // The service is not asked again right after the first failure.
             #expect(authority.requests == [.refresh])
             #expect(store.account == Self.old)
         }
     }
 
-    @Test("A refresh that ends the session is told")
+    @Test("Reports a refresh that ends the session")
     func sessionEnded() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))])
@@ -254,7 +254,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Nobody signed in is an error before any request")
+    @Test("Sends no request if no user is signed in")
     func nobody() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let (client, _) = try await client(server, ScriptedAuthority(), signedIn: nil)
@@ -263,7 +263,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("No response is an error that keeps the account")
+    @Test("A missing response is an error that keeps the account")
     func offline() async throws {
         try await LoopbackServer.run { _, _ in
             .reset
@@ -274,7 +274,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A response that is too long is not read to its end")
+    @Test("Stops reading a response that is too long")
     func tooLong() async throws {
         try await LoopbackServer.run { _, _ in
             .json(String(repeating: "x", count: 1001))
@@ -284,10 +284,10 @@ struct AuthenticatedClientTests {
         }
     }
 
-    // MARK: Where the token goes
+    // MARK: Where the token is sent
 
     @Test(
-        "The token goes to no other origin",
+        "Sends the token to no other origin",
         arguments: [
             "https://elsewhere.example/", "//elsewhere.example/", "http://127.0.0.1:1/", "https://127.0.0.1/",
             "@elsewhere.example/", ":8080/", "\\\\elsewhere.example", "/\\elsewhere.example", "", "gists",
@@ -301,10 +301,10 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("The token of another service's account goes nowhere, and is not refreshed here")
+    @Test("Neither sends nor refreshes another service's token")
     func otherService() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
-            // Someone has signed in elsewhere in the same session.
+            // The user has signed in to another service in the same session.
             for account in [Account.fresh(at: Self.now), .expired(at: Self.now)] {
                 let store = try await AccountStore.testing(signedIn: account)
                 let client = try AuthenticatedClient(
@@ -315,7 +315,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A whole URL on the origin is fine")
+    @Test("Accepts an absolute URL on the origin")
     func wholeURL() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
@@ -331,7 +331,7 @@ struct AuthenticatedClientTests {
     }
 
     @Test(
-        "Header fields that are not the caller's to set are refused",
+        "Refuses header fields that the client sets itself",
         arguments: ["Authorization", "host", "Content-Length", "Transfer-Encoding"])
     func badHeader(_ name: String) async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
@@ -343,7 +343,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("No header field smuggles another one in")
+    @Test("A header field cannot smuggle in another one")
     func smuggledHeader() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
@@ -357,7 +357,7 @@ struct AuthenticatedClientTests {
     }
 
     @Test(
-        "An origin that no token may be sent to is refused",
+        "Refuses an origin that must not receive a token",
         arguments: ["http://api.example.com", "api.example.com", "https://api.example.com/v1", "https://a.example?x"])
     func badOrigin(_ origin: String) async throws {
         let store = try await AccountStore.testing(signedIn: nil)
@@ -366,7 +366,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("What a known service documents for a dead token makes its own API ask the service, and no other API")
+    @Test("Only a service's own API uses its documented rejection")
     func documentedRefusal() async throws {
         let dead = LoopbackServer.Action.json(#"{"message":"Bad credentials"}"#, status: 401)
         try await LoopbackServer.run { _, _ in

@@ -8,9 +8,9 @@ import Testing
 
 import struct Foundation.URL
 
-/// The token for requests that another client sends.
+/// The token for requests that another HTTP client sends.
 struct MiddlewareTests {
-    /// What another client sends, and what it gets.
+    /// Records the requests, and returns responses.
     private actor Sender {
         private(set) var sent: [HTTPRequest] = []
         private let taken: Set<String>
@@ -61,7 +61,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test func `A request gets the token, and the response comes back as it is`() async throws {
+    @Test func `Adds the token to a request, and returns the response unchanged`() async throws {
         let sender = Sender(taking: "access-1")
         let response = try await authorize(sender)
         #expect(response.head.status == .ok && response.body == "body of 1")
@@ -71,13 +71,13 @@ struct MiddlewareTests {
         #expect(authority.requests == [])
     }
 
-    @Test func `A refused token is refreshed once, and the request is sent once more`() async throws {
+    @Test func `Refreshes a refused token once and sends the request again`() async throws {
         let sender = Sender(taking: "access-2")
         #expect(try await authorize(sender).body == "body of 2")
         #expect(await sender.tokens == ["Bearer access-1", "Bearer access-2"])
         #expect(authority.requests == [.refresh])
 
-        // A new token that is refused too uses up no refresh tokens.
+        // A new token that is refused too costs no more refresh tokens.
         let never = Sender(taking: "none")
         let response = try await authorize(never)
         #expect(response.head.status == .unauthorized && response.body == "why, read")
@@ -85,7 +85,7 @@ struct MiddlewareTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `What cannot be sent twice is not, and the next request has a new token`() async throws {
+    @Test func `Does not repeat a one-time request, and uses a new token for the next`() async throws {
         let sender = Sender(taking: "access-2")
         #expect(try await authorize(sender, canBeRepeated: false).head.status == .unauthorized)
         #expect(await sender.sent.count == 1)
@@ -93,7 +93,7 @@ struct MiddlewareTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Another 401 says nothing of the token`() async throws {
+    @Test func `Another 401 does not affect the token`() async throws {
         let sender = Sender(taking: "access-2", refusal: [:])
         #expect(try await authorize(sender).head.status == .unauthorized)
         #expect(await sender.sent.count == 1)
@@ -104,13 +104,13 @@ struct MiddlewareTests {
         "https://api.example.com.evil.example/v1", "https://evil@api.example.com:8443/", "http://api.example.com/v1",
         "https://api.example.com:8443",
     ])
-    func `Another origin gets neither token nor request`(base: String) async throws {
+    func `Sends neither token nor request to another origin`(base: String) async throws {
         let sender = Sender(taking: "access-1")
         await expectAccountError(.invalidArgument) { try await authorize(sender, at: base) }
         #expect(await sender.sent.isEmpty)
     }
 
-    @Test func `A request that says another host, or has a token of its own, is not sent`() async throws {
+    @Test func `Refuses a request with another host or its own Authorization`() async throws {
         let sender = Sender(taking: "access-1")
         var request = request
         (request.scheme, request.authority) = ("https", "evil.example")
@@ -121,7 +121,7 @@ struct MiddlewareTests {
         #expect(await sender.sent.isEmpty)
     }
 
-    @Test func `Nobody is signed out by what the sender throws, and it comes through`() async throws {
+    @Test func `Rethrows an error of the sender and keeps the session`() async throws {
         struct Offline: Error {}
         await #expect(throws: Offline.self) {
             _ = try await client.authorize(

@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// What an app's own tests of its API calls look like: no server, no network.
+/// An app's own tests of its API calls, without a server or a network.
 struct ScriptedTransportTests {
     private struct Gist: Codable, Equatable {
         var id: Int
@@ -22,7 +22,7 @@ struct ScriptedTransportTests {
             transport: transport.send)
     }
 
-    @Test func `A refused token is refreshed, and the request is sent once more`() async throws {
+    @Test func `Refreshes a refused token and sends the request again`() async throws {
         let transport = ScriptedTransport([.expiredToken, .json(#"[{"id": 1}]"#)])
         let gists: [Gist] = try await api(transport).get("/gists?page=2").decoded()
         #expect(gists == [Gist(id: 1)])
@@ -31,7 +31,7 @@ struct ScriptedTransportTests {
         #expect(transport.requests.map(\.head.headerFields[.authorization]) == ["Bearer access-1", "Bearer access-2"])
     }
 
-    @Test func `A value goes out as JSON, and without a script nothing comes back`() async throws {
+    @Test func `Sends a value as JSON, and returns an empty response without a script`() async throws {
         let transport = ScriptedTransport()
         let api = try await api(transport)
         #expect(try await api.post("/gists", Gist(id: 7)).head.status == .noContent)
@@ -58,7 +58,7 @@ struct ScriptedTransportTests {
             (.response(HTTPResponse(status: 404, headerFields: [.contentType: "text/html"]), .init("<p>".utf8)), "404"),
             (.status(302), "302"),
         ] as [(ScriptedTransport.Response, String)])
-    func `A status that is no success says so, in the service's words`(
+    func `A failure status is an error with the service's message`(
         response: ScriptedTransport.Response, expected: String
     ) async throws {
         let transport = ScriptedTransport([response])
@@ -67,7 +67,7 @@ struct ScriptedTransportTests {
         #expect(error?.message == "https://api.example.com responded with status \(expected)")
     }
 
-    @Test func `Offline is an error that keeps the account`() async throws {
+    @Test func `Being offline is an error that keeps the account`() async throws {
         let transport = ScriptedTransport([.offline, .json(#"{"id":1}"#)])
         let api = try await api(transport)
         let error = await expectAccountError(.serviceUnavailable) { try await api.get("/gists/1") }
@@ -75,7 +75,7 @@ struct ScriptedTransportTests {
         #expect(try await api.get("/gists/1").decoded(as: Gist.self) == Gist(id: 1))
     }
 
-    @Test func `A response that is too long is refused here too`() async throws {
+    @Test func `Refuses a response that is too long, even from a custom transport`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),

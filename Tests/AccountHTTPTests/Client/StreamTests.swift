@@ -7,7 +7,7 @@ import Testing
 
 @testable import AccountHTTP
 
-/// Bodies that are too large for the memory, over real sockets.
+/// Bodies that are too large for memory, over real sockets.
 @Suite(.timeLimit(.minutes(15)))
 struct StreamTests {
     private struct OwnFailure: Error {}
@@ -37,7 +37,7 @@ struct StreamTests {
         HTTPRequest(method: method, scheme: nil, authority: nil, path: "/file")
     }
 
-    /// A body of some pieces.
+    /// A body in several chunks.
     private func body(_ pieces: [String], begun: Received? = nil) -> AuthenticatedClient.BodyStream {
         (
             pieces.reduce(0) { $0 + $1.utf8.count },
@@ -49,7 +49,7 @@ struct StreamTests {
         )
     }
 
-    @Test func `The body of a success is handed on, whatever its length, and that of a failure is not`() async throws {
+    @Test func `Streams the body of a success of any length, but not of a failure`() async throws {
         let long = String(repeating: "0123456789", count: 100_000)
         try await LoopbackServer.run { request, _ in
             request.target == "/file" ? .response(200, ["ETag": "\"x\""], long) : .response(404, [:], "nothing")
@@ -67,12 +67,12 @@ struct StreamTests {
             #expect(server.requests.first?.headers["accept"] == "*/*")
 
             let none = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/none")
-            let missing = try await client.stream(none) { _, _ in Issue.record("it is no success") }
+            let missing = try await client.stream(none) { _, _ in Issue.record("the status is not a success") }
             #expect(missing.head.status == 404 && missing.body == Data("nothing".utf8))
         }
     }
 
-    @Test func `A body is sent piece by piece, and once more from its start with a new token`() async throws {
+    @Test func `Streams a body in chunks, and again from the start with a new token`() async throws {
         try await LoopbackServer.run { request, _ in
             request.headers["authorization"] == "Bearer access-1"
                 ? .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#]) : .response(201)
@@ -91,7 +91,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A response that is cut is no success`() async throws {
+    @Test func `A truncated response is not a success`() async throws {
         try await LoopbackServer.run { _, _ in
             .sendAndClose("HTTP/1.1 200 x\r\nContent-Length: 100\r\n\r\nbegin")
         } _: { server in
@@ -105,7 +105,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `What the caller's own part throws ends the request, and is thrown`() async throws {
+    @Test func `An error of the caller's own code ends the request and is rethrown`() async throws {
         try await LoopbackServer.run { request, _ in
             request.method == "PUT" ? .response(200) : .response(200, [:], "text")
         } _: { server in
@@ -125,7 +125,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A connection on which nothing moves is given up`() async throws {
+    @Test func `An idle connection times out`() async throws {
         try await LoopbackServer.run { _, _ in
             .send("HTTP/1.1 200 x\r\nContent-Length: 100\r\n\r\nbegin")
         } _: { server in
@@ -137,7 +137,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `As long as something moves, it may take longer than the timeout`() async throws {
+    @Test func `An active transfer may take longer than the timeout`() async throws {
         try await LoopbackServer.run { _, _ in
             .response(200, [:], "text")
         } _: { server in
@@ -152,7 +152,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A cancelled task ends it`() async throws {
+    @Test func `Cancelling the task ends the transfer`() async throws {
         let (begun, hasBegun) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             .send("HTTP/1.1 200 x\r\nContent-Length: 100\r\n\r\nbegin")
@@ -166,7 +166,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A transport of a test's own gets and gives bodies as a whole`() async throws {
+    @Test func `A custom transport receives and returns whole bodies`() async throws {
         let transport = ScriptedTransport([.json("[1]"), .json("[2]", status: .notFound)])
         let client = try AuthenticatedClient(
             origin: "https://api.example.com", store: try await .testing(signedIn: .fresh(at: ManualClock().now)),

@@ -4,11 +4,11 @@ import Testing
 
 @testable import AccountHTTP
 
-/// How a client with a secret says who it is.
+/// How a client with a secret authenticates.
 struct ClientAuthenticationTests {
     private static let secret = "s p&c:r/t-\(canary)"
 
-    /// `tool id` and the secret, as a form has them, with a colon between (RFC 6749, section 2.3.1).
+    /// `tool id` and the secret, form-encoded and joined by a colon (RFC 6749, section 2.3.1).
     private static let basic =
         "Basic "
         + Data("tool+id:s+p%26c%3Ar%2Ft-\(canary.replacing("~", with: "%7E"))".utf8).base64EncodedString()
@@ -52,7 +52,7 @@ struct ClientAuthenticationTests {
         "", methods(#""client_secret_basic""#), methods(#""client_secret_post","client_secret_basic""#),
         methods(#""none","client_secret_basic""#),
     ])
-    func `The secret goes in the header where that is named, and where nothing is`(methods: String) async throws {
+    func `Sends the secret in a header if the service lists that or nothing`(methods: String) async throws {
         try await run(methods) { authority, server in
             let requests = await ask(authority, server)
             #expect(requests.map(\.target) == ["/token", "/device", "/revoke", "/revoke"])
@@ -65,7 +65,7 @@ struct ClientAuthenticationTests {
     }
 
     @Test(arguments: [nil, KnownService.google])
-    func `The secret goes in the form where only that is named, and at services that are known to want it`(
+    func `Sends the secret in the form if the service requires that`(
         service: KnownService?
     ) async throws {
         let named = service == nil ? #""client_secret_post""# : #""client_secret_basic""#
@@ -108,7 +108,7 @@ struct ClientAuthenticationTests {
         return used
     }
 
-    @Test func `A sign-in tries the other method once, and remembers what worked`() async throws {
+    @Test func `A sign-in tries the other method once and remembers the result`() async throws {
         let both = #""client_secret_basic","client_secret_post""#
         #expect(try await signIn(["basic": 401, "post": 200], listing: both) == ["basic", "post", "post"])
         #expect(try await signIn(["basic": 200, "post": 200], listing: both) == ["basic", "basic"])
@@ -118,7 +118,7 @@ struct ClientAuthenticationTests {
         #expect(try await signIn(["basic": 401, "post": 200], listing: onlyBasic) == ["basic", "basic"])
     }
 
-    @Test func `The revocation endpoint may want it otherwise than the others`() async throws {
+    @Test func `The revocation endpoint may require another method`() async throws {
         let methods =
             Self.methods(#""client_secret_post""#)
             + #","revocation_endpoint_auth_methods_supported":["client_secret_basic"]"#
@@ -128,19 +128,19 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `A service that takes no secret is sent none, and that is said aloud`() async throws {
+    @Test func `Reports a service that accepts no client secret, and sends none`() async throws {
         try await run(Self.methods(#""none","private_key_jwt""#)) { authority, server in
             let signal = await asyncFailure { try await authority.refresh(kept(server)) }
             guard case .misconfigured(let text)? = signal else {
                 Issue.record("\(String(describing: signal))")
                 return
             }
-            #expect(text.contains("takes no client secret"))
+            #expect(text.contains("does not accept a client secret"))
             #expect(server.requests.allSatisfy { $0.method == "GET" })
         }
     }
 
-    @Test func `The secret is this client's, and no other's`() async throws {
+    @Test func `Sends the secret only for its own client`() async throws {
         try await run("") { authority, server in
             _ = await asyncFailure { try await authority.refresh(kept(server, clientID: "other")) }
             _ = await asyncFailure { try await authority.revoke(kept(server, clientID: "other")) }
@@ -154,13 +154,13 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `An account keeps the secret that its client was given at the sign-in`() async throws {
+    @Test func `An account keeps the client secret of its sign-in`() async throws {
         try await run(
             "", response: { _ in .json(#"{"access_token":"a","refresh_token":"r"}"#) }
         ) { authority, server in
             let first = try await authority.refresh(kept(server))
             #expect(first.clientSecret == .secret(Secret(Self.secret)))
-            // Another process, whose environment has no secret, or a public client's account.
+            // Another process without the secret in its environment, or a public client's account.
             let bare = try OAuthAuthority(issuer: server.address, clientID: "tool id", scopes: [], clock: FixedClock())
             for (secret, header) in [(ClientSecret.secret(Secret(Self.secret)), Self.basic as String?), (.none, nil)] {
                 var account = kept(server)
@@ -172,16 +172,16 @@ struct ClientAuthenticationTests {
                 #expect(outcome == .done)
                 #expect(server.requests.last?.headers["authorization"] == header)
             }
-            // An app that knows its service may be given a new one.
+            // An app that knows its service may receive a new secret.
             var account = kept(server)
-            account.credentials.clientSecret = .secret(Secret("the secret before"))
+            account.credentials.clientSecret = .secret(Secret("the previous secret"))
             let last = try await authority.refresh(account)
             #expect(last.clientSecret == .secret(Secret(Self.secret)))
             #expect(server.requests.last?.headers["authorization"] == Self.basic)
         }
     }
 
-    @Test func `A sign-in keeps the secret, or that there is none`() async throws {
+    @Test func `A sign-in stores the client secret or its absence`() async throws {
         for secret in [nil, Secret(Self.secret)] {
             try await LoopbackServer.run { request, _ in
                 .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)
@@ -192,14 +192,14 @@ struct ClientAuthenticationTests {
                 let kept = secret.map { ClientSecret.secret($0) } ?? .none
                 let account = try await authority.signIn(username: "jane", password: Secret("p"))
                 #expect(account.credentials.clientSecret == kept)
-                // A token from elsewhere was issued to no client of this program.
+                // An imported token was not issued to a client of this program.
                 let other = try await authority.signIn(token: Secret("t"))
                 #expect(other.credentials.clientSecret == .none)
             }
         }
     }
 
-    @Test func `No signal repeats the secret, in whatever form it was sent`() async throws {
+    @Test func `No error repeats the secret in any of its forms`() async throws {
         for methods in ["", Self.methods(#""client_secret_post""#)] {
             try await run(
                 methods,

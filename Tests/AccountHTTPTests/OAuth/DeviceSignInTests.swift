@@ -6,7 +6,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Signing in on another device")
+@Suite("Device sign-in")
 struct DeviceSignInTests {
     private static func endpoints(at address: String) throws -> OAuthEndpoints {
         try OAuthEndpoints(
@@ -18,7 +18,7 @@ struct DeviceSignInTests {
         "verification_uri_complete":"https://example.com/device?user_code=WDJB-MJHT","expires_in":900,"interval":7}
         """
 
-    @Test("The code that the service gives out is what is shown")
+    @Test("Returns the code that the service issued")
     func begin() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.response)
@@ -40,7 +40,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("A poll sends the code and gets tokens; whose they are is asked apart")
+    @Test("Polling returns tokens, and the user is requested separately")
     func poll() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token"
@@ -66,7 +66,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "What the service says while the user has not agreed is told as it is",
+        "Reports a pending or failed poll with the service's error code",
         arguments: ["authorization_pending", "slow_down", "expired_token", "access_denied"])
     func pending(code: String) async throws {
         try await LoopbackServer.run { _, _ in
@@ -84,9 +84,9 @@ struct DeviceSignInTests {
         }
     }
 
-    /// A service that answers each poll at random: pending, `slow_down`, a failure, or by closing the connection.
+    /// A service that answers each poll at random: pending, `slow_down`, a failure, or a closed connection.
     private final class RandomService: Sendable {
-        /// How many more times each device code is pending.
+        /// How many more polls of each device code are pending.
         private let pending = Mutex<[String: Int]>([:])
 
         func action(for request: LoopbackServer.Request) -> LoopbackServer.Action {
@@ -124,7 +124,7 @@ struct DeviceSignInTests {
     }
 
     @Test(.timeLimit(.minutes(10)))
-    func `A thousand sign-ins end although the service slows them down at random`() async throws {
+    func `A thousand sign-ins complete despite random slow_down responses`() async throws {
         let service = RandomService()
         try await LoopbackServer.run { request, _ in
             service.action(for: request)
@@ -153,7 +153,7 @@ struct DeviceSignInTests {
         #expect(clock.now.offset <= .seconds(600))
     }
 
-    @Test("A service without it says so")
+    @Test("Reports a service without a device endpoint")
     func missing() async throws {
         let authority = try OAuthAuthority.test(
             "https://login.example", endpoints: OAuthEndpoints(token: "https://login.example/token"))
@@ -161,7 +161,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "A code that cannot be shown, or no address, is an unexpected response",
+        "Rejects a device code that cannot be shown or has no URL",
         arguments: [
             "{}",
             #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://example.com"}"#,
@@ -181,7 +181,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "Absurd times are brought into bounds",
+        "Clamps invalid lifetimes and intervals",
         arguments: [
             ("900", "7", 900, 7), ("-1", "-5", 1, 1), ("900", "0", 900, 1), ("999999999", "100000", 86_400, 300),
             ("null", "null", 600, 5),

@@ -7,7 +7,7 @@ import Testing
 @Suite("Discovery documents")
 struct DiscoveryTests {
     @Test(
-        "OpenID Connect's address comes after the path of the issuer, RFC 8414's before it",
+        "Appends the well-known path for OpenID Connect, inserts it for RFC 8414",
         arguments: [
             (
                 "https://id.example",
@@ -28,7 +28,7 @@ struct DiscoveryTests {
         #expect(try Discovery(issuer: Issuer(issuer)).urls.map(\.description) == expected)
     }
 
-    @Test("Endpoints are taken over, also from other hosts and with a query")
+    @Test("Accepts endpoints on other hosts and with a query")
     func endpoints() throws {
         let response = ServiceResponse.json(
             200,
@@ -47,7 +47,7 @@ struct DiscoveryTests {
     }
 
     static let lies: [(String, AuthorityError)] = [
-        // Whose document it is.
+        // The issuer of the document.
         (#"{"issuer":"https://evil.example","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example//","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example/a","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
@@ -55,7 +55,7 @@ struct DiscoveryTests {
         (#"{"issuer":"","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
         (#"{"token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
         (#"{"issuer":["https://id.example"],"token_endpoint":"https://id.example/t"}"#, .unclear("…")),
-        // Where tokens would go.
+        // The token endpoint.
         (#"{"issuer":"https://id.example"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example","token_endpoint":null}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example","token_endpoint":7}"#, .unclear("…")),
@@ -75,14 +75,14 @@ struct DiscoveryTests {
         ("[]", .unclear("…")), ("<html>", .intercepted("…")),
     ]
 
-    @Test("A document that lies is not believed", arguments: lies)
+    @Test("Rejects an inconsistent document", arguments: lies)
     func lie(_ body: String, _ expected: AuthorityError) throws {
         let discovery = try Discovery(issuer: Issuer("https://id.example"))
         #expect(
             kind(failure { try discovery.endpoints(in: .json(200, body)) }) == expected)
     }
 
-    @Test("An issuer on the loopback interface may have its endpoints there, and nowhere else unencrypted")
+    @Test("A loopback issuer may have unencrypted endpoints only on loopback")
     func loopback() throws {
         let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
         let near = ServiceResponse.json(
@@ -95,7 +95,7 @@ struct DiscoveryTests {
 
     // MARK: Over a socket
 
-    @Test("It is asked for once, for all who ask at the same time and after, and for all copies of the value")
+    @Test("Concurrent and later callers share one request for the document")
     func once() async throws {
         try await LoopbackServer.run { request, address in
             request.target.contains("well-known")
@@ -113,7 +113,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("The second address is asked if the first has nothing, and a service with neither is named so")
+    @Test("Falls back to the second address, and reports a missing document")
     func fallback() async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/.well-known/oauth-authorization-server/realm"
@@ -131,7 +131,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "Anything but 404 is an answer, after which nothing else is asked",
+        "Any status except 404 ends the search for a document",
         arguments: [
             (500, AuthorityError.unavailable(status: 500, retryAfter: nil)), (401, .unclear("…")),
             (302, .intercepted("…")),
@@ -147,7 +147,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("A failure is not kept: the next call asks again")
+    @Test("Does not cache a failure")
     func failureIsNotKept() async throws {
         let served = Counter()
         try await LoopbackServer.run { _, address in
@@ -160,7 +160,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("A document of more than 1 MiB is not read")
+    @Test("Refuses a document of more than 1 MiB")
     func tooLong() async throws {
         try await LoopbackServer.run { _, address in
             .json(discoveryDocument(address) + String(repeating: " ", count: ServiceResponse.bodyLimit))

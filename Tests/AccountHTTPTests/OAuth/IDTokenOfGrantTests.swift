@@ -3,18 +3,18 @@ import Testing
 
 @testable import AccountHTTP
 
-/// ID tokens that come with the response to a refresh, and with those to the grants without a browser.
+/// ID tokens in the responses to refreshes and to the grants without a browser.
 struct IDTokenOfGrantTests {
     private static let user = "248289761001"
 
-    /// The claims of a service's ID token, with one of them replaced, or left out with `nil`.
+    /// The claims of a service's ID token, with one of them replaced, or removed if the value is `nil`.
     private static func claims(_ issuer: String, _ name: String = "", _ value: String? = nil) -> String {
         var members = ["iss": "\"\(issuer)\"", "sub": "\"\(user)\"", "aud": "\"tool\""]
         if !name.isEmpty { members[name] = value }
         return "{" + members.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",") + "}"
     }
 
-    /// Runs a test at a service whose token endpoint sends this ID token.
+    /// Runs a test with a service whose token endpoint returns this ID token.
     private func run(
         _ idToken: @escaping @Sendable (_ issuer: String) -> String,
         _ test: (OAuthAuthority, LoopbackServer) async throws -> Void
@@ -31,11 +31,11 @@ struct IDTokenOfGrantTests {
         }
     }
 
-    /// A claim that is another user's, service's or client's, or that is missing.
+    /// A claim that belongs to another user, service or client, or is missing.
     struct Lie: Sendable, CustomTestStringConvertible {
         let name: String
 
-        /// As it stands in JSON.
+        /// The value in JSON.
         let value: String?
 
         var testDescription: String { "\(name) \(value ?? "missing")" }
@@ -60,7 +60,7 @@ struct IDTokenOfGrantTests {
     ]
 
     @Test(arguments: lies)
-    func `Refuses the tokens of a refresh whose ID token is not the account's`(lie: Lie) async throws {
+    func `Refuses refreshed tokens whose ID token is not the account's`(lie: Lie) async throws {
         try await run(lie.token) { authority, server in
             let old = account(at: server.address, refreshToken: "refresh-1")
             let target = try TokenTarget(scopes: ["openid"])
@@ -68,13 +68,13 @@ struct IDTokenOfGrantTests {
             #expect(refusal == lie.otherUser)
             let derived = await asyncFailure { try await authority.exchangeToken(for: target, of: old, by: .refresh) }
             #expect(derived == lie.otherUser)
-            // The account's own session may share its grant with what came.
+            // Nothing was revoked: the new tokens may share a grant with the account's session.
             #expect(server.targets == ["/token", "/token"])
         }
     }
 
     @Test(arguments: lies)
-    func `Refuses a password or device sign-in with such an ID token`(lie: Lie) async throws {
+    func `Refuses a password or device sign-in with a wrong ID token`(lie: Lie) async throws {
         try await run(lie.token) { authority, server in
             let authorization = DeviceAuthorization(
                 deviceCode: Secret("code"), userCode: "A", verificationURI: server.address, lifetime: .seconds(60))
@@ -89,7 +89,7 @@ struct IDTokenOfGrantTests {
         }
     }
 
-    @Test func `Keeps the old ID token if the new one is not readable`() async throws {
+    @Test func `Ignores a new ID token that is not readable`() async throws {
         try await run { _ in
             "not.a.jwt"
         } _: { authority, server in

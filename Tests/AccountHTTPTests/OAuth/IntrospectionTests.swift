@@ -3,7 +3,7 @@ import Testing
 
 @testable import AccountHTTP
 
-/// Signing in at a service with OAuth 2.0 alone.
+/// Sign-in at a service that supports only OAuth 2.0.
 struct IntrospectionTests {
     private func signIn(
         introspection: LoopbackServer.Action?, username: String? = nil,
@@ -42,7 +42,7 @@ struct IntrospectionTests {
         ) { authority, account in
             let identity = try await authority.verify(account)
             #expect(identity.id == "7")
-            // An earlier version took the user name for the id.
+            // An earlier version used the user name as the id.
             let earlier = Account(id: "jane", issuer: account.issuer, credentials: account.credentials)
             let named = try await authority.verify(earlier)
             #expect(named.id == "jane")
@@ -58,7 +58,7 @@ struct IntrospectionTests {
             .json(#"{"active":false}"#), .json(#"{"active":true}"#), .json(#"{"error":"invalid_client"}"#, status: 401),
             nil,
         ] as [LoopbackServer.Action?])
-    func `Takes the name of the sign-in if the service names no user`(action: LoopbackServer.Action?) async throws {
+    func `Uses the name of the sign-in if the service names no user`(action: LoopbackServer.Action?) async throws {
         let named = try await signIn(introspection: action, username: "jane")
         #expect(named.id == "jane" && named.username == "jane")
         let unnamed = try await signIn(introspection: action)
@@ -67,7 +67,7 @@ struct IntrospectionTests {
         #expect(again.id != unnamed.id)
     }
 
-    @Test func `An inactive token is no verdict`() async throws {
+    @Test func `An inactive token is not a definite rejection`() async throws {
         _ = try await signIn(introspection: .json(#"{"active":false}"#), username: "jane") { authority, account in
             let failure = await asyncFailure { try await authority.verify(account) }
             #expect(kind(failure) == .misconfigured("…"))

@@ -5,10 +5,10 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Which addresses a token may be sent to")
+@Suite("Valid issuer URLs")
 struct IssuerTests {
     @Test(
-        "An issuer is kept in one form",
+        "Normalizes issuer URLs",
         arguments: [
             ("https://login.example.com", "https://login.example.com"),
             ("https://login.example.com/", "https://login.example.com"),
@@ -26,14 +26,14 @@ struct IssuerTests {
     func accepted(_ text: String, _ identifier: String) throws {
         #expect(try OAuthAuthority(issuer: text, clientID: "tool").issuer == identifier)
 
-        // The HTTP client has a parser of its own, which must see the same host and port.
+        // The HTTP client has a separate parser, which must see the same host and port.
         let (checked, used) = (try ServiceURL(text), try #require(URL(string: identifier)))
         #expect(try #require(used.host()) == checked.host.trimmingPrefix("[").replacing("]", with: ""))
         #expect(used.port == checked.port)
     }
 
     @Test(
-        "What is no issuer is refused, and the message says what to write",
+        "Refuses an invalid issuer and suggests a correction",
         arguments: [
             ("login.example.com", "did you mean https://login.example.com?"),
             ("login.example.com/realms/a", "did you mean https://login.example.com/realms/a?"),
@@ -75,7 +75,7 @@ struct IssuerTests {
     }
 
     @Test(
-        "Identifiers from elsewhere may differ in one slash at the end, and in nothing else",
+        "Issuers match with or without a trailing slash, and exactly otherwise",
         arguments: [
             ("https://example.com", true), ("https://example.com/", true), ("https://example.com//", false),
             ("https://Example.com", false), ("https://example.com:443", false), ("http://example.com", false),
@@ -86,7 +86,7 @@ struct IssuerTests {
         #expect(try Issuer("https://example.com/").isSame(as: other) == expected)
     }
 
-    @Test("The other arguments are checked too")
+    @Test("Checks the other arguments too")
     func otherArguments() {
         let issuer = "https://example.com"
         expectAccountError(.invalidArgument) { try OAuthAuthority(issuer: issuer, clientID: "") }
@@ -103,7 +103,7 @@ struct IssuerTests {
         }
     }
 
-    @Test("Endpoints are addresses of the same kind, and may have a query")
+    @Test("Endpoints follow the same rules, and may have a query")
     func endpoints() throws {
         let endpoints = try OAuthEndpoints(token: "https://a.example/token?tenant=1", userInfo: "http://127.0.0.1:1/me")
         #expect(endpoints[.token] == "https://a.example/token?tenant=1")

@@ -7,7 +7,7 @@ import Testing
 // MARK: Sign in
 
 extension OAuthAuthorityTests {
-    @Test("A password goes to the token endpoint, and the token to user info")
+    @Test("Sends the password to the token endpoint, and the token to user info")
     func password() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token"
@@ -36,7 +36,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("A wrong password is told as the service tells it")
+    @Test("Reports a wrong password with the service's message")
     func wrongPassword() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"invalid_grant","error_description":"Wrong password."}"#, status: 400)
@@ -49,7 +49,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("The name that was signed in with serves if the service has none")
+    @Test("Uses the name of the sign-in if the service has none")
     func givenUsername() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)
@@ -68,7 +68,7 @@ extension OAuthAuthorityTests {
     }
 
     @Test(
-        "A service without user info is believed by its ID token, or else the user is who signed in",
+        "Without user info, the ID token or the sign-in names the user",
         arguments: ["1", nil])
     func passwordWithoutUserInfo(_ subject: String?) async throws {
         try await LoopbackServer.run { _, address in
@@ -82,7 +82,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("A user info that fails for a moment is asked again")
+    @Test("Retries a failed user info request")
     func userInfoAgain() async throws {
         let asked = Counter()
         try await LoopbackServer.run { request, address in
@@ -112,7 +112,7 @@ extension OAuthAuthorityTests {
         ]
     }
 
-    @Test("If user info gives no answer, the ID token does, so that the tokens are not wasted", arguments: Trouble.all)
+    @Test("The ID token identifies the user if user info fails", arguments: Trouble.all)
     func idTokenServes(_ trouble: Trouble) async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/token" ? Self.tokenResponse(address) : trouble.action
@@ -124,7 +124,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Without an ID token it is told why nobody knows who signed in", arguments: Trouble.all)
+    @Test("Without an ID token, reports why the user is unknown", arguments: Trouble.all)
     func nobodyKnows(_ trouble: Trouble) async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/token" ? Self.tokenResponse(address, subject: nil) : trouble.action
@@ -135,14 +135,14 @@ extension OAuthAuthorityTests {
                 try OAuthAuthority.direct(server)
             }
             #expect(kind(error?.cause as? AuthorityError) == trouble.signal)
-            // What was issued is taken back.
+            // The issued tokens are revoked.
             #expect(server.targets.last == "/revoke")
-            #expect(error?.message.contains("did not say who signed in") == true)
+            #expect(error?.message.contains("did not identify the user") == true)
         }
     }
 
     @Test(
-        "What contradicts the tokens ends the sign-in",
+        "User info that contradicts the tokens ends the sign-in",
         arguments: [
             (LoopbackServer.Action.json(#"{"sub":"2"}"#), AuthorityError.otherUser(id: "2")),
             (
@@ -165,7 +165,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    /// The error of a sign-in that the service accepted without saying whose it is.
+    /// The error of a sign-in that the service accepted without identifying the user.
     private func identificationError(
         _ signIn: (OAuthAuthority) async throws -> Account, at authority: () throws -> OAuthAuthority
     ) async -> AccountError? {
@@ -178,7 +178,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("A token from elsewhere is signed in with by asking whose it is")
+    @Test("A sign-in with a token asks the service for the user")
     func token() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -196,7 +196,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("What cannot be a token is refused without a request", arguments: ["", " ", "a b", "token\n", "tökén"])
+    @Test("Refuses an invalid token without a request", arguments: ["", " ", "a b", "token\n", "tökén"])
     func noToken(_ text: String) async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.direct(server)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("An OAuth service")
+@Suite("OAuthAuthority")
 struct OAuthAuthorityTests {
     static let user = #"{"sub":"248289761001","preferred_username":"jane","email":"jane@example.com"}"#
 
     // MARK: Verify
 
-    @Test("Verifying asks the user info endpoint with the token")
+    @Test("Verifies with the token at the user info endpoint")
     func verify() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -25,7 +25,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Another user's token is told")
+    @Test("Reports a token of another user")
     func otherUser() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"sub":"7"}"#)
@@ -39,7 +39,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "The token of another service's account is not sent",
+        "Does not send the token of another service's account",
         arguments: [nil, "https://other.example", "http://127.0.0.1:1"])
     func otherService(_ issuer: String?) async throws {
         try await LoopbackServer.run { _, _ in
@@ -57,7 +57,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("A slash at the end of an account's issuer is the same service")
+    @Test("A trailing slash in the account's issuer is the same service")
     func slash() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -68,7 +68,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "A stored token that cannot be sent is not, and nothing of it is told", arguments: ["\r\nX-Evil: 1", " ", "ü"])
+        "Neither sends nor reveals a stored token that no header can carry", arguments: ["\r\nX-Evil: 1", " ", "ü"])
     func impossibleToken(_ tail: String) async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -83,7 +83,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Without a user info endpoint the service cannot be asked")
+    @Test("Cannot verify without a user info endpoint")
     func noUserInfo() async throws {
         try await LoopbackServer.run { _, address in
             .json(discoveryDocument(address, without: "userinfo_endpoint"))
@@ -102,7 +102,7 @@ struct OAuthAuthorityTests {
 
     // MARK: Refresh and revoke
 
-    @Test("Refreshing sends the refresh token as the client that it was issued to")
+    @Test("Refreshes with the client ID that the refresh token was issued to")
     func refresh() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"access_token":"new","expires_in":60,"scope":"openid"}"#)
@@ -125,7 +125,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "A refresh of a narrowed session asks for all scopes, and for none if they are refused",
+        "Refreshes a narrowed session with all scopes, or none if refused",
         arguments: [true, false])
     func refreshNarrowed(isGranted: Bool) async throws {
         try await LoopbackServer.run { request, _ in
@@ -148,7 +148,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Without a refresh token there is nothing to send")
+    @Test("Sends nothing without a refresh token")
     func noRefreshToken() async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.direct(server)
@@ -160,7 +160,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Revoking takes the refresh token back and then the access token, or the one that there is")
+    @Test("Revokes the refresh token, if any, and then the access token")
     func revoke() async throws {
         try await LoopbackServer.run { _, _ in
             .response(200)
@@ -178,7 +178,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("A service that takes no tokens back is not told")
+    @Test("Sends nothing to a service without a revocation endpoint")
     func noRevocation() async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.test(
@@ -188,7 +188,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("A revocation endpoint that only the other document has is found when it is needed, once")
+    @Test("Finds a revocation endpoint in the second document, once")
     func revocationElsewhere() async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {
@@ -211,7 +211,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "Another document that is not there, or cannot be believed, counts as one without revocation",
+        "A missing or invalid second document means no revocation",
         arguments: [
             .response(404), .json("[]"), .response(302, ["Location": "/revoke"]), .response(403),
             .response(200, ["Content-Type": "text/html"], "<html>the app</html>"),
@@ -231,7 +231,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "A document that fails for the moment is no word about revocation: the first one, and the other",
+        "A failing document does not mean that revocation is unsupported",
         arguments: [.response(503), .reset, .response(429), .response(511)] as [LoopbackServer.Action], [true, false])
     func discoveryInTrouble(_ action: LoopbackServer.Action, _ isFirst: Bool) async throws {
         try await LoopbackServer.run { request, address in
@@ -246,7 +246,7 @@ struct OAuthAuthorityTests {
     }
 
     struct Refusal: Sendable {
-        /// What the service says of the refresh token and of the access token.
+        /// The responses for the refresh token and the access token.
         var responses: [LoopbackServer.Action]
         var signal: AuthorityError?
         var requests = 2
@@ -257,11 +257,11 @@ struct OAuthAuthorityTests {
 
         static let all: [Refusal] = [
             Refusal(responses: [.response(200), .response(200)]),
-            // A service that takes refresh tokens only has done all that it can.
+            // A service that revokes only refresh tokens has done all that it can.
             Refusal(responses: [.response(200), error("unsupported_token_type")]),
             Refusal(responses: [.response(200), error("invalid_token")]),
             Refusal(responses: [error("invalid_grant"), .response(200)]),
-            // One that does not take the refresh token is told the access token all the same.
+            // If the service does not revoke the refresh token, the access token is sent too.
             Refusal(
                 responses: [error("unsupported_token_type"), .response(200)],
                 signal: .oauthError("unsupported_token_type")),
@@ -277,7 +277,7 @@ struct OAuthAuthorityTests {
         ]
     }
 
-    @Test("What a service says to a revocation is told, once it has been told of both tokens", arguments: Refusal.all)
+    @Test("Reports a refused revocation after sending both tokens", arguments: Refusal.all)
     func refusedRevocation(_ refusal: Refusal) async throws {
         let asked = Counter()
         try await LoopbackServer.run { _, _ in
@@ -292,7 +292,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("The document that was read is not read again for revocation")
+    @Test("Does not read the same document again for revocation")
     func noOtherDocument() async throws {
         try await LoopbackServer.run { request, address in
             request.target.contains("openid-configuration")
@@ -322,7 +322,7 @@ struct OAuthAuthorityTests {
         .sendAndClose("HTTP/1.1 200 \(canary)\r\n\(canary)"), .sendAndClose(canary),
     ]
 
-    @Test("No signal repeats what was sent, whatever the service does with it", arguments: echoes)
+    @Test("No error repeats a secret, whatever the service echoes", arguments: echoes)
     func canaryIsNotRepeated(_ action: LoopbackServer.Action) async throws {
         try await LoopbackServer.run { _, _ in
             action

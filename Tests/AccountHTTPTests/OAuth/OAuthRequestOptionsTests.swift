@@ -3,7 +3,7 @@ import Testing
 
 @testable import AccountHTTP
 
-/// What a sign-in asks for beside scopes.
+/// The options of a sign-in in addition to scopes.
 struct OAuthRequestOptionsTests {
     private static let options = OAuthRequestOptions(
         audience: "https://api.example", resources: ["https://a.example/", "urn:b"],
@@ -22,7 +22,7 @@ struct OAuthRequestOptionsTests {
     private static let resources = "&resource=https%3A%2F%2Fa.example%2F&resource=urn%3Ab&client_id=tool"
     private static let parameters = "&prompt=login&login_hint=jane+doe"
 
-    @Test func `Each request has what is meant for it`() async throws {
+    @Test func `Each request carries its own options`() async throws {
         try await LoopbackServer.run { request, _ in
             switch request.target {
             case "/token": .json(#"{"access_token":"a"}"#)
@@ -48,14 +48,14 @@ struct OAuthRequestOptionsTests {
         }
     }
 
-    @Test func `A code is exchanged for the same resources`() {
+    @Test func `Exchanges a code for the same resources`() {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: [], port: 1, state: "s", options: Self.options)
         #expect(!String(decoding: request.form(with: Secret("c")).bytes, as: UTF8.self).contains("resource"))
-        // They are added where all requests for tokens are sent: see the test above.
+        // Resources are added where all token requests are sent: see the test above.
     }
 
-    @Test func `What is given beats what the service's entry has`() throws {
+    @Test func `Given options take precedence over the service's entry`() throws {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: [], port: 1, state: "s", options: Self.options,
             quirks: KnownService.google.quirks)
@@ -67,13 +67,13 @@ struct OAuthRequestOptionsTests {
 
     @Test(
         arguments: [
-            ("response_type", nil), ("client_id", "client identifier"), ("client_secret", "client secret"),
+            ("response_type", nil), ("client_id", "client ID"), ("client_secret", "client secret"),
             ("redirect_uri", "redirect URI"), ("scope", "scopes"), ("state", nil), ("nonce", nil),
             ("code_challenge", nil),
             ("code_challenge_method", nil), ("code", nil), ("grant_type", nil), ("code_verifier", nil),
             ("resource", "resources"), ("audience", "audience"),
         ] as [(String, String?)])
-    func `A parameter of this package's own is refused, and the option for it is named`(name: String, option: String?) {
+    func `Refuses a reserved parameter and names the option for it`(name: String, option: String?) {
         let error = #expect(throws: AccountError.self) {
             try authority("https://id.example", OAuthRequestOptions(parameters: [(name, "x")]))
         }
@@ -95,7 +95,7 @@ struct OAuthRequestOptionsTests {
         OAuthRequestOptions(redirectURI: "http://127.0.0.1:8400/callback#x"),
         OAuthRequestOptions(redirectURI: "myapp://callback"), OAuthRequestOptions(redirectURI: ""),
     ])
-    func `What no request can have is refused`(options: OAuthRequestOptions) {
+    func `Refuses options that no request can carry`(options: OAuthRequestOptions) {
         let error = #expect(throws: AccountError.self) { try authority("https://id.example", options) }
         #expect(error?.code == .invalidArgument)
     }
@@ -106,7 +106,7 @@ struct OAuthRequestOptionsTests {
         OAuthRequestOptions(redirectURI: "http://[::1]:8400/a/b"),
         OAuthRequestOptions(redirectURI: "http://localhost:8400/done"),
     ])
-    func `What is fit is taken`(options: OAuthRequestOptions) throws {
+    func `Accepts valid options`(options: OAuthRequestOptions) throws {
         #expect(try authority("https://id.example", options).options == options)
     }
 }

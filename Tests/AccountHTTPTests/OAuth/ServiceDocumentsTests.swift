@@ -3,12 +3,12 @@ import Testing
 
 @testable import AccountHTTP
 
-/// Two documents may say what a service has; the second is read only when something is missing in the first.
+/// Two documents may describe a service. The second one is read only if the first one lacks an endpoint.
 struct ServiceDocumentsTests {
     private static let first = "/.well-known/openid-configuration"
     private static let second = "/.well-known/oauth-authorization-server"
 
-    /// A server with these members in its documents, beside the issuer.
+    /// A server whose documents have these members in addition to the issuer.
     private func withServer(
         _ firstMembers: String, _ secondMembers: String,
         _ body: (OAuthAuthority, LoopbackServer) async throws -> Void
@@ -31,7 +31,7 @@ struct ServiceDocumentsTests {
 
     private static let token = #","token_endpoint":"AT/token""#
 
-    @Test func `A device endpoint that only the other document has is found`() async throws {
+    @Test func `Finds a device endpoint that only the second document names`() async throws {
         try await withServer(Self.token, Self.token + #","device_authorization_endpoint":"AT/device""#) {
             authority, server in
             _ = try await authority.beginDeviceSignIn()
@@ -40,7 +40,7 @@ struct ServiceDocumentsTests {
         }
     }
 
-    @Test func `Each endpoint may be in the other document, also that for tokens`() async throws {
+    @Test func `Finds each endpoint in the second document, even the token endpoint`() async throws {
         try await withServer("", Self.token + #","userinfo_endpoint":"AT/userinfo","authorization_endpoint":"AT/a""#) {
             authority, server in
             _ = try await authority.verify(account(at: server.address))
@@ -50,7 +50,7 @@ struct ServiceDocumentsTests {
         }
     }
 
-    @Test func `The first document counts where both name one, and costs no second request`() async throws {
+    @Test func `The first document takes precedence and costs no second request`() async throws {
         try await withServer(
             Self.token + #","userinfo_endpoint":"AT/userinfo""#, #","userinfo_endpoint":"AT/other""#
         ) { authority, server in
@@ -60,7 +60,7 @@ struct ServiceDocumentsTests {
         }
     }
 
-    @Test func `What neither has is not there`() async throws {
+    @Test func `Reports an endpoint that neither document names`() async throws {
         try await withServer(Self.token, "") { authority, _ in
             #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
             #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
@@ -77,7 +77,7 @@ struct ServiceDocumentsTests {
     }
 
     @Test(arguments: [.response(503), .reset, .response(429)] as [LoopbackServer.Action])
-    func `Another document that fails for the moment is an error for who needs it, and for nobody else`(
+    func `A failing second document matters only if its endpoint is needed`(
         action: LoopbackServer.Action
     ) async throws {
         try await LoopbackServer.run { request, address in
@@ -94,7 +94,7 @@ struct ServiceDocumentsTests {
         }
     }
 
-    // MARK: What is asked for
+    // MARK: Scopes
 
     @Test(
         arguments: [
@@ -103,7 +103,7 @@ struct ServiceDocumentsTests {
             (nil, #","scopes_supported":"offline_access""#, "openid profile email"),
             (["openid"], #","scopes_supported":["openid","offline_access"]"#, "openid"),
         ] as [([String]?, String, String)])
-    func `A refresh token is asked for where the service lists that, and nobody said what to ask for`(
+    func `Requests offline_access if listed, unless scopes are given`(
         scopes: [String]?, members: String, expected: String
     ) async throws {
         let endpoints = #","authorization_endpoint":"AT/a","device_authorization_endpoint":"AT/device""#

@@ -5,13 +5,13 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Tokens for other APIs")
+@Suite("Derived tokens")
 struct TokenDerivationTests {
     private static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let accessTokenType = "urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
     private static let response = #"{"access_token":"derived","token_type":"Bearer","expires_in":60}"#
 
-    /// A server whose documents list these grants.
+    /// A server whose discovery document lists these grants.
     private func run(
         grants: String? = nil, response: String = response, status: Int = 200, resources: [String] = [],
         _ test: (OAuthAuthority, LoopbackServer) async throws -> Void
@@ -32,9 +32,9 @@ struct TokenDerivationTests {
 
     private func body(_ server: LoopbackServer) -> String? { server.requests.last { $0.target == "/token" }?.body }
 
-    // MARK: How
+    // MARK: Choosing the grant
 
-    @Test("An audience needs token exchange, all else a refresh token")
+    @Test("Only an audience requires token exchange")
     func means() async throws {
         let byResource = try TokenTarget(resources: ["urn:a"])
         let byAudience = try TokenTarget(audience: "api")
@@ -45,7 +45,7 @@ struct TokenDerivationTests {
                 let bare = account(at: server.address)
                 let byRefresh = try await authority.tokenDerivation(for: byResource, of: renewable)
                 #expect(byRefresh == .refresh)
-                #expect(server.requests.isEmpty, "nothing needs to be found out for that")
+                #expect(server.requests.isEmpty, "this needs no request")
                 if isListed {
                     for (target, account) in [(byAudience, renewable), (byResource, bare)] {
                         let byExchange = try await authority.tokenDerivation(for: target, of: account)
@@ -67,7 +67,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("What is known to be more than the sign-in was for is not asked for")
+    @Test("Refuses a target that exceeds the scopes of the sign-in")
     func wider() async throws {
         try await run(resources: ["urn:a", "urn:b"]) { authority, server in
             var renewable = account(at: server.address, refreshToken: "r")
@@ -80,7 +80,7 @@ struct TokenDerivationTests {
                 let thrown = await asyncFailure { try await authority.tokenDerivation(for: target, of: renewable) }
                 #expect(kind(thrown) == (isPart ? nil : .misconfigured("…")), "\(target)")
             }
-            // Of what the service did not say nothing is known.
+            // If the service did not name the scopes, the target cannot be checked.
             renewable.credentials.scopes = []
             let unknown = try await authority.tokenDerivation(for: try TokenTarget(scopes: ["other"]), of: renewable)
             #expect(unknown == .refresh)
@@ -88,7 +88,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A service that cannot be reached is not one without token exchange")
+    @Test("An unreachable service is not one without token exchange")
     func unreachable() async throws {
         let authority = try OAuthAuthority.test("http://127.0.0.1:1")
         let thrown = await asyncFailure {
@@ -98,9 +98,9 @@ struct TokenDerivationTests {
         #expect(kind(thrown) == .noResponse(.refused))
     }
 
-    // MARK: What is sent
+    // MARK: Requests
 
-    @Test("A refresh names the resources and scopes that are wanted, and none of the sign-in's")
+    @Test("A refresh sends the target's resources and scopes only")
     func refresh() async throws {
         try await run(
             response: #"{"access_token":"derived","refresh_token":"r2","scope":"a"}"#, resources: ["urn:own"]
@@ -118,7 +118,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A narrower scope is for the APIs of the sign-in")
+    @Test("A target that names only scopes keeps the sign-in's resources")
     func scopeOnly() async throws {
         try await run(resources: ["urn:own"]) { authority, server in
             _ = try await authority.exchangeToken(
@@ -128,7 +128,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A narrower scope leaves out nothing that the next refresh token needs", arguments: [true, false])
+    @Test("A narrower scope keeps offline_access", arguments: [true, false])
     func offlineAccess(isGranted: Bool) async throws {
         try await run { authority, server in
             var renewable = account(at: server.address, refreshToken: "r")
@@ -140,7 +140,7 @@ struct TokenDerivationTests {
                 let sent = words?.split(separator: "+").sorted()
                 #expect(sent == (isGranted ? ["offline_access", "z"] : ["z"]))
             }
-            // Without a scope nothing is narrowed, and an exchange brings no refresh token.
+            // Without scopes, nothing is narrowed. An exchange returns no refresh token.
             _ = try await authority.exchangeToken(
                 for: try TokenTarget(resources: ["urn:a"]), of: renewable, by: .refresh)
             #expect(body(server)?.contains("scope=") == false)
@@ -150,7 +150,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A token exchange sends the access token, and never the refresh token")
+    @Test("A token exchange sends the access token, never the refresh token")
     func tokenExchange() async throws {
         let response =
             #"{"access_token":"derived","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}"#
@@ -167,7 +167,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("Nothing is sent to another service, or without a refresh token")
+    @Test("Sends nothing to another service or without a refresh token")
     func elsewhere() async throws {
         try await run { authority, server in
             let target = try TokenTarget(scopes: ["a"])
@@ -184,10 +184,10 @@ struct TokenDerivationTests {
         }
     }
 
-    // MARK: What comes
+    // MARK: Responses
 
     @Test(
-        "What is said against a request is told, and no token is repeated",
+        "Reports an error for a derivation without repeating a token",
         arguments: ["invalid_target", "invalid_scope", "unauthorized_client", "invalid_request", "invalid_grant"])
     func refused(code: String) async throws {
         for means in [TokenDerivation.refresh, .tokenExchange] {
@@ -205,7 +205,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("An exchange that brings another kind of token brings none")
+    @Test("Rejects an exchanged token of another type")
     func otherKind() async throws {
         for type in ["urn:ietf:params:oauth:token-type:refresh_token", "urn:ietf:params:oauth:token-type:id_token"] {
             try await run(
@@ -232,7 +232,7 @@ struct TokenDerivationTests {
 
     // MARK: Revoking
 
-    @Test("Signing out revokes derived tokens too")
+    @Test("Signing out also revokes derived tokens")
     func revoke() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token" ? .json(Self.response) : .response(200)

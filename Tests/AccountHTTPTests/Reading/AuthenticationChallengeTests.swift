@@ -2,7 +2,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Challenges in WWW-Authenticate")
+@Suite("WWW-Authenticate challenges")
 struct AuthenticationChallengeTests {
     private typealias Challenge = AuthenticationChallenge
 
@@ -27,7 +27,7 @@ struct AuthenticationChallengeTests {
             [Challenge(scheme: "negotiate", token68: "YII="), Challenge(scheme: "bearer", parameters: ["a": "b"])]
         ),
         ("Negotiate a/b+c==", [Challenge(scheme: "negotiate", token68: "a/b+c==")]),
-        // By the grammar these are a token68, and a parameter of Basic.
+        // By the grammar, the first is a token68, the second a parameter of Basic.
         ("Bearer error=", [Challenge(scheme: "bearer", token68: "error=")]),
         ("Basic a=b, Bearer =c", [Challenge(scheme: "basic", parameters: ["a": "b", "bearer": "c"])]),
         ("Bearer realm", [Challenge(scheme: "bearer", token68: "realm")]),
@@ -46,18 +46,18 @@ struct AuthenticationChallengeTests {
                 Challenge(scheme: "newauth", parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]),
             ]
         ),
-        // A parameter that is given twice is not there, also if it comes a third time.
+        // A repeated parameter counts as missing, even if it occurs three times.
         ("Bearer error=a, realm=b, ERROR=c", [Challenge(scheme: "bearer", parameters: ["realm": "b"])]),
         ("Bearer error=a, error=a, error=a", [Challenge(scheme: "bearer")]),
     ]
 
-    @Test("A field that follows the grammar", arguments: fields)
+    @Test("Parses a valid field", arguments: fields)
     func wellFormed(_ field: String, _ expected: [AuthenticationChallenge]) {
         #expect(AuthenticationChallenge.challenges(in: [field]) == expected)
     }
 
     @Test(
-        "What breaks the grammar takes its challenge with it, and leaves those before it",
+        "A malformed challenge keeps the challenges before it",
         arguments: [
             #"Basic a=b, Bearer error="invalid_token"#,
             #"Basic a=b, Bearer error="invalid_token\"#,
@@ -76,14 +76,14 @@ struct AuthenticationChallengeTests {
                 == [AuthenticationChallenge(scheme: "basic", parameters: ["a": "b"])])
     }
 
-    @Test("A broken field does not spoil the next one")
+    @Test("A malformed field does not affect the next one")
     func severalFields() {
         #expect(
             AuthenticationChallenge.challenges(in: ["Bearer \"", "Bearer error=invalid_token"])
                 == [AuthenticationChallenge(scheme: "bearer", parameters: ["error": "invalid_token"])])
     }
 
-    @Test("Fields and lists beyond all measure are left out")
+    @Test("Ignores oversized fields and lists")
     func bounds() {
         let padded = "Bearer error=invalid_token" + String(repeating: " ", count: 8192)
         #expect(AuthenticationChallenge.challenges(in: [padded]).isEmpty)
@@ -92,7 +92,7 @@ struct AuthenticationChallengeTests {
         #expect(AuthenticationChallenge.challenges(in: Array(repeating: "Bearer", count: 1000)).count == 16)
     }
 
-    @Test("No bytes make it stop", arguments: 0..<64)
+    @Test("Parses any bytes without a crash", arguments: 0..<64)
     func hostile(_ seed: Int) {
         var state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
         let alphabet = Array("aB =\",\\\t/~1;(\u{7F}\u{E9}".unicodeScalars)

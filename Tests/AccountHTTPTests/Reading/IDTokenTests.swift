@@ -5,7 +5,7 @@ import Testing
 
 @Suite("ID tokens of a sign-in")
 struct IDTokenTests {
-    // The fixed clock of the tests shows 1 800 000 000.
+    // The tests' fixed clock shows 1 800 000 000.
     static let rules: [(String, AuthorityError?)] = [
         (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"n""#, nil),
         (#""sub":1,"iss":"https://id.example/","aud":["tool"],"exp":1800000060.5,"nonce":"n""#, nil),
@@ -32,7 +32,7 @@ struct IDTokenTests {
         (#""iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"n""#, .unclear("…")),
     ]
 
-    @Test("A token is of this sign-in, or it is not believed", arguments: rules)
+    @Test("Accepts only an ID token of this sign-in", arguments: rules)
     func check(_ claims: String, _ expected: AuthorityError?) throws {
         let token = try #require(IDToken(jsonWebToken("{\(claims)}")))
         let issuer = try Issuer("https://id.example")
@@ -42,14 +42,14 @@ struct IDTokenTests {
         #expect(kind(thrown) == expected)
     }
 
-    @Test("Where no nonce was sent, none is looked for")
+    @Test("Expects no nonce if none was sent")
     func withoutNonce() throws {
         let token = try #require(
             IDToken(jsonWebToken(#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060}"#)))
         try token.check(issuer: Issuer("https://id.example"), clientID: "tool", nonce: nil, at: FixedClock().now)
     }
 
-    @Test("What is no token has no claims", arguments: ["", "a.b", "a.b.c.d", "a.!.c"])
+    @Test("Rejects text that is not an ID token", arguments: ["", "a.b", "a.b.c.d", "a.!.c"])
     func noToken(_ text: String) {
         #expect(IDToken(Secret(text)) == nil)
     }

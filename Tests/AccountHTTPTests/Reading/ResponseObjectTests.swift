@@ -3,14 +3,15 @@ import AccountCrypto
 import Testing
 
 @testable import AccountHTTP
+import AccountSupport
 
-@Suite("The object of a response, and the secrets in it")
+@Suite("Response objects and their secrets")
 struct ResponseObjectTests {
     private func read(_ text: String) -> ResponseObject? {
         ResponseObject(WipedBytes(text.utf8), secrets: ["access_token", "refresh_token"])
     }
 
-    @Test("A secret is read beside the decoder, and a mark stands in its place")
+    @Test("Reads a secret outside the decoder and leaves a placeholder")
     func secrets() throws {
         let object = try #require(
             read(
@@ -25,7 +26,7 @@ struct ResponseObjectTests {
     }
 
     @Test(
-        "Escapes of a secret are undone as a decoder would (RFC 8259, section 7)",
+        "Decodes the escapes of a secret (RFC 8259, section 7)",
         arguments: [
             #"a\/b\u002B\u002f"#, #"\"\\\/\b\f\n\r\t"#, #"\u00fc\u20AC\ud83d\uDE00"#, "ü€😀", #"\u0000"#, #"x\\"#,
         ])
@@ -34,12 +35,12 @@ struct ResponseObjectTests {
         #expect(read("{\"access_token\":\"\(text)\"}")?.secrets["access_token"]?.reveal() == plain)
     }
 
-    @Test("A name may be written with escapes too")
+    @Test("Recognizes a name that contains escapes")
     func escapedName() {
         #expect(read(#"{"access\u005ftoken":"t"}"#)?.secrets["access_token"] == Secret("t"))
     }
 
-    @Test("Of two secrets of one name the first counts, as it does for a decoder, and neither becomes a string")
+    @Test("The first of two secrets with one name counts")
     func twice() {
         let object = read(#"{"access_token":"one","access_token":"two"}"#)
         #expect(object?.secrets["access_token"] == Secret("one"))
@@ -47,7 +48,7 @@ struct ResponseObjectTests {
         #expect(read(#"{"access_token":1,"access_token":"two"}"#)?.secrets == [:])
     }
 
-    @Test("An error in an object that has a member twice is none, since nobody knows which one counts")
+    @Test("Ignores an error in an object with duplicate members")
     func twoErrors() {
         #expect(read(#"{"error":"invalid_grant","error":"server_error"}"#)?.members == [:])
         #expect(read(#"{"error":"invalid_grant","\u0065rror":"invalid_grant"}"#)?.members == [:])
@@ -58,7 +59,7 @@ struct ResponseObjectTests {
         #expect(failure == .badRequest)
     }
 
-    @Test("An error in a text that is not UTF-8 is none, and tokens in one still count")
+    @Test("Invalid UTF-8 hides an error but not the tokens")
     func garbled() throws {
         let garbled =
             [UInt8]("{\"error\":\"invalid_grant\",\"access_token\":\"a\",\"refresh_token\":\"".utf8) + [
@@ -70,7 +71,7 @@ struct ResponseObjectTests {
     }
 
     @Test(
-        "What is no JSON is no object",
+        "Rejects invalid JSON",
         arguments: [
             "", "{", "[]", "null", #""{}""#, "{}x", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{"a":1"#, #"{a:1}"#, "{,}",
             #"{"access_token":"t}"#, #"{"access_token":"\x"}"#, #"{"access_token":"\u12"}"#,
@@ -82,7 +83,7 @@ struct ResponseObjectTests {
         #expect(read(text) == nil, "\(text)")
     }
 
-    @Test("UTF-16, in which brackets could hide from the bounds, is not read")
+    @Test("Rejects UTF-16, which could hide brackets from the depth check")
     func otherEncodings() {
         let text = Array(#"{"error":"invalid_grant"}"#.utf16)
         #expect(JSONValue.object(from: text.flatMap { [UInt8($0), 0] }) == nil)

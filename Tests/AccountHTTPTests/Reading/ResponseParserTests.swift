@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("What a response says")
+@Suite("Parsing responses")
 struct ResponseParserTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var endpoint: ResponseParser.Endpoint
@@ -35,7 +35,7 @@ struct ResponseParserTests {
         Row(.token, .json(200, #"{"access_token":"a","error":""}"#), nil),
         Row(.token, .json(200, #"{"access_token":"a","error":"invalid_grant"}"#), nil),
 
-        // Someone else answers.
+        // Responses from an intermediary.
         Row(.userInfo, ServiceResponse(511, [:], html), .intercepted("…")),
         Row(.token, .json(511, invalidGrant), .intercepted("…")),
         Row(.userInfo, ServiceResponse(301, ["Location": "https://other.example/"]), .intercepted("…")),
@@ -49,7 +49,7 @@ struct ResponseParserTests {
         Row(.userInfo, ServiceResponse(200, ["Content-Type": "application/json"], "\n  " + html), .intercepted("…")),
         Row(.token, ServiceResponse(200, [:], "\u{FEFF}<html>"), .intercepted("…")),
 
-        // Nothing to conclude from.
+        // Inconclusive responses.
         Row(.userInfo, ServiceResponse(200, [:], ""), .unclear("…")),
         Row(.userInfo, ServiceResponse(204), .unclear("…")),
         Row(.userInfo, ServiceResponse(206, [:], #"{"sub":"1"}"#), .unclear("…")),
@@ -76,7 +76,7 @@ struct ResponseParserTests {
         Row(.token, ServiceResponse(999), .unclear("…")),
         Row(.discovery, .json(400, invalidGrant), .unclear("…")),
 
-        // Trouble of the service, whatever the body says.
+        // Failures of the service, whatever the body says.
         Row(.token, .json(503, invalidGrant), .unavailable(status: 503, retryAfter: nil)),
         Row(.token, .json(500, invalidGrant), .unavailable(status: 500, retryAfter: nil)),
         Row(
@@ -97,7 +97,7 @@ struct ResponseParserTests {
         Row(.token, .json(407, invalidGrant), .proxyAuthenticationRequired),
         Row(.userInfo, ServiceResponse(407, ["Proxy-Authenticate": "Basic"]), .proxyAuthenticationRequired),
 
-        // OAuth errors, from the endpoints that have them.
+        // OAuth errors from the endpoints that define them.
         Row(.token, .json(400, invalidGrant), .oauthError(.invalidGrant)),
         Row(.token, .json(401, #"{"error":"invalid_client"}"#), .oauthError(.invalidClient)),
         Row(.token, .json(403, #"{"error":"authorization_pending"}"#), .oauthError(.authorizationPending)),
@@ -145,7 +145,7 @@ struct ResponseParserTests {
         Row(
             .discovery, ServiceResponse(401, [bearer: #"Bearer error="invalid_token""#]), .unclear("…")),
 
-        // Permission.
+        // Permissions.
         Row(
             .userInfo, ServiceResponse(403, [bearer: #"Bearer error="insufficient_scope""#]),
             .forbidden(error: "insufficient_scope")),
@@ -156,13 +156,13 @@ struct ResponseParserTests {
         Row(.discovery, ServiceResponse(403), .unclear("…")),
     ]
 
-    @Test("Each row of the table", arguments: rows)
+    @Test("Reads each row of the table", arguments: rows)
     func row(_ row: Row) {
         let reading = ResponseParser(row.endpoint, sent: [Secret(canary)])
         #expect(kind(failure { try reading.object(in: row.response) }) == row.failure)
     }
 
-    @Test("A body that is too long changes nothing about trouble of the service, and everything else into unclear")
+    @Test("An overlong body makes a response unclear, unless its status decides")
     func tooLong() {
         for (status, expected) in [
             (200, AuthorityError.unclear("…")), (400, .unclear("…")), (401, .unclear("…")),
@@ -176,7 +176,7 @@ struct ResponseParserTests {
     }
 
     @Test(
-        "A revocation is acknowledged by its status; only a web page in its place is not taken for it",
+        "The status acknowledges a revocation, unless the body is a web page",
         arguments: [
             (ServiceResponse(200), nil), (ServiceResponse(204), nil), (ServiceResponse(200, [:], "OK"), nil),
             (ServiceResponse(200, ["Content-Type": "text/html"]), nil),
@@ -190,7 +190,7 @@ struct ResponseParserTests {
         #expect(kind(failure { try reading.acknowledgement(in: response) }) == expected)
     }
 
-    @Test("The description of an error is kept, without what could harm a terminal")
+    @Test("Keeps an error description without control characters")
     func description() {
         let response = ServiceResponse.json(
             400, #"{"error":"invalid_grant","error_description":"\u001b[31mexpired\r\n yesterday\u0007"}"#)
@@ -200,7 +200,7 @@ struct ResponseParserTests {
                 == .oauthError(.invalidGrant, description: "[31mexpired yesterday"))
     }
 
-    @Test("A description that is no string leaves the error as it is")
+    @Test("Ignores a description that is not a string")
     func descriptionOfAnotherType() {
         let response = ServiceResponse.json(400, #"{"error":"invalid_grant","error_description":{"a":1}}"#)
         #expect(
@@ -208,7 +208,7 @@ struct ResponseParserTests {
                 == .oauthError(.invalidGrant, description: nil))
     }
 
-    @Test("A user's password may be part of a registered code, and the code is told all the same")
+    @Test("Keeps a registered error code that contains the user's password")
     func passwordInCode() {
         let reading = ResponseParser(.token, sent: [Secret("grant")])
         #expect(

@@ -3,13 +3,14 @@ import FoundationEssentials
 import Testing
 
 @testable import AccountHTTP
+import AccountSupport
 
 @Suite("Retry-After and dates")
 struct RetryAfterTests {
     private static let date = "Fri, 15 Jan 2027 08:00:00 GMT"
 
     @Test(
-        "A wait in seconds",
+        "Reads a delay in seconds",
         arguments: [
             ("0", Duration.zero), ("1", .seconds(1)), (" 120 ", .seconds(120)), ("86400", .seconds(86_400)),
             ("86401", .seconds(86_400)), ("99999999999999999999999999", .seconds(86_400)), ("-5", .zero),
@@ -21,7 +22,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "A date counts from the response's own date",
+        "A date counts from the response's Date header",
         arguments: [
             ("Fri, 15 Jan 2027 08:01:30 GMT", Duration.seconds(90)), ("Fri, 15 Jan 2027 07:00:00 GMT", .zero),
             ("Fri, 15 Jan 2038 08:00:00 GMT", .seconds(86_400)),
@@ -32,7 +33,7 @@ struct RetryAfterTests {
         #expect(RetryAfter.duration(in: response) == expected)
     }
 
-    @Test("Without a date of its own it counts from the clock")
+    @Test("Without a Date header it counts from the local clock")
     func dateWithoutDate() {
         let response = ServiceResponse(
             503, ["Retry-After": "Fri, 15 Jan 2027 08:00:10 GMT"], at: Date(timeIntervalSince1970: 1_800_000_000))
@@ -40,7 +41,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "All three forms of a date are read",
+        "Reads all three date formats",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
@@ -51,7 +52,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "What is no date is none",
+        "Rejects an invalid date",
         arguments: [
             "", "now", "2027-01-15T08:00:00Z", "Fri, 15 Jan 2027 08:00:00 CET", "Fri, 15 Foo 2027 08:00:00 GMT",
             "Fri, 00 Jan 2027 08:00:00 GMT", "Fri, 32 Jan 2027 08:00:00 GMT", "Fri, 15 Jan 2027 24:00:00 GMT",

@@ -10,7 +10,7 @@ struct ScopeTests {
         ("a\u{1B}[31mb openid", ["openid"]), ("openid\u{7F}", []), ("", []),
         ("https://api.example/read:all", ["https://api.example/read:all"]),
     ])
-    func `What a service grants is split at white space, and what is no scope is left out`(
+    func `Splits granted scopes at white space and omits invalid ones`(
         text: String, scopes: [String]
     ) throws {
         #expect(Scope.scopes(in: text) == scopes)
@@ -22,7 +22,7 @@ struct ScopeTests {
         }
     }
 
-    @Test func `What is stored as granted is sent to nobody, whatever it is`() async throws {
+    @Test func `Never sends the stored scopes to the service`() async throws {
         try await LoopbackServer.run { request, _ in
             switch request.target {
             case "/token": .json(#"{"access_token":"b"}"#)

@@ -3,12 +3,12 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Text that a service sent")
+@Suite("Text from a service")
 struct ServerTextTests {
     private let text = ServerText(secrets: [Secret(canary), Secret("pass word"), Secret("two  blanks")])
 
     @Test(
-        "Controls and invisible characters are taken out, and spaces set right",
+        "Removes invisible characters and normalizes spaces",
         arguments: [
             ("expired", "expired"), ("  two\n lines\t", "two lines"), ("\u{1B}]0;title\u{7}x", "]0;titlex"),
             ("a\u{202E}b\u{200B}c\u{2028}d\u{9B}e\u{E0041}f", "abc def"), ("Grüße 👋", "Grüße 👋"),
@@ -18,7 +18,7 @@ struct ServerTextTests {
         #expect(text.shown(sent) == shown)
     }
 
-    @Test("It is cut at 200 characters")
+    @Test("Truncates text at 200 characters")
     func long() {
         #expect(text.shown(String(repeating: "é", count: 200))?.count == 200)
         let cut = text.shown(String(repeating: "é", count: 201))
@@ -28,7 +28,7 @@ struct ServerTextTests {
     }
 
     @Test(
-        "Text that repeats a secret is dropped as a whole",
+        "Drops text that repeats a secret",
         arguments: [
             canary, "two  blanks", "the token \(canary) has expired", String(repeating: "x", count: 190) + canary,
             "pass word",
@@ -38,7 +38,7 @@ struct ServerTextTests {
         #expect(text.shown(sent) == nil)
     }
 
-    @Test("Secrets that are empty, or longer than the text, do no harm")
+    @Test("Handles secrets that are empty or longer than the text")
     func oddSecrets() {
         #expect(ServerText(secrets: [Secret(""), Secret("longer than the text")]).shown("text") == "text")
     }

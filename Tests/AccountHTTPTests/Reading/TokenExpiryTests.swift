@@ -3,10 +3,11 @@ import FoundationEssentials
 import Testing
 
 @testable import AccountHTTP
+import AccountSupport
 
-@Suite("The expiry that stands in a token")
+@Suite("The expiry inside a token")
 struct TokenExpiryTests {
-    /// 2027-01-15 08:00:00, as the fixed clock has it.
+    /// 2027-01-15 08:00:00, the time of the fixed clock.
     private static let now = 1_800_000_000
 
     private func expiry(_ payload: String, _ headers: KeyValuePairs<String, String> = [:], clock: Int = now) -> Date? {
@@ -15,7 +16,7 @@ struct TokenExpiryTests {
     }
 
     @Test(
-        "It is a number of seconds that lies ahead, and not beyond all measure",
+        "Accepts only expiry times in the near future",
         arguments: [
             (#"{"exp":1800003600}"#, 3600.0), (#"{"exp":1800003600.5}"#, 3600.5), (#"{"exp":2115360000}"#, 315_360_000),
             (#"{"exp":2115360001}"#, nil), (#"{"exp":1800000000}"#, nil), (#"{"exp":1799999999}"#, nil),
@@ -26,7 +27,7 @@ struct TokenExpiryTests {
         #expect(expiry(payload) == lifetime.map { FixedClock().now.addingTimeInterval($0) })
     }
 
-    @Test("It counts from the service's own date, so that a wrong clock here does no harm")
+    @Test("Counts from the service's date, to compensate a wrong local clock")
     func clockOffset() {
         let date: KeyValuePairs = ["Date": "Fri, 15 Jan 2027 08:00:00 GMT"]
         #expect(expiry(#"{"exp":1800000060}"#, date, clock: 1_000) == Date(timeIntervalSince1970: 1_060))
@@ -34,7 +35,7 @@ struct TokenExpiryTests {
             expiry(#"{"exp":1800000060}"#, date, clock: 1_900_000_000) == Date(timeIntervalSince1970: 1_900_000_060))
     }
 
-    @Test("What the response says counts more")
+    @Test("expires_in takes precedence over the token")
     func expiresIn() {
         let token = jsonWebToken(#"{"exp":1800003600}"#)
         let response = ServiceResponse(200)

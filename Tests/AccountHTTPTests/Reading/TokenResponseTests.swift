@@ -4,13 +4,13 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("A response with tokens")
+@Suite("Token responses")
 struct TokenResponseTests {
     private func credentials(_ body: String) throws(AuthorityError) -> Credentials {
         try ResponseParser(.token).credentials(in: .json(200, body), for: "tool")
     }
 
-    @Test("All of RFC 6749, section 5.1")
+    @Test("Reads all fields of RFC 6749, section 5.1")
     func whole() throws {
         let credentials = try credentials(
             #"""
@@ -25,7 +25,7 @@ struct TokenResponseTests {
                     issuedAt: FixedClock().now, expiresAt: FixedClock().now.addingTimeInterval(3600)))
     }
 
-    @Test("The access token alone is enough")
+    @Test("An access token alone is enough")
     func least() throws {
         let credentials = try credentials(#"{"access_token":"a"}"#)
         #expect(
@@ -34,7 +34,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "Without an access token that can be sent there is nothing to conclude",
+        "Rejects a response without a valid access token",
         arguments: [
             "{}", #"{"access_token":""}"#, #"{"access_token":null}"#, #"{"access_token":42}"#,
             #"{"access_token":["a"]}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\r\nX-Evil: 1"}"#,
@@ -45,7 +45,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "Optional fields that are empty, null or of a wrong type count as missing",
+        "Empty, null or mistyped optional fields count as missing",
         arguments: [#""""#, "null", "42", "{}"])
     func oddOptionals(_ value: String) throws {
         let credentials = try credentials(
@@ -55,13 +55,13 @@ struct TokenResponseTests {
         #expect(credentials.scopes == [])
     }
 
-    @Test("Scopes may be a list, as some services have them")
+    @Test("Accepts a list of scopes, which some services send")
     func scopeList() throws {
         #expect(try credentials(#"{"access_token":"a","scope":["x","y"]}"#).scopes == ["x", "y"])
     }
 
     @Test(
-        "Only Bearer tokens are taken",
+        "Accepts only Bearer tokens",
         arguments: [
             (#""Bearer""#, nil), (#""bEARER""#, nil), ("null", nil),
             (#""mac""#, AuthorityError.unclear("…")), (#""DPoP""#, .unclear("…")),
@@ -72,7 +72,7 @@ struct TokenResponseTests {
         #expect(kind(failure { try credentials(body) }) == expected)
     }
 
-    @Test("A token that was issued just now is not told either")
+    @Test("Does not repeat a newly issued token")
     func issuedToken() {
         let thrown = failure { try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#) }
         #expect(kind(thrown) == .unclear("…"))
@@ -80,12 +80,12 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "What expires_in means",
+        "Reads expires_in as seconds, or as unknown if it is implausible",
         arguments: [
             ("1", 1.0), ("3600", 3600), ("3600.0", 3600), ("3.6e3", 3600), ("315360000", 315_360_000),
             // Some services send a string.
             (#""3600""#, 3600),
-            // Unknown, which never means expired.
+            // Unknown, which never counts as expired.
             ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""""#, nil), (#""1h""#, nil),
             ("1800003600000", nil), ("1e300", nil), ("99999999999999999999", nil), ("true", nil), ("null", nil),
             ("[3600]", nil), ("{}", nil),

@@ -4,13 +4,13 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Who the user is")
+@Suite("User claims")
 struct UserClaimsTests {
     private func identity(_ body: String) throws(AuthorityError) -> Identity {
         try ResponseParser(.userInfo, sent: [Secret(canary)]).identity(in: .json(200, body))
     }
 
-    @Test("All claims are fields, but for sub; null is no value")
+    @Test("All claims except sub become fields, and null is omitted")
     func claims() throws {
         let identity = try identity(
             #"""
@@ -42,7 +42,7 @@ struct UserClaimsTests {
         #expect(try identity(body).username == expected)
     }
 
-    /// A signed response with these claims. Its signature is not looked at.
+    /// A signed response with these claims. The signature is not verified.
     private func signed(_ claims: String) throws -> Identity {
         let payload = Data(claims.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
             .replacing("=", with: "")
@@ -51,7 +51,7 @@ struct UserClaimsTests {
             in: response, from: Issuer("https://login.example"), for: "tool")
     }
 
-    @Test func `Reads a signed response of this service to this client`() throws {
+    @Test func `Reads a signed response from this service to this client`() throws {
         let user = try signed(#"{"iss":"https://login.example","aud":["tool"],"sub":"7","name":"Jane","iat":1}"#)
         #expect(user == Identity(id: "7", username: nil, profile: ["name": "Jane"]))
         #expect(try signed(#"{"sub":"7"}"#).id == "7")
@@ -60,13 +60,13 @@ struct UserClaimsTests {
         #expect(throws: AuthorityError.self) { try signed(#"{"aud":"tool"}"#) }
     }
 
-    @Test("A service may number its users")
+    @Test("Accepts a number as sub")
     func number() throws {
         #expect(try identity(#"{"sub":42}"#).id == "42")
     }
 
     @Test(
-        "Without a usable sub it is not clear whose the token is",
+        "Rejects user info without a valid sub",
         arguments: [
             "{}", #"{"sub":""}"#, #"{"sub":null}"#, #"{"sub":1.5}"#, #"{"sub":true}"#, #"{"sub":["1"]}"#,
             #"{"id":"1"}"#, #"{"sub":"\#(canary)"}"#,
@@ -76,7 +76,7 @@ struct UserClaimsTests {
     }
 
     @Test(
-        "An ID token counts if it belongs to this issuer and client",
+        "Accepts an ID token for this issuer and client",
         arguments: [
             (#"{"sub":"1","iss":"https://id.example","aud":"tool","preferred_username":"jane"}"#, "1"),
             (#"{"sub":"1","iss":"https://id.example/","aud":["other","tool"],"azp":"tool"}"#, "1"),
@@ -97,7 +97,7 @@ struct UserClaimsTests {
         #expect((refusal == nil ? token.identity?.id : nil) == subject)
     }
 
-    @Test("Claims about the ID token do not become fields of the profile")
+    @Test("Claims about the ID token do not become profile fields")
     func protocolClaims() throws {
         let token = jsonWebToken(
             #"{"sub":"1","iss":"https://id.example","aud":"tool","exp":2,"iat":1,"nonce":"n","name":"Jane"}"#)

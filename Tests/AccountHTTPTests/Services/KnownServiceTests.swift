@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Known services")
 struct KnownServiceTests {
-    /// An authority for a service that answers as the known one does.
+    /// An authority for a service that behaves like the known one.
     private func authority(
         _ service: KnownService, _ issuer: String, clientID: String? = "tool", secret: Secret? = nil
     ) throws -> OAuthAuthority {
@@ -19,9 +19,9 @@ struct KnownServiceTests {
         deviceCode: Secret("device-code"), userCode: "X", verificationURI: "https://example.com", lifetime: .seconds(60)
     )
 
-    // MARK: Which service
+    // MARK: Recognizing a service
 
-    @Test("Other programs use a service's tokens at its own hosts, and at the host of a copy")
+    @Test("Other programs use a token at the service's hosts or its own copy's")
     func tokenURLs() {
         #expect(
             KnownService.github.tokenURLs(at: "https://github.com")
@@ -36,7 +36,7 @@ struct KnownServiceTests {
         #expect(KnownService.github.tokenURLs(at: "github.com") == [])
     }
 
-    @Test("Names are unlike each other, and each entry finds itself")
+    @Test("Service names are unique, and each entry finds itself")
     func entries() throws {
         #expect(Set(KnownService.all.map(\.name)).count == KnownService.all.count)
         for service in KnownService.all {
@@ -50,7 +50,7 @@ struct KnownServiceTests {
         #expect(KnownService.named("nobody") == nil)
     }
 
-    @Test("The URLs that entries have are well-formed, at home and elsewhere")
+    @Test("The URLs of the entries are valid, at the service and on other hosts")
     func urls() throws {
         let (home, elsewhere) = (try Issuer("https://github.com"), try Issuer("https://git.example"))
         for service in KnownService.all {
@@ -64,7 +64,7 @@ struct KnownServiceTests {
         #expect(KnownService.github.url(.userInfo, at: elsewhere)?.description == "https://git.example/api/v3/user")
     }
 
-    @Test("Only where an entry says that revoking one sign-in leaves others alone does an authority say so")
+    @Test("Only a service's entry enables per-grant revocation")
     func singleGrants() throws {
         #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").supportsPerGrantRevocation)
         #expect(try !OAuthAuthority(issuer: "https://accounts.google.com", clientID: "tool").supportsPerGrantRevocation)
@@ -72,7 +72,7 @@ struct KnownServiceTests {
     }
 
     @Test(
-        "The host says which service it is",
+        "Recognizes a known service by its host",
         arguments: [
             ("https://github.com/", "github"), ("https://login.microsoftonline.com/contoso.example/v2.0", "microsoft"),
             ("https://gitlab.com", "gitlab"), ("https://accounts.google.com", "google"),
@@ -82,7 +82,7 @@ struct KnownServiceTests {
     }
 
     @Test(
-        "Another host is another service",
+        "Does not recognize other hosts",
         arguments: [
             "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
         ])
@@ -92,13 +92,13 @@ struct KnownServiceTests {
         #expect(authority.scopes == ["openid", "profile", "email"])
     }
 
-    @Test("What was asked for beats what the service has")
+    @Test("Given scopes take precedence over the service's entry")
     func scopes() throws {
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
     }
 
-    @Test("A program that is not registered is told where to register, before any request")
+    @Test("Names the registration page before sending any request")
     func registration() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(.github, server.address, clientID: nil)
@@ -111,7 +111,7 @@ struct KnownServiceTests {
 
     // MARK: GitHub
 
-    @Test("GitHub has its API on a host of its own, and its Enterprise Server has it on the same")
+    @Test("GitHub has a separate API host, and Enterprise Server the same one")
     func gitHubEndpoints() async throws {
         let own = try await OAuthAuthority(issuer: "https://github.com", clientID: "tool").endpoints()
         #expect(own[.token] == "https://github.com/login/oauth/access_token")
@@ -124,7 +124,7 @@ struct KnownServiceTests {
         #expect(elsewhere[.userInfo] == "https://git.example/api/v3/user")
     }
 
-    @Test("GitHub's users have a number and a login, and of their many fields the telling ones are kept")
+    @Test("GitHub users have a number and a login, and some fields are kept")
     func gitHubUser() async throws {
         try await LoopbackServer.run { _, _ in
             .json(
@@ -144,7 +144,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's errors come with status 200, some under names of its own")
+    @Test("GitHub's errors have status 200 and some non-standard codes")
     func gitHubErrors() async throws {
         let expected: [(String, OAuthErrorCode)] = [
             ("authorization_pending", .authorizationPending), ("slow_down", .slowDown),
@@ -165,7 +165,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("A refresh token that GitHub does not take any more ends the session, as invalid_grant does")
+    @Test("GitHub's bad_refresh_token ends the session like invalid_grant")
     func gitHubRefresh() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"bad_refresh_token","error_description":"d"}"#)
@@ -177,7 +177,7 @@ struct KnownServiceTests {
             let decision = SessionDecision.afterRefresh(try #require(thrown))
             #expect(decision == .clear("invalid_grant"))
         }
-        // Of another service the same word means nothing definite.
+        // From another service, the same code is not a definite rejection.
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"bad_refresh_token"}"#, status: 400)
         } _: { server in
@@ -193,7 +193,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's documented response to a dead token counts as one that says so")
+    @Test("GitHub's documented 401 counts as an invalid token")
     func gitHubRefusal() async throws {
         let dead = LoopbackServer.Action.response(
             401, ["Content-Type": "application/json; charset=utf-8"],
@@ -207,7 +207,7 @@ struct KnownServiceTests {
             #expect(
                 SessionDecision.afterVerification(try #require(thrown), .init(holdsRefreshToken: false))
                     == .clear("invalid_token"))
-            // Of anyone else it is no word about the token.
+            // From another service, the same response is not a definite rejection.
             let other = try OAuthAuthority.direct(server)
             #expect(
                 await asyncFailure { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
@@ -215,7 +215,7 @@ struct KnownServiceTests {
     }
 
     @Test(
-        "What only looks like GitHub's response to a dead token ends nothing",
+        "Ignores responses that only resemble GitHub's invalid token",
         arguments: [
             .json(#"{"message":"Requires authentication"}"#, status: 401),
             .json(#"{"message":"Bad credentials"}"#, status: 403),
@@ -241,7 +241,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub separates scopes by commas, and tokens without an expiry have none")
+    @Test("GitHub separates scopes with commas, and tokens may not expire")
     func gitHubToken() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/api/v3/user"
@@ -255,7 +255,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("Signing out of GitHub asks nobody: a program without a secret cannot take a token back")
+    @Test("Sends no revocation to GitHub, which requires a client secret")
     func gitHubRevocation() async throws {
         try await LoopbackServer.run { server in
             let outcome = try await authority(.github, server.address).revoke(account(at: server.address))
@@ -264,7 +264,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("What is said of a code is nothing definite about a refresh token")
+    @Test("An error about a code does not reject the refresh token")
     func otherCodesAtRefresh() async throws {
         for code in ["bad_verification_code", "incorrect_device_code"] {
             try await LoopbackServer.run { _, _ in
@@ -282,7 +282,7 @@ struct KnownServiceTests {
 
     // MARK: GitLab
 
-    @Test("GitLab's device endpoint is known where its document leaves it out", arguments: [true, false])
+    @Test("GitLab's device endpoint is known if the document omits it", arguments: [true, false])
     func gitLabDevice(_ isNamed: Bool) async throws {
         try await LoopbackServer.run { _, address in
             let named = isNamed ? #","device_authorization_endpoint":"\#(address)/named""# : ""
@@ -297,7 +297,7 @@ struct KnownServiceTests {
 
     // MARK: Google
 
-    @Test("Google's polls are answered with 428, and the code's address has its older name")
+    @Test("Google answers polls with 428 and uses the older verification_url")
     func googleDevice() async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {
@@ -327,7 +327,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("428 is a reason to go on for Google, and nothing clear from anyone else")
+    @Test("Only Google's 428 means that the authorization is pending")
     func otherStatus() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"authorization_pending"}"#, status: 428)
@@ -337,7 +337,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("The client secret is this client's, and no other's")
+    @Test("Sends the client secret only for its own client")
     func secretOfOther() async throws {
         try await LoopbackServer.run { _, address in
             .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/token"}"#)
@@ -349,7 +349,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("Google is asked for a refresh token in the address of the page")
+    @Test("Requests a refresh token from Google in the authorization URL")
     func googleBrowser() async throws {
         try await LoopbackServer.run { _, address in
             .json(
@@ -366,7 +366,7 @@ struct KnownServiceTests {
 
     // MARK: Microsoft
 
-    @Test("Microsoft's program is sent back to localhost")
+    @Test("Microsoft redirects to localhost")
     func microsoftBrowser() async throws {
         try await LoopbackServer.run { _, address in
             .json(
@@ -382,7 +382,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("That the user declined has a name of its own at Microsoft")
+    @Test("Microsoft's authorization_declined means access_denied")
     func microsoftDeclined() async throws {
         try await LoopbackServer.run { _, address in
             .json(#"{"error":"authorization_declined","error_codes":[70018]}"#, status: 400)
@@ -395,7 +395,7 @@ struct KnownServiceTests {
     }
 }
 
-@Suite("How a service names itself")
+@Suite("Issuer forms")
 struct IssuerFormTests {
     private static let tenant = "9122040d-6c67-4c5b-b112-36a304b66dad"
 
@@ -404,7 +404,7 @@ struct IssuerFormTests {
     }
 
     @Test(
-        "Exactly, unless its entry says otherwise",
+        "Matches the issuer exactly by default",
         arguments: [
             ("https://accounts.example", true), ("https://accounts.example/", true), ("accounts.example", false),
             ("http://accounts.example", false), ("https://accounts.example/x", false), ("", false),
@@ -414,7 +414,7 @@ struct IssuerFormTests {
     }
 
     @Test(
-        "Without its scheme",
+        "Matches the issuer without its scheme",
         arguments: [
             ("https://accounts.example", true), ("accounts.example", true), ("accounts.example.evil", false),
             ("http://accounts.example", false), ("evil/accounts.example", false), ("", false),
@@ -424,7 +424,7 @@ struct IssuerFormTests {
     }
 
     @Test(
-        "With the user's tenant, which the token must be of",
+        "Matches the issuer with the user's tenant",
         arguments: [
             ("https://login.example/\(tenant)/v2.0", tenant, true),
             ("https://login.example/\(tenant)/v2.0", "other", false),
@@ -441,7 +441,7 @@ struct IssuerFormTests {
             try issuer("https://login.example/common/v2.0", .perTenant).isNamed(by: text, tenant: tenant) == isNamed)
     }
 
-    @Test("A tenant that was named is that one and no other")
+    @Test("A given tenant matches only itself")
     func namedTenant() throws {
         let issuer = try issuer("https://login.example/\(Self.tenant)/v2.0", .perTenant)
         #expect(issuer.isNamed(by: "https://login.example/\(Self.tenant)/v2.0", tenant: Self.tenant))
@@ -449,7 +449,7 @@ struct IssuerFormTests {
         #expect(!issuer.isNamed(by: "https://login.example/{tenantid}/v2.0"))
     }
 
-    @Test("Only an account's own issuer is sent its token, however the service names itself")
+    @Test("A token is sent only to its own issuer, whatever the form")
     func account() throws {
         let issuer = try issuer("https://login.example/common/v2.0", .perTenant)
         #expect(!issuer.isSame(as: "https://login.example/\(Self.tenant)/v2.0"))

@@ -17,7 +17,7 @@ extension OAuthAuthority {
         }
     }
 
-    /// An authority that knows its endpoints, at a server's address.
+    /// An authority with fixed endpoints at a server's address.
     static func direct(_ server: LoopbackServer, timeout: Duration = .seconds(20)) throws -> OAuthAuthority {
         try test(server.address, endpoints: .all(at: server.address), timeout: timeout)
     }
@@ -38,7 +38,7 @@ func discoveryDocument(_ address: String, without name: String? = nil) -> String
     return "{" + members.filter { $0.key != name }.map { "\"\($0)\":\"\($1)\"" }.joined(separator: ",") + "}"
 }
 
-/// An account of `issuer` with the canary for tokens.
+/// An account of `issuer` with the canary as its tokens.
 func account(at issuer: String?, id: String = "248289761001", refreshToken: String? = nil) -> Account {
     Account(
         id: id, issuer: issuer,
@@ -48,7 +48,7 @@ func account(at issuer: String?, id: String = "248289761001", refreshToken: Stri
 }
 
 extension OAuthAuthority {
-    /// The endpoints that the first document and the service's entry name.
+    /// The endpoints of the first document and of the service's entry.
     func endpoints() async throws -> OAuthEndpoints {
         var urls = try await documents.endpoint(.token)?.document.urls ?? [:]
         for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
@@ -62,7 +62,7 @@ extension OAuthEndpoints {
 }
 
 extension Discovery {
-    /// The endpoints of a document, which must name the one for tokens.
+    /// The endpoints of a document, which must contain a token endpoint.
     func endpoints(in response: ServiceResponse) throws -> OAuthEndpoints {
         guard let endpoints = OAuthEndpoints(try document(in: response).urls) else { throw namesNoToken }
         return endpoints

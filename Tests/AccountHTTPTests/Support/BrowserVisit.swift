@@ -4,7 +4,7 @@ import Testing
 @testable import AccountHTTP
 @testable import AccountKit
 
-/// A sign-in under way, as the browser sees it.
+/// The browser's side of a sign-in.
 struct BrowserVisit: Sendable {
     let query: [String: String]
     let port: Int
@@ -17,7 +17,7 @@ struct BrowserVisit: Sendable {
 
     var state: String { query["state"] ?? "" }
 
-    /// Comes back from the service.
+    /// Follows the redirect back from the service.
     func callBack(_ query: String, state: String? = nil) async throws -> RawClient.Response {
         try await RawClient.get("/callback?\(query)&state=\(state ?? self.state)", port: port)
     }
@@ -26,7 +26,7 @@ struct BrowserVisit: Sendable {
 }
 
 extension BrowserSignIn {
-    /// Goes through all steps, as a store does.
+    /// Performs all steps, like a store.
     func run() async throws -> Account {
         let result: Result<Account, any Error>
         do {

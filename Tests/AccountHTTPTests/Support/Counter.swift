@@ -1,6 +1,5 @@
 import Synchronization
 
-/// Counts calls.
 final class Counter: Sendable {
     private let count = Mutex(0)
 
@@ -12,6 +11,6 @@ final class Counter: Sendable {
         }
     }
 
-    /// How many there were.
+    /// The number of calls.
     var value: Int { count.withLock { $0 } }
 }

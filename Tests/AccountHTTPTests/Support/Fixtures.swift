@@ -6,12 +6,12 @@ import Testing
 
 @testable import AccountHTTP
 
-/// A clock that stands still.
+/// A clock with a fixed time.
 struct FixedClock: WallClock {
     var now = Date(timeIntervalSince1970: 1_800_000_000)
 }
 
-/// What must never be seen in an error: it stands for the token, or password, that is sent.
+/// The token or password of the requests. It must never appear in an error.
 let canary = "CANARY-f3b1c0de.5e7.x_y~z"
 
 extension ServiceResponse {
@@ -34,7 +34,6 @@ extension ServiceResponse {
     }
 }
 
-/// The failure that `body` throws, or `nil` if it throws nothing.
 func failure(_ body: () throws -> some Any) -> AuthorityError? {
     do {
         _ = try body()
@@ -44,7 +43,6 @@ func failure(_ body: () throws -> some Any) -> AuthorityError? {
     }
 }
 
-/// The failure that `body` throws, or `nil` if it throws nothing.
 func asyncFailure(_ body: () async throws -> some Any) async -> AuthorityError? {
     do {
         _ = try await body()
@@ -59,7 +57,7 @@ private func failure(from error: any Error) -> AuthorityError? {
     return error as? AuthorityError
 }
 
-/// A failure without the text that is for people, which tests of its kind do not care about.
+/// A failure without its message, for tests of its kind.
 func kind(_ failure: AuthorityError?) -> AuthorityError? {
     switch failure {
     case .noResponse(let failure): .noResponse(.init(failure.kind))
@@ -73,7 +71,7 @@ func kind(_ failure: AuthorityError?) -> AuthorityError? {
     }
 }
 
-/// A JWT with the given payload and no meaningful signature.
+/// A JWT with the given payload and a meaningless signature.
 func jsonWebToken(_ payload: String) -> Secret {
     func base64URL(_ text: String) -> String {
         Data(text.utf8).base64EncodedString()

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A port of the loopback interface at which nothing listens, and that no other test gets.
+/// A loopback port at which nothing listens and which no other test uses.
 ///
-/// It is none of those that the system hands out by itself (ip(7), `ip_local_port_range`): such a one could be somebody
-/// else's a moment later.
+/// It is outside of the ephemeral range (ip(7), `ip_local_port_range`), from which the system could assign it to
+/// another program at any time.
 enum FreePort {
     static func find() throws -> Int {
         for _ in 0..<100 {

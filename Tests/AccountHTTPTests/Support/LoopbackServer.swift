@@ -14,7 +14,7 @@ import Musl
 import Darwin
 #endif
 
-/// A server on the loopback interface that answers each request with bytes, or does what a broken one does.
+/// A server on the loopback interface that answers each request with bytes, or misbehaves.
 final class LoopbackServer: Sendable {
     struct Request: Sendable, Hashable {
         var method: String
@@ -22,21 +22,21 @@ final class LoopbackServer: Sendable {
         var headers: [String: String]
         var body: String
 
-        /// The port that it came from, which tells one connection from another.
+        /// The client's port, which identifies the connection.
         var clientPort: Int
     }
 
     enum Action: Sendable {
-        /// Sends the text as it is and keeps the connection.
+        /// Sends the text unchanged and keeps the connection open.
         case send(String)
-        /// Sends the text as it is and closes the connection.
+        /// Sends the text unchanged and closes the connection.
         case sendAndClose(String)
         /// Closes the connection with a reset.
         case reset
-        /// Says nothing.
+        /// Sends nothing.
         case stall
 
-        /// A whole response.
+        /// A complete response.
         static func response(
             _ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = ""
         ) -> Action {
@@ -52,16 +52,13 @@ final class LoopbackServer: Sendable {
     private let channel: any Channel
     private let recorded: Recorder
 
-    /// Where the server is. Nothing else is there, and nothing is there any more after it was stopped.
+    /// The server's port. No other server uses it, and it is closed after the server has stopped.
     var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// The server's address.
     var address: String { "http://127.0.0.1:\(port)" }
 
-    /// All requests so far.
     var requests: [Request] { recorded.requests.withLock { $0 } }
 
-    /// The paths of all requests so far.
     var targets: [String] { requests.map(\.target) }
 
     private init(channel: any Channel, recorded: Recorder) {
@@ -74,34 +71,34 @@ final class LoopbackServer: Sendable {
         let connections = Mutex<[any Channel]>([])
     }
 
-    /// Does now what it did not do when a request came: on the connections that have one waiting.
+    /// Performs the action now on the connections that wait for a response.
     func answer(_ action: Action) {
         for connection in recorded.connections.withLock({ $0 }) where connection.isActive {
             connection.eventLoop.execute { Handler.perform(action, connection) }
         }
     }
 
-    /// Cuts all connections, without a word.
+    /// Resets all connections.
     func resetConnections() {
         for connection in recorded.connections.withLock({ $0 }) { Self.reset(connection) }
     }
 
-    /// Closing a connection whose unsent data is thrown away is a reset.
+    /// Closing a connection and discarding its unsent data causes a reset.
     private static func reset(_ channel: any Channel) {
         _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         channel.close(promise: nil)
     }
 
-    /// Runs a server for the time of `body`.
+    /// Runs a server during `body`.
     ///
     /// - Parameters:
-    ///   - host: The address that it listens at.
-    ///   - port: The port; 0 takes any free one.
-    ///   - tls: Its certificate; `nil` for plain HTTP.
-    ///   - connections: Gets an element for each connection.
-    ///   - greeting: What it does with a connection before it has read a byte.
-    ///   - answer: What it does with a request. It gets the server's own address.
-    ///   - body: Gets the server.
+    ///   - host: The address to listen at.
+    ///   - port: The port, or 0 for any free one.
+    ///   - tls: The certificate, or `nil` for plain HTTP.
+    ///   - connections: Receives an element for each connection.
+    ///   - greeting: The action on a new connection, before any byte is read.
+    ///   - answer: The action for a request. Its second parameter is the server's address.
+    ///   - body: Receives the server.
     static func run<Result>(
         host: String = "127.0.0.1", port: Int = 0, tls: NIOSSLContext? = nil, greeting: Action? = nil,
         connections: AsyncStream<Void>.Continuation? = nil,
@@ -165,7 +162,7 @@ final class LoopbackServer: Sendable {
             context.close(promise: nil)
         }
 
-        /// The tests' requests are small, ASCII, and say how long they are.
+        /// The tests' requests are small, ASCII, and have a Content-Length.
         private func takeRequest(_ clientPort: Int) -> Request? {
             guard let end = received.firstRange(of: "\r\n\r\n") else { return nil }
             let lines = received[..<end.lowerBound].split(separator: "\r\n")

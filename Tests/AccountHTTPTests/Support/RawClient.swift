@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// A browser that does no more than it is told: it sends text, and shows all that comes till the connection ends.
+/// A minimal browser that sends text, and returns everything that it receives until the connection ends.
 enum RawClient {
     struct Response: Sendable {
         var text: String
@@ -10,14 +10,13 @@ enum RawClient {
         var head: String { text.firstRange(of: "\r\n\r\n").map { String(text[..<$0.lowerBound]) } ?? text }
         var body: String { text.firstRange(of: "\r\n\r\n").map { String(text[$0.upperBound...]) } ?? "" }
 
-        /// The value of a header field.
         func value(of name: String) -> String? {
             let line = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
             return line.map { String($0.dropFirst(name.count + 2)) }
         }
     }
 
-    /// Sends a request as a browser does.
+    /// Sends a request like a browser.
     static func get(
         _ target: String, port: Int, method: String = "GET", host: String? = nil, at address: String = "127.0.0.1"
     ) async throws -> Response {
@@ -27,7 +26,7 @@ enum RawClient {
             port: port, at: address)
     }
 
-    /// Sends text as it is.
+    /// Sends the text unchanged.
     static func send(_ text: String, port: Int, at address: String = "127.0.0.1") async throws -> Response {
         let received = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
         do {
@@ -45,7 +44,7 @@ enum RawClient {
         return Response(text: try await received.futureResult.get())
     }
 
-    /// Sends what there is to send, and no more.
+    /// Connects, and sends only the text.
     static func connect(_ text: String, port: Int) async throws -> any Channel {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: port).get()
@@ -53,7 +52,7 @@ enum RawClient {
         return channel
     }
 
-    /// Whether something listens on a port.
+    /// Whether a server listens at a port.
     static func isOpen(_ port: Int, at address: String = "127.0.0.1") async -> Bool {
         do {
             try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -64,7 +63,8 @@ enum RawClient {
         }
     }
 
-    /// Sends as soon as it is connected, however busy the tests' threads are: a listener does not wait for long.
+    /// Sends as soon as it is connected, however busy the tests' threads are, because the listener closes slow
+    /// connections.
     private final class Exchange: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -84,7 +84,7 @@ enum RawClient {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { text += String(buffer: unwrapInboundIn(data)) }
 
-        // A reset after a whole response, for what the listener did not read, is none of the tests' business.
+        // Ignore a reset after a complete response, which is due to bytes that the listener did not read.
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
         func channelInactive(context: ChannelHandlerContext) { promise.succeed(text) }
@@ -93,7 +93,7 @@ enum RawClient {
     }
 }
 
-/// A connection whose request never comes, or never ends.
+/// A connection whose request never comes or never ends.
 struct IdleConnection {
     private let channel: any Channel
 
@@ -101,7 +101,7 @@ struct IdleConnection {
         IdleConnection(channel: try await RawClient.connect(start, port: port))
     }
 
-    /// It may be closed already.
+    /// The listener may have closed the connection.
     func close() async throws {
         do {
             try await channel.close()

@@ -2,12 +2,12 @@ import BoundedWaiting
 import Foundation
 import NIOSSL
 
-/// A self-signed certificate, made when it is needed.
+/// A self-signed certificate that is created on demand.
 struct TestCertificate {
     let certificate: NIOSSLCertificate
     private let key: NIOSSLPrivateKey
 
-    /// Makes a certificate for `name`, such as `DNS:localhost` or `IP:127.0.0.1`.
+    /// Creates a certificate for `name`, such as `DNS:localhost` or `IP:127.0.0.1`.
     init(for name: String) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "AccountHTTPTests-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -28,7 +28,7 @@ struct TestCertificate {
         key = try NIOSSLPrivateKey(file: keyFile.path, format: .pem)
     }
 
-    /// What a server needs to present it.
+    /// The TLS context of a server with this certificate.
     func serverContext() throws -> NIOSSLContext {
         try NIOSSLContext(
             configuration: .makeServerConfiguration(

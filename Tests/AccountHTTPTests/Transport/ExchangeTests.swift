@@ -5,7 +5,7 @@ import Testing
 
 @testable import AccountHTTP
 
-/// A token exchange has two limits: one until it is sent, and one from then on, which nothing else cuts short.
+/// A token exchange has one time limit until it is sent and another one afterwards. Nothing else interrupts it.
 struct ExchangeTests {
     private static let tokens = #"{"access_token":"a2","refresh_token":"r2"}"#
 
@@ -21,9 +21,9 @@ struct ExchangeTests {
         if case .noResponse(let failure)? = signal { failure } else { nil }
     }
 
-    // MARK: After it was sent
+    // MARK: After sending
 
-    @Test func `A response that comes after the timeout still counts`() async throws {
+    @Test func `A response that arrives after the connection timeout still counts`() async throws {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             request.yield()
@@ -34,14 +34,14 @@ struct ExchangeTests {
             let refresh = Task { try await authority.refresh(account) }
             var received = requests.makeAsyncIterator()
             await received.next()
-            // Begun later, and cut off by the same timeout: so that of the refresh is over too.
+            // This request begins later and has the same timeout, so the refresh has exceeded that timeout too.
             #expect(kind(await asyncFailure { try await authority.verify(account) }) == .noResponse(.timeout))
             server.answer(.json(Self.tokens))
             #expect(try await refresh.value.refreshToken == Secret("r2"))
         }
     }
 
-    @Test func `A caller who is cancelled gets the response all the same`() async throws {
+    @Test func `A cancelled caller still gets the response`() async throws {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             request.yield()
@@ -57,7 +57,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `Its own limit ends the wait, and then nobody knows whether it was carried out`() async throws {
+    @Test func `The token request times out with an unknown result`() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(server.address, tokenRequestTimeout: .milliseconds(150))
             let signal = await asyncFailure {
@@ -69,7 +69,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `What is sent is a form of known length, once`() async throws {
+    @Test func `Sends a form of known length, once`() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.tokens)
         } _: { server in
@@ -82,8 +82,8 @@ struct ExchangeTests {
         }
     }
 
-    /// One that others have used may be closed at the very moment, and then nobody knows whether the token is spent.
-    @Test func `Each has a connection of its own, which nothing else uses`() async throws {
+    /// A reused connection may be closed at that very moment, which leaves it unknown whether the token is spent.
+    @Test func `Each exchange has its own connection`() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? Self.tokens : #"{"sub":"248289761001"}"#)
         } _: { server in
@@ -101,9 +101,9 @@ struct ExchangeTests {
         }
     }
 
-    // MARK: Before it was sent
+    // MARK: Before sending
 
-    /// A server that takes connections and says nothing, so that the TLS handshake does not get on.
+    /// A server that accepts connections and sends nothing, so that the TLS handshake does not progress.
     private func withSilentServer(
         connections: AsyncStream<Void>.Continuation? = nil,
         _ body: (_ address: String, LoopbackServer) async throws -> Void
@@ -114,7 +114,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A caller who is cancelled while it connects leaves, and nothing was sent`() async throws {
+    @Test func `A caller cancelled while connecting leaves, and nothing is sent`() async throws {
         let (connections, connection) = AsyncStream.makeStream(of: Void.self)
         try await withSilentServer(connections: connection) { address, _ in
             let authority = try authority(address)
@@ -129,7 +129,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A connection that does not come in time is given up, and nothing was sent`() async throws {
+    @Test func `A connection that times out sends nothing`() async throws {
         try await withSilentServer { address, server in
             let authority = try authority(address, timeout: .milliseconds(150))
             let signal = await asyncFailure { try await authority.refresh(account(at: address, refreshToken: "r")) }
@@ -142,7 +142,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A task that was cancelled before sends nothing`() async throws {
+    @Test func `A task that was already cancelled sends nothing`() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(server.address)
             let signal = await Task {
@@ -158,7 +158,7 @@ struct ExchangeTests {
     }
 
     @Test(arguments: [.response(503), .json("[]"), .reset, .response(302)] as [LoopbackServer.Action])
-    func `A discovery that fails says nothing about the refresh token, which was not sent`(
+    func `A failed discovery does not affect the unsent refresh token`(
         action: LoopbackServer.Action
     ) async throws {
         try await LoopbackServer.run { _, _ in
@@ -172,7 +172,7 @@ struct ExchangeTests {
         }
     }
 
-    // MARK: Prepared
+    // MARK: Prepared exchanges
 
     @Test func `A prepared refresh connects, and sends its token on release`() async throws {
         let (connections, connection) = AsyncStream.makeStream(of: Void.self)
@@ -190,7 +190,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A prepared refresh sends nothing if its condition does not hold`() async throws {
+    @Test func `A prepared refresh sends nothing if its condition fails`() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.tokens)
         } _: { server in
@@ -219,20 +219,20 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `The timeout of a prepared refresh ends when it has connected`() async throws {
+    @Test func `The timeout of a prepared refresh applies only to connecting`() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token" ? .json(Self.tokens) : .stall
         } _: { server in
             let authority = try authority(server.address, timeout: .seconds(1))
             let account = account(at: server.address, refreshToken: "r1")
             let exchange = try await authority.prepare(.refresh, of: account)
-            // Begun later, and cut off by the same timeout: so that of the refresh is over too.
+            // This request begins later and has the same timeout, so the refresh has exceeded that timeout too.
             #expect(kind(await asyncFailure { try await authority.verify(account) }) == .noResponse(.timeout))
             #expect(try await exchange.send { true }.refreshToken == Secret("r2"))
         }
     }
 
-    @Test func `A prepared refresh whose connection is cut fails`() async throws {
+    @Test func `A prepared refresh fails if its connection is cut`() async throws {
         let (connections, connection) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run(connections: connection) { server in
             let authority = try authority(server.address)
@@ -248,7 +248,7 @@ struct ExchangeTests {
 
     // MARK: The point of no return
 
-    @Test func `A body that was given up is not sent, and one that is being sent is not given up`() async throws {
+    @Test func `An abandoned body is not sent, and a sent one cannot be abandoned`() async throws {
         let given = ExchangeBody(WipedBytes("form".utf8))
         #expect(given.giveUp())
         #expect(given.giveUp())
@@ -264,12 +264,12 @@ struct ExchangeTests {
         #expect(sent.isSent)
         #expect(!sent.giveUp())
         #expect(try await iterator.next() == nil)
-        // Whoever asks once more for the same body does not send it once more.
+        // A second iteration does not send the body again.
         var again = sent.makeAsyncIterator()
         await #expect(throws: CancellationError.self) { try await again.next() }
     }
 
-    @Test func `A body waits for its release, and is sent if the condition holds then`() async throws {
+    @Test func `A body waits for its release, and is sent if the condition holds`() async throws {
         for isHeld in [true, false] {
             let body = ExchangeBody(WipedBytes("form".utf8))
             let client = Task {
@@ -286,7 +286,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A body that is given up while it waits is not sent`() async throws {
+    @Test func `A body that is abandoned while it waits is not sent`() async throws {
         let body = ExchangeBody(WipedBytes("form".utf8))
         let client = Task {
             var iterator = body.makeAsyncIterator()

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Requests over real sockets", .timeLimit(.minutes(15)))
 struct HTTPTransportTests {
-    /// Asks with the canary for a token.
+    /// Sends a request with the canary as its token.
     private func get(
         _ address: String, timeout: Duration = .seconds(20), transport: HTTPTransport = .shared, logger: Logger? = nil
     ) async throws -> ServiceResponse {
@@ -28,9 +28,9 @@ struct HTTPTransportTests {
         return kind(signal)
     }
 
-    // MARK: What is sent and read
+    // MARK: Sending and reading
 
-    @Test("A response comes as it was sent, and the request says what it must and no more")
+    @Test("Sends only the necessary fields, and returns the response unchanged")
     func exchange() async throws {
         try await LoopbackServer.run { _, _ in
             .response(418, ["X-One": "1", "x-one": "2", "Date": "Fri, 15 Jan 2027 08:00:00 GMT"], "grüße")
@@ -53,7 +53,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("A body of 1 MiB is read, one byte more is not", arguments: [0, 1])
+    @Test("Reads a body of 1 MiB, but not one byte more", arguments: [0, 1])
     func bodyLimit(_ more: Int) async throws {
         try await LoopbackServer.run { _, _ in
             .response(200, [:], String(repeating: "x", count: ServiceResponse.bodyLimit + more))
@@ -64,7 +64,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("A body without end is not read to it")
+    @Test("Stops reading an endless body")
     func endless() async throws {
         let chunk = "10000\r\n" + String(repeating: "x", count: 0x10000) + "\r\n"
         try await LoopbackServer.run { _, _ in
@@ -76,7 +76,7 @@ struct HTTPTransportTests {
     }
 
     @Test(
-        "A redirect is not followed, and the token does not reach the other server",
+        "Follows no redirect, and the token does not reach the other server",
         arguments: [301, 302, 303, 307, 308])
     func redirect(_ status: Int) async throws {
         try await LoopbackServer.run { _, _ in
@@ -100,7 +100,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("The log has method, host, path and status, and nothing else")
+    @Test("Logs only method, host, path and status")
     func log() async throws {
         try await LoopbackServer.run { request, _ in
             request.target.hasPrefix("/cut") ? .reset : .json("{}")
@@ -120,27 +120,27 @@ struct HTTPTransportTests {
 
     // MARK: No response
 
-    @Test("Nobody listens")
+    @Test("Reports a refused connection")
     func refused() async throws {
         let address = "http://127.0.0.1:\(try FreePort.find())"
         #expect(await failure(address) == .noResponse(.refused))
-        // By name several addresses are tried, and none listens.
+        // The name has several addresses, and none of them listens.
         #expect(await failure(address.replacing("127.0.0.1", with: "localhost")) == .noResponse(.refused))
     }
 
-    @Test("The host has no address (RFC 6761, section 6.4)")
+    @Test("Reports a host without an address (RFC 6761, section 6.4)")
     func unknownHost() async {
         #expect(await failure("https://nobody.invalid/") == .noResponse(.unknownHost))
     }
 
-    @Test("The connection is closed at once")
+    @Test("Reports a connection that is closed at once")
     func closedAtOnce() async throws {
         try await LoopbackServer.run(greeting: .sendAndClose("")) { server in
             #expect(await failure(server.address) == .noResponse(.reset))
         }
     }
 
-    @Test("The connection is closed, or reset, after the request")
+    @Test("Reports a connection that is closed or reset after the request")
     func closedAfterRequest() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/reset" ? .reset : .sendAndClose("")
@@ -151,7 +151,7 @@ struct HTTPTransportTests {
     }
 
     @Test(
-        "The response is cut off",
+        "Reports a truncated response",
         arguments: [
             "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"sub\":",
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 1\r\n\r\n",
@@ -167,7 +167,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("The connection is reset within the body")
+    @Test("Reports a connection that is reset within the body")
     func resetInBody() async throws {
         let (heads, head) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
@@ -185,7 +185,7 @@ struct HTTPTransportTests {
     }
 
     @Test(
-        "The response is not HTTP",
+        "Reports a response that is not HTTP",
         arguments: [
             "SSH-2.0-OpenSSH_9.2\r\n", "220 mail.example ESMTP\r\n", "\u{0}\u{1}\u{2}\u{3}\r\n\r\n",
             "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
@@ -199,7 +199,9 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("No response in time, or no whole one", arguments: [nil, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"])
+    @Test(
+        "Reports a timeout before the response or within it",
+        arguments: [nil, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"])
     func timeout(_ beginning: String?) async throws {
         try await LoopbackServer.run { _, _ in
             beginning.map { .send($0) } ?? .stall
@@ -208,7 +210,7 @@ struct HTTPTransportTests {
         }
     }
 
-    /// Tells that it was asked, which happens when the head of a response has come.
+    /// Signals each read of the time, which happens when the head of a response has arrived.
     private struct SignallingClock: WallClock {
         let asked: AsyncStream<Void>.Continuation
         var now: Date {
@@ -217,7 +219,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("A task that is cancelled before it asks, while it waits, and within the body")
+    @Test("Cancelling works before the request, while waiting and within the body")
     func cancelled() async throws {
         let early = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -248,7 +250,7 @@ struct HTTPTransportTests {
 
     // MARK: TLS
 
-    /// A transport that trusts one certificate more than the machine does.
+    /// A transport that trusts this certificate.
     private func withTransport<Result>(
         trusting certificate: TestCertificate, _ body: (HTTPTransport) async throws -> Result
     ) async throws -> Result {
@@ -271,7 +273,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("A certificate that nobody vouches for")
+    @Test("Rejects a self-signed certificate")
     func selfSigned() async throws {
         let certificate = try TestCertificate(for: "DNS:localhost")
         try await LoopbackServer.run(tls: certificate.serverContext()) { server in
@@ -281,20 +283,20 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("A certificate that is trusted, and is for another name")
+    @Test("Rejects a trusted certificate for another name")
     func otherName() async throws {
         let certificate = try TestCertificate(for: "DNS:other.example")
         try await withTransport(trusting: certificate) { transport in
             try await LoopbackServer.run(tls: certificate.serverContext()) { server in
                 let address = "https://localhost:\(server.port)"
                 let thrown = await asyncFailure { try await get(address, transport: transport) }
-                #expect(thrown == .untrustedTLS("the certificate of localhost:\(server.port) is for another name"))
+                #expect(thrown == .untrustedTLS("the certificate of localhost:\(server.port) is for another host name"))
                 #expect(server.requests.isEmpty)
             }
         }
     }
 
-    @Test("A certificate that is trusted and right: so the other tests fail for their own reasons")
+    @Test("Accepts a trusted certificate for the right name")
     func trusted() async throws {
         let certificate = try TestCertificate(for: "DNS:localhost")
         try await withTransport(trusting: certificate) { transport in
@@ -307,7 +309,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("A server that does not speak TLS is not trusted; one that hangs up in the handshake gave no response")
+    @Test("Rejects a server without TLS, and reports a closed handshake")
     func noTLS() async throws {
         try await LoopbackServer.run(greeting: .send("HTTP/1.1 400 Bad Request\r\n\r\n")) { server in
             let address = "127.0.0.1:\(server.port)"
@@ -322,7 +324,7 @@ struct HTTPTransportTests {
 
     // MARK: Proxies
 
-    @Test("A proxy that wants credentials")
+    @Test("Reports a proxy that requires credentials")
     func proxy() async throws {
         try await LoopbackServer.run { _, _ in
             .response(407, ["Proxy-Authenticate": "Basic realm=proxy"])

@@ -18,7 +18,7 @@ struct NetworkEnvironmentTests {
         try route(url, ["HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": exceptions]) == .direct
     }
 
-    @Test("Without a proxy the way is direct, with one it is the proxy's, but on this machine")
+    @Test("Uses the proxy of the environment, except for loopback hosts")
     func routes() throws {
         let proxy = NetworkEnvironment.Route.proxy(try ProxyAddress("http://proxy:3128"))
         #expect(try route("https://auth.example", [:]) == .direct)
@@ -31,7 +31,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "What NO_PROXY names is reached directly",
+        "NO_PROXY entries are reached directly",
         arguments: [
             "*", "auth.example", ".auth.example", "AUTH.EXAMPLE", "example", ".example", "*.example",
             "a, auth.example ,b",
@@ -42,7 +42,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "What it does not name is not",
+        "Other hosts use the proxy despite NO_PROXY",
         arguments: [
             "", "uth.example", "auth.example.org", "auth", "auth.example:8443", "10.0.0.1", ",", ".", "*x", "::1",
         ])
@@ -51,7 +51,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "Addresses, and blocks of them",
+        "NO_PROXY supports addresses and CIDR blocks",
         arguments: [
             ("10.1.2.3", true), ("10.0.0.0/8", true), ("10.1.2.0/24", true), ("10.1.2.3/32", true), ("0.0.0.0/0", true),
             ("10.1.2.2", false), ("10.1.3.0/24", false), ("10.1.2.0/33", false), ("10.1.2.0/-1", false),
@@ -63,7 +63,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "Addresses of IPv6",
+        "NO_PROXY supports IPv6 addresses",
         arguments: [
             ("2001:db8::1", true), ("[2001:db8::1]", true), ("[2001:db8::1]:443", true), ("[2001:db8::1]:80", false),
             ("2001:db8::/32", true), ("2001:db9::/32", false), ("2001:db8::2", false), ("0.0.0.0/0", false),
@@ -73,7 +73,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "The forms of a proxy's address",
+        "Reads all forms of a proxy address",
         arguments: [
             ("http://proxy:3128", "http://proxy:3128"), ("proxy:3128", "http://proxy:3128"),
             ("http://proxy/", "http://proxy:80"),
@@ -85,7 +85,7 @@ struct NetworkEnvironmentTests {
         #expect(try ProxyAddress(text).description == shown)
     }
 
-    @Test("A user name and a password are taken from the address, and never shown")
+    @Test("Never shows the user name and the password of a proxy")
     func credentials() throws {
         let proxy = try ProxyAddress("http://jane:s%40cret%3A@proxy:3128")
         #expect(proxy.credentials == Secret("jane:s@cret:"))
@@ -97,7 +97,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "What is no proxy keeps the account, and is named",
+        "An invalid proxy is reported and keeps the account",
         arguments: [
             "https://proxy:3128", "ftp://proxy", "http://", "http://proxy:port", "http://proxy/path", "a b",
             "http://%zz@p", "socks5://jane:canary@proxy", "jane:canary@http://proxy:3128",
@@ -111,7 +111,7 @@ struct NetworkEnvironmentTests {
         #expect(!problem.contains("canary"))
         #expect(!String(reflecting: authority).contains("canary"))
         #expect(authority.networkSettings.map(\.problem) == [problem])
-        // On this machine it makes no difference.
+        // Requests to this machine do not use the proxy.
         try await LoopbackServer.run { _, _ in
             .json(#"{"sub":"248289761001"}"#)
         } _: { server in
@@ -121,7 +121,7 @@ struct NetworkEnvironmentTests {
         }
     }
 
-    @Test("What is set is shown, with what it does")
+    @Test("Shows each variable with its effect")
     func settings() throws {
         let environment = environment([
             "HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "intra.example", "SSL_CERT_FILE": "/nowhere/ca.pem",
@@ -129,18 +129,18 @@ struct NetworkEnvironmentTests {
         let settings = environment.settings(for: try ServiceURL("https://auth.example"))
         #expect(settings.map(\.variable) == ["HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"])
         #expect(settings.map(\.value) == ["http://proxy:3128", "intra.example", "/nowhere/ca.pem"])
-        #expect(settings[0].effect == "the way to auth.example")
-        #expect(settings[2].problem == "SSL_CERT_FILE names /nowhere/ca.pem, which is not there")
+        #expect(settings[0].effect == "used for auth.example")
+        #expect(settings[2].problem == "SSL_CERT_FILE names /nowhere/ca.pem, which is missing")
         let excepted = environment.settings(for: try ServiceURL("https://x.intra.example"))
         #expect(excepted[0].effect == "not used: NO_PROXY names x.intra.example")
         #expect(self.environment([:]).settings(for: try ServiceURL("https://auth.example")).isEmpty)
     }
 
-    @Test("Certificates that are not there are said, and nothing is trusted instead")
+    @Test("Missing certificates are reported, and nothing else is trusted")
     func missingCertificates() async throws {
         let transport = HTTPTransport(client: .shared, environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
         let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)
         let thrown = await asyncFailure { try await authority.verify(account(at: "https://localhost:1")) }
-        #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is not there"))
+        #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is missing"))
     }
 }

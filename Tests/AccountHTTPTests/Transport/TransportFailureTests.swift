@@ -20,7 +20,7 @@ struct TransportFailureTests {
     private static let peer = Peer(host: "h", port: 443)
 
     @Test(
-        "An errno has a meaning, whatever its text",
+        "Maps an errno regardless of its text",
         arguments: [
             (ECONNREFUSED, AuthorityError.Failure.refused), (ECONNRESET, .reset), (EPIPE, .reset),
             (ECONNABORTED, .reset), (ETIMEDOUT, .timeout), (ENETUNREACH, .unreachable), (EHOSTUNREACH, .unreachable),
@@ -33,7 +33,7 @@ struct TransportFailureTests {
     }
 
     @Test(
-        "An error of the client has a meaning",
+        "Maps errors of the HTTP client",
         arguments: [
             (HTTPClientError.connectTimeout, AuthorityError.noResponse(.timeout)),
             (.readTimeout, .noResponse(.timeout)),
@@ -50,7 +50,7 @@ struct TransportFailureTests {
         #expect(!String(reflecting: failure).contains(canary))
     }
 
-    @Test("A connection that ends within the body cut the response off")
+    @Test("A connection that ends within the body is a truncated response")
     func truncated() {
         let errors: [any Error] = [
             HTTPClientError.remoteConnectionClosed, NIOSSLError.uncleanShutdown, ChannelError.eof,
@@ -63,7 +63,7 @@ struct TransportFailureTests {
         }
     }
 
-    @Test("A look-up that fails by itself means the same as within a connection attempt (RFC 6761, section 6.4)")
+    @Test("A failed lookup is an unknown host (RFC 6761, section 6.4)")
     func lookUp() {
         let error = #expect(throws: SocketAddressError.UnknownHost.self) {
             try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
@@ -73,14 +73,14 @@ struct TransportFailureTests {
                 == .noResponse(.init(.unknownHost, host: "h", port: 443)))
     }
 
-    @Test("What is not HTTP is garbled")
+    @Test("A response that is not HTTP is garbled")
     func garbled() {
         for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {
             #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead)) == .noResponse(.garbled))
         }
     }
 
-    @Test("TLS that fails is not trusted, TLS that was cut is no response")
+    @Test("A failed TLS handshake is untrusted, a closed one means no response")
     func tls() {
         func failure(_ error: any Error) -> AuthorityError? {
             kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead))
@@ -95,7 +95,7 @@ struct TransportFailureTests {
         #expect(failure(NIOSSLError.uncleanShutdown) == .noResponse(.reset))
     }
 
-    @Test("An error that nobody knows is named by its type, and is never definite")
+    @Test("An unknown error is named by its type and is never definite")
     func unknown() {
         struct Surprise: Error { var token = canary }
         #expect(

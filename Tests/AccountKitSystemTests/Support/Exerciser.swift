@@ -2,20 +2,19 @@ import BoundedWaiting
 import Foundation
 import Testing
 
-/// Runs programs, above all the one that works on an archive.
+/// Runs programs, in particular `archive-exerciser`.
 enum Exerciser {
     struct Outcome: Sendable, Hashable {
         var status: Int32
         var output: String
     }
 
-    /// The program, which is built beside the tests.
+    /// The exerciser, which is built beside the tests.
     static let path: String = {
-        // The test bundle's folder.
         URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "archive-exerciser").path
     }()
 
-    /// Starts a program; its standard output and error go to the pipe.
+    /// Starts a program with its standard output and error connected to the pipe.
     static func start(_ program: String, _ arguments: [String]) throws -> (process: Process, pipe: Pipe) {
         let process = Process()
         let pipe = Pipe()
@@ -28,7 +27,7 @@ enum Exerciser {
         return (process, pipe)
     }
 
-    /// Runs a program to its end.
+    /// Runs a program until it ends.
     static func run(_ program: String, _ arguments: [String]) throws -> Outcome {
         let (process, pipe) = try start(program, arguments)
         let output = try pipe.fileHandleForReading.allBytes()
@@ -37,7 +36,6 @@ enum Exerciser {
         return Outcome(status: process.terminationStatus, output: text)
     }
 
-    /// Runs the exerciser.
     @discardableResult
     static func run(_ folder: TemporaryFolder, _ arguments: String...) throws -> Outcome {
         try run(path, [folder.path] + arguments)
@@ -48,14 +46,14 @@ enum Exerciser {
         try run("/bin/sh", ["-euc", "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"])
     }
 
-    /// The same in a mount namespace of its own, so that file systems can be mounted; also for users who are not root.
+    /// Like `shell`, in a separate mount namespace that allows mounts. Works also for users who are not root.
     static func shellWithMounts(_ folder: TemporaryFolder, _ script: String) throws -> Outcome {
         let user = geteuid() == 0 ? [] : ["--map-root-user"]
         let full = "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"
         return try run("/usr/bin/unshare", user + ["--mount", "/bin/sh", "-euc", full])
     }
 
-    /// A shell script under which file permissions apply to everyone: to the superuser they would not.
+    /// Like `shell`, with file permissions in force even for the superuser.
     static func shellUnderPermissions(_ folder: TemporaryFolder, _ script: String) throws -> Outcome {
         let shell = ["/bin/sh", "-euc", "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"]
         let capabilities = ["/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search"]
@@ -63,7 +61,7 @@ enum Exerciser {
         return try run(command[0], Array(command.dropFirst()))
     }
 
-    /// The exerciser with a fault in its system calls: `fault` is what strace's `inject` takes.
+    /// Runs the exerciser with a fault in its system calls: `fault` is an argument of strace's `inject`.
     static func run(_ folder: TemporaryFolder, _ arguments: String..., injecting fault: String) throws -> Outcome {
         let trace = folder.path + "-trace"
         defer { try? FileManager.default.removeItem(atPath: trace) }

@@ -1,14 +1,14 @@
 #if os(Linux)
 import Foundation
 
-/// The memory of a process, and what of it holds a token.
+/// The memory of a process, searched for tokens.
 struct ProcessMemory {
-    /// Where copies of a token are.
+    /// The locations of a token's copies.
     struct Copies: Hashable, CustomStringConvertible {
-        /// In memory that is kept out of core dumps, which is libsodium's.
+        /// In memory that is excluded from core dumps, which belongs to libsodium.
         var guarded = 0
 
-        /// Anywhere else, with the names of the mappings.
+        /// In other memory, with the names of the mappings.
         var elsewhere: [String] = []
 
         var description: String { "\(guarded) guarded, \(elsewhere.count) elsewhere \(elsewhere)" }
@@ -16,7 +16,7 @@ struct ProcessMemory {
 
     let processID: Int32
 
-    /// Searches everything that the process can read (proc(5), "/proc/pid/smaps" and "/proc/pid/mem").
+    /// Searches all memory that the process can read (proc(5), "/proc/pid/smaps" and "/proc/pid/mem").
     func copies(of token: String) throws -> Copies {
         let memory = open("/proc/\(processID)/mem", O_RDONLY | O_CLOEXEC)
         guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
@@ -28,7 +28,7 @@ struct ProcessMemory {
             for offset in stride(from: mapping.start, to: mapping.end, by: part.count) {
                 let wanted = min(part.count, Int(mapping.end - offset))
                 let got = pread(memory, &part, wanted, Int(offset))
-                // What cannot be read is not the process's own, such as the kernel's clock.
+                // Unreadable mappings, such as the kernel's clock, do not belong to the process.
                 if got > 0 { count += Self.occurrences(of: token, in: part[..<got]) }
             }
             if mapping.isKeptOutOfDumps {
@@ -40,11 +40,11 @@ struct ProcessMemory {
         return result
     }
 
-    /// How often a part of the token that a free list did not overwrite stands in some bytes.
+    /// The number of occurrences of a part of the token that a free list did not overwrite.
     static func occurrences(of token: String, in data: some ContiguousBytes) -> Int {
         let text = Array(token.utf8)
         let third = text.count / 3
-        // A block that was freed has other things in its first 16 bytes. Each third is looked for on its own.
+        // The allocator overwrites the first 16 bytes of a freed block, so search for each third separately.
         let parts = [text[..<third], text[third..<(2 * third)], text[(2 * third)...]]
         return data.withUnsafeBytes { data in parts.map { occurrences(of: Array($0), in: data) }.max() ?? 0 }
     }
@@ -61,7 +61,7 @@ struct ProcessMemory {
         return count
     }
 
-    /// How much of it may not be written to swap space.
+    /// The size of the memory that may not be written to swap space.
     var lockedKilobytes: Int? {
         get throws {
             let line = try text("status").split(separator: "\n").first { $0.hasPrefix("VmLck:") }
@@ -69,7 +69,7 @@ struct ProcessMemory {
         }
     }
 
-    /// A file of the kernel about the process. It says that it is empty, so it must be read to its end.
+    /// A kernel file about the process. It reports size 0, so it must be read to its end.
     private func text(_ name: String) throws -> String {
         let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(processID)/\(name)"))
         defer { try? file.close() }

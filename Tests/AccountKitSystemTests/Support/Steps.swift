@@ -1,7 +1,7 @@
 import BoundedWaiting
 import Foundation
 
-/// A program that goes on when it is given a line.
+/// A program that continues after each input line.
 final class Steps {
     private let process = Process()
     private let input = Pipe()
@@ -19,7 +19,7 @@ final class Steps {
 
     deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-    /// The next line that the program prints; empty at its end.
+    /// The next line of the program's output, or an empty string at its end.
     func next() throws -> String {
         var line = Data()
         while let byte = try output.fileHandleForReading.nextByte(), byte != UInt8(ascii: "\n") { line.append(byte) }

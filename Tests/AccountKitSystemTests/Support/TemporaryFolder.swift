@@ -2,7 +2,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// A folder of a test's own, removed with the value.
+/// A temporary folder that is removed together with this value.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -33,12 +33,12 @@ final class TemporaryFolder: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: file)
     }
 
-    /// The names in a folder, hidden ones included.
+    /// The names in a folder, including hidden files.
     func names(in folder: String? = nil) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder ?? documents).sorted()
     }
 
-    /// Makes a folder for its owner only, and those above it.
+    /// Creates a private folder and its parents.
     func make(_ folder: String) throws {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -1,9 +1,9 @@
-"""A service that issues the tokens it was told to, for a process whose memory is looked through.
+"""A service that issues given tokens, for a process whose memory is searched.
 
     token_server.py
 
-The first two lines of standard input are the next access token and the next refresh token: an argument could be seen in
-the memory of others. Prints its port.
+The first two lines of standard input are the next access token and the next refresh token. Arguments would be visible in
+the memory of other processes. Prints its port.
 """
 
 import json
@@ -45,6 +45,6 @@ class Handler(BaseHTTPRequestHandler):
 
 server = HTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_port, flush=True)
-# Nobody is there any more whom it could serve.
+# End when the test has ended.
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 server.serve_forever()

@@ -5,7 +5,7 @@ import Testing
 struct AccountTests {
     private static let credentials = Account.testing(at: ManualClock().now).credentials
 
-    @Test func `A user is who has the id at the issuer, whatever else changes`() {
+    @Test func `Accounts are the same user if id and issuer match`() {
         let alice = Account(id: "1", issuer: "https://a.example", username: "alice", credentials: Self.credentials)
         var renamed = alice
         renamed.username = "ally"
@@ -16,13 +16,13 @@ struct AccountTests {
         #expect(!alice.isSameUser(as: Account(id: "1", credentials: Self.credentials)))
     }
 
-    @Test func `A service may number its users`() {
+    @Test func `Accepts integers as user ids`() {
         #expect(Account(id: 42, credentials: Self.credentials).id == "42")
         #expect(Account(id: UInt64.max, credentials: Self.credentials).id == "18446744073709551615")
         #expect(Identity(id: -1).id == "-1")
     }
 
-    @Test func `An account is called by what a person would know best, and by its id where nothing else is known`() {
+    @Test func `The display name falls back from username to profile fields to the id`() {
         var account = Account(id: "1", username: "alice", credentials: Self.credentials)
         account.profile = ["name": "Alice Liddell", "email": "alice@example.com", "nickname": "Al"]
         #expect(account.displayName == "alice")
@@ -36,7 +36,7 @@ struct AccountTests {
         #expect(account.displayName == "1")
     }
 
-    @Test func `A copy is a value of its own`() {
+    @Test func `Changing a copy leaves the original unchanged`() {
         let alice = Account(id: "1", username: "alice", credentials: Self.credentials, profile: ["points": 1])
         var copy = alice
         #expect(copy == alice)
@@ -51,7 +51,7 @@ struct AccountTests {
         #expect(copy == alice)
     }
 
-    @Test func `A dump shows the properties, and no token`() {
+    @Test func `A dump shows the properties but no token`() {
         var text = ""
         dump(Account(id: "4711", username: "alice", credentials: Self.credentials, profile: ["points": 12]), to: &text)
         for part in ["4711", "alice", "points", "12", "tokenType"] { #expect(text.contains(part)) }

@@ -13,19 +13,19 @@ struct CredentialsTests {
 
     @Test(
         arguments: [
-            // In how many seconds it expires, in how many seconds that counts, whether it does.
+            // Expiry in seconds, the margin in seconds, and whether the token counts as expired.
             (60, 0, false), (60, 59, false), (60, 60, true), (60, 61, true), (0, 0, true), (-1, 0, true),
             (-1, -2, false),
             (nil, 0, false), (nil, 1e18, false), (1e12, 60, false), (-1e12, 0, true),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `A token expires at its time, and one of unknown expiry never does`(
+    func `A token expires at its time, and never if its expiry is unknown`(
         expiry: TimeInterval?, seconds: TimeInterval, expires: Bool
     ) {
         let credentials = Account.testing(at: Self.now, expiringIn: expiry.map { .seconds($0) }).credentials
         #expect(credentials.expires(within: .seconds(seconds), of: Self.now) == expires)
     }
 
-    @Test func `What a refresh leaves out stays as it was, but for the expiry`() {
+    @Test func `A refresh keeps the fields that the response omits, except the expiry`() {
         var old = Account.testing(at: Self.now).credentials
         old.idToken = Secret("id-1")
         let later = Self.now.addingTimeInterval(100)
@@ -41,17 +41,17 @@ struct CredentialsTests {
         #expect(old.renewed(by: full) == full)
     }
 
-    @Test func `A response with fewer scopes leaves the scopes of the sign-in on record`() {
+    @Test func `Records the sign-in scopes when a response narrows them`() {
         var credentials = Account.testing(at: Self.now).credentials
         credentials.scopes = ["openid", "profile", "offline_access"]
-        // Each response names scopes; then the scopes that the account has, and those of the sign-in.
+        // The scopes of each response, then the account's scopes and its sign-in scopes.
         for (response, scopes, signInScopes) in [
             ([], ["openid", "profile", "offline_access"], []),
             (["profile", "openid"], ["profile", "openid"], []),
             (["openid"], ["openid"], ["profile", "openid"]),
             ([], ["openid"], ["profile", "openid"]),
             (["openid", "profile", "email"], ["openid", "profile", "email"], []),
-            // Another service's names for the same permissions.
+            // The same permissions under other names.
             (["https://login.example/openid"], ["https://login.example/openid"], []),
         ] as [([String], [String], [String])] {
             credentials = credentials.renewed(
@@ -60,7 +60,7 @@ struct CredentialsTests {
         }
     }
 
-    @Test func `Tokens are the same if both of them are`() {
+    @Test func `Tokens are the same only if access and refresh token both match`() {
         let alice = Account.testing(at: Self.now)
         #expect(
             alice.credentials.hasSameTokens(as: Account.testing(id: "2", at: Self.now, expiringIn: nil).credentials))

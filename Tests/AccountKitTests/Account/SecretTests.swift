@@ -20,7 +20,7 @@ struct SecretTests {
         return account
     }()
 
-    /// Something that holds the canary somewhere.
+    /// A value that contains the canary.
     struct Holder: CustomTestStringConvertible {
         let name: String
         let value: any Sendable
@@ -48,7 +48,7 @@ struct SecretTests {
         ]
     }
 
-    @Test(arguments: try holders()) func `No way of printing shows a secret, a part of it, or its length`(
+    @Test(arguments: try holders()) func `No way to print a secret shows it, a part of it, or its length`(
         holder: Holder
     ) {
         var dumped = ""
@@ -58,14 +58,14 @@ struct SecretTests {
             "\(Mirror(reflecting: holder.value).children.map { "\($0)" })",
         ]
         for text in texts {
-            // A part: neither the beginning nor the end of it.
+            // Partial leaks: the beginning or the end of the secret.
             #expect(!text.contains("canary"))
             #expect(!text.contains(Self.canary.suffix(6)))
             #expect(!text.contains("\(Self.canary.utf8.count)"))
         }
     }
 
-    @Test func `Secrets of all lengths look the same`() {
+    @Test func `Secrets of all lengths print the same`() {
         for secret in [Secret(""), Secret("x"), Secret(bytes: [UInt8](repeating: 65, count: 5000))] {
             #expect(String(describing: secret) == "(secret)")
             #expect((DeprecatedInterpolation() as any Interpolation).text(secret) == "Bearer (secret)")
@@ -74,7 +74,7 @@ struct SecretTests {
         }
     }
 
-    @Test func `No log line, state, event or error of a whole session shows a token or a password`() async throws {
+    @Test func `No log line, state, event or error of a session shows a secret`() async throws {
         let secrets = [Self.secret, Self.account.credentials.refreshToken!, Secret("8c1e4f77-b0b0")]
         try await expectNoLeak(of: secrets) { logger in
             let clock = ManualClock()
@@ -115,13 +115,13 @@ struct SecretTests {
         }
     }
 
-    @Test func `Equal secrets are equal, and others are not`() {
+    @Test func `Secrets are equal only if their bytes are equal`() {
         #expect(Secret("token") == Secret(bytes: Array("token".utf8)))
         for other in ["tokem", "token ", "toke", "", "Token"] { #expect(Secret("token") != Secret(other)) }
         #expect(Secret("") == Secret(bytes: []))
     }
 
-    @Test func `The bytes and the text are what went in`() {
+    @Test func `A secret returns the bytes and the text it was made from`() {
         let bytes: [UInt8] = [0, 255, 128, 65, 0]
         #expect(
             Secret(bytes: bytes).withBytes { span in (0..<span.byteCount).map { span.unsafeLoad(at: $0) } } == bytes)
@@ -139,7 +139,7 @@ private protocol Interpolation {
     func text(_ secret: Secret) -> String
 }
 
-/// What warns at build time if it is written anywhere else.
+/// Deprecated, so that the interpolation compiles without a warning here.
 private struct DeprecatedInterpolation: Interpolation {
     @available(*, deprecated) func text(_ secret: Secret) -> String { "Bearer \(secret)" }
 }

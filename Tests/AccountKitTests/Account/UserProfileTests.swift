@@ -13,7 +13,7 @@ struct UserProfileTests {
 
     // MARK: The usual fields
 
-    @Test func `The usual fields are those of OpenID Connect`() {
+    @Test func `Standard profile fields use the claim names of OpenID Connect`() {
         var profile = UserProfile()
         profile.name = "Alice Liddell"
         profile.nickname = "Ally"
@@ -39,7 +39,7 @@ struct UserProfileTests {
         #expect(profile.updatedAt == Self.date && profile.registeredAt == Self.date)
     }
 
-    @Test func `A field that is set to nothing is gone`() {
+    @Test func `Setting a field to nil or to an empty list removes it`() {
         var profile: UserProfile = [
             "name": "Alice", "points": 1, "groups": ["staff"], "updated_at": 1, "email_verified": true,
         ]
@@ -51,7 +51,7 @@ struct UserProfileTests {
         #expect(profile.fields.isEmpty)
     }
 
-    @Test func `A field of another kind is not there, rather than something else`() {
+    @Test func `A field of the wrong type reads as missing`() {
         let profile: UserProfile = [
             "name": 1, "points": "7", "email_verified": "true", "groups": 3, "updated_at": "2020",
         ]
@@ -59,14 +59,14 @@ struct UserProfileTests {
         #expect(profile.groups.isEmpty && profile.updatedAt == nil)
     }
 
-    @Test func `Dates are seconds or dates, and a single group is a list of one`() {
+    @Test func `Dates read from numbers, and a single group reads as a list`() {
         let profile: UserProfile = ["updated_at": 1_500_000_000, "registered_at": 1.5, "groups": "staff"]
         #expect(profile.updatedAt == Date(timeIntervalSince1970: 1_500_000_000))
         #expect(profile.registeredAt == Date(timeIntervalSince1970: 1.5))
         #expect(profile.groups == ["staff"])
     }
 
-    @Test func `A merge takes over what is newer and keeps the rest`() {
+    @Test func `A merge takes the newer fields and keeps the others`() {
         var profile: UserProfile = ["name": "Alice", "points": 1]
         profile.merge(["points": 2, "email": "alice@example.com"])
         #expect(profile == ["name": "Alice", "points": 2, "email": "alice@example.com"])
@@ -74,7 +74,7 @@ struct UserProfileTests {
 
     // MARK: Storing
 
-    /// A field's value, and what it reads back as.
+    /// A field's value, and the value it reads back as.
     struct Value: CustomTestStringConvertible {
         let value: ProfileValue
         let back: ProfileValue
@@ -89,13 +89,13 @@ struct UserProfileTests {
 
     static let values: [Value] = [
         Value(""), Value("Ünïcode 🔑 \u{0} \r\n"), Value(.string(String(repeating: "x", count: 100_000))),
-        // What a property-list encoder takes for nothing at all.
+        // Strings that a property-list encoder reads as null.
         Value("$null"), Value("$$null"), Value("$$$null"), Value("$nullable"), Value("null"), Value("$"),
         Value(" $null"),
         Value(["$null", "$$null"]), Value(["$null": "$null", "$$null": 1]), Value([["deep": ["$null"]]]),
         Value(0), Value(1), Value(-1), Value(.integer(.max)), Value(.integer(.min)),
         Value(0.5), Value(-1e-300), Value(1e300), Value(.real(.infinity)), Value(.real(-.infinity)),
-        // A real without a fraction is an integer, if there is one like it.
+        // A real without a fraction reads back as an integer, if the integer fits.
         Value(3.0, readsAs: 3), Value(-0.0, readsAs: 0), Value(1e18, readsAs: .integer(1_000_000_000_000_000_000)),
         Value(9_223_372_036_854_775_808.0),
         Value(true), Value(false),
@@ -106,7 +106,7 @@ struct UserProfileTests {
         Value(["a": ["b": ["c": [1, ["d": .date(date)]]]], "": "empty key", "ä.b/c": 1]),
     ]
 
-    @Test(arguments: values) func `A field of any kind survives a load and a save`(value: Value) async throws {
+    @Test(arguments: values) func `A field of any type survives a load and a save`(value: Value) async throws {
         let storage = InMemoryArchiveStorage()
         var account = Account.fresh(at: ManualClock().now)
         account.profile = ["other": "kept", "field": value.value]
@@ -117,7 +117,7 @@ struct UserProfileTests {
         #expect(profile == ["other": "kept", "field": value.back])
     }
 
-    @Test func `Texts that a property-list encoder takes for nothing survive everywhere`() async throws {
+    @Test func `The string $null survives in every field`() async throws {
         for text in ["$null", "$$null"] {
             var credentials = Account.fresh(at: ManualClock().now).credentials
             credentials.tokenType = text
@@ -157,7 +157,7 @@ struct UserProfileTests {
         }
     }
 
-    @Test func `An app's own type goes in and comes out in one call`() async throws {
+    @Test func `An app's own type encodes into a profile and decodes from it`() async throws {
         let settings = Settings()
         var account = Account.fresh(at: ManualClock().now)
         account.profile.merge(try UserProfile(encoding: settings))
@@ -169,10 +169,10 @@ struct UserProfileTests {
         _ = try await AccountStore.testing(signedIn: account, storage: storage)
         let profile = try #require(try await storage.stateForNewProcess().account).profile
         #expect(try profile.decoded(as: Settings.self) == settings)
-        #expect(profile.email == "alice@example.com", "fields that the type does not have are still there")
+        #expect(profile.email == "alice@example.com", "fields that the type does not have are kept")
     }
 
-    @Test func `A profile of one's own is there after a sign-in that set nothing of it`() async throws {
+    @Test func `An app's type with only optional fields decodes after a sign-in`() async throws {
         struct Settings: Codable, Equatable {
             var theme: String?
             var pageSize: Int?
@@ -190,10 +190,10 @@ struct UserProfileTests {
         try await store.update { $0.profile.merge(more) }
         #expect(
             try #require(store.account).profile.decoded() == Settings(theme: "dark", pageSize: 20),
-            "a property that is nil removes nothing")
+            "a property that is nil removes no field")
     }
 
-    @Test func `What was never set is what the app begins with`() throws {
+    @Test func `Missing fields decode as the app's default values`() throws {
         struct Settings: Codable, Equatable {
             var theme = "light"
             var pageSize = 50
@@ -208,7 +208,7 @@ struct UserProfileTests {
         #expect(throws: DecodingError.self) { try changed.decoded(default: Settings()) }
     }
 
-    @Test func `The service's claims win over fields of the same name, and leave the others`() async throws {
+    @Test func `A check overwrites fields named like a claim and keeps the others`() async throws {
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
         let store = try await AccountStore.testing(signedIn: account, clock: clock)
@@ -219,7 +219,7 @@ struct UserProfileTests {
         #expect(store.account?.profile["theme"] == "dark")
     }
 
-    @Test func `A missing field or one of another kind is an error of the app's type`() {
+    @Test func `Decoding an app's type throws if a field is missing or of another type`() {
         struct Named: Decodable { var name: String }
         let bad: [UserProfile] = [[:], ["name": 1], ["name": ["Alice"]]]
         for profile in bad { #expect(throws: DecodingError.self) { try profile.decoded(as: Named.self) } }

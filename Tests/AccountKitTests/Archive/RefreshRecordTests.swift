@@ -19,7 +19,7 @@ struct RefreshRecordTests {
         return record
     }
 
-    @Test func `The wait doubles from two seconds to five minutes, and never ends for good`() {
+    @Test func `The delay doubles from 2 s to 5 min and never grows further`() {
         var record = RefreshRecord()
         var waits: [Double?] = []
         for _ in 0..<2000 {
@@ -31,7 +31,7 @@ struct RefreshRecordTests {
         #expect(record.wait(at: now.addingTimeInterval(300)) == nil)
     }
 
-    @Test func `Two refusals a minute apart say that the session cannot be renewed`() {
+    @Test func `Two rejections a minute apart mean that the session cannot be renewed`() {
         let refusal = UnverifiedReason(.misconfigured, detail: "invalid_request: no such session")
         func isRefused(_ failures: (UnverifiedReason, after: TimeInterval)...) -> Bool {
             var record = RefreshRecord()
@@ -41,13 +41,13 @@ struct RefreshRecordTests {
         #expect(!isRefused((refusal, 0)))
         #expect(!isRefused((refusal, 0), (refusal, 59)))
         #expect(isRefused((refusal, 0), (refusal, 30), (refusal, 60)))
-        // Being offline says nothing. Any other answer of the service does.
+        // An offline failure in between does not count; any other response starts over.
         #expect(isRefused((refusal, 0), (.init(.offline), 30), (refusal, 60)))
         #expect(!isRefused((refusal, 0), (.init(.serverError), 30), (refusal, 60)))
         #expect(!isRefused((.init(.misconfigured, detail: "invalid_client"), 0), (refusal, 60)))
     }
 
-    @Test func `A service that was not reached is tried again after five seconds at most`() {
+    @Test func `Retries after at most 5 s if the service was unreachable`() {
         var record = RefreshRecord()
         var waits: [Double?] = []
         for _ in 0..<100 {
@@ -58,11 +58,11 @@ struct RefreshRecordTests {
         #expect(waits.last == 5)
     }
 
-    @Test func `Processes that failed together come back apart`() {
+    @Test func `Jitter spreads the retries of processes that failed together`() {
         #expect(record(after: .init(.offline), jitter: 0.5).wait(at: now) == 1)
     }
 
-    @Test func `A service that says how long it wants to be left alone is left alone, within bounds`() {
+    @Test func `Honors Retry-After between 2 s and 5 min`() {
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(30))).wait(at: now) == 30)
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(1))).wait(at: now) == 2)
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(86400))).wait(at: now) == 300)
@@ -71,7 +71,7 @@ struct RefreshRecordTests {
     @Test(arguments: [
         "offline": "offline", "rateLimited": "rateLimited", "misconfigured": "serverError", "x": "serverError",
     ])
-    func `Others are told why the service is left alone, if it is not one process's own affair`(
+    func `Records a reason for other processes unless it concerns one process`(
         recorded: String, told: String
     ) {
         let record = record(after: .init(.init(rawValue: recorded)))
@@ -79,14 +79,14 @@ struct RefreshRecordTests {
         #expect(record.pause(at: now.addingTimeInterval(300)) == nil)
     }
 
-    @Test func `A clock that was set back ends the wait`() {
+    @Test func `Setting the clock back ends the delay`() {
         let record = record(after: .init(.serverError))
         #expect(record.wait(at: now.addingTimeInterval(1)) == 1)
         #expect(record.wait(at: now.addingTimeInterval(-3600)) == nil)
         #expect(RefreshRecord().wait(at: now) == nil)
     }
 
-    @Test func `A record says when a token was sent, how often that failed, why, and when to try again`() throws {
+    @Test func `A record keeps date, failure count, reason and next retry`() throws {
         var record = RefreshRecord(date: now)
         #expect(RefreshRecord.decode(try record.encode()) == record)
         record.fail(.init(.serverError), at: now, jitter: 1)
@@ -94,19 +94,19 @@ struct RefreshRecordTests {
         #expect(decoded == record)
         #expect(decoded.date == now && decoded.reason == "serverError" && decoded.failureCount == 1)
         #expect(decoded.nextTry == now.addingTimeInterval(2))
-        // As older versions wrote it.
+        // The format of older versions.
         let old = "<plist version=\"1.0\"><dict><key>date</key><date>2030-01-01T12:00:00Z</date></dict></plist>"
         #expect(RefreshRecord.decode(Array(old.utf8)) == RefreshRecord(date: now))
     }
 
     @Test(arguments: ["", "{}", "bplist00", "\u{0}", "<plist><dict><key>date</key><string>x</string></dict></plist>"])
-    func `What is no record says nothing, and fails nothing`(text: String) {
+    func `A damaged refresh record decodes as nil`(text: String) {
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
     }
 
     // MARK: Shared
 
-    @Test func `A service that has just failed is not asked again at once, by no process`() async throws {
+    @Test func `No process retries right after the service failed`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let first = try await AccountStore.testing(
@@ -124,7 +124,7 @@ struct RefreshRecordTests {
         #expect(authority.requests == [.refresh, .refresh])
     }
 
-    @Test func `Whoever waited for a refresh that failed does not send another`() async throws {
+    @Test func `A caller that waited for a failed refresh does not send another`() async throws {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
@@ -150,11 +150,11 @@ struct RefreshRecordTests {
         guard case .unverified(_, let reason) = state else { return }
         #expect(reason == .init(.serverError, detail: "a refresh failed a moment ago", retryAfter: .seconds(21)))
         #expect(authority.requests.isEmpty)
-        // Whoever asks for it afterwards has seen that it failed, and wants it all the same.
+        // An explicit refresh ignores the failure that the caller has seen.
         #expect(try await second.refresh(with: authority).credentials.accessToken == Secret("access-2"))
     }
 
-    @Test func `A clock that was set back, a record that is damaged and one that cannot be read hold nobody up`()
+    @Test func `An unusable record or a clock set back does not delay a refresh`()
         async throws
     {
         for fault in ["clock", "damaged", "unreadable"] {
@@ -187,7 +187,7 @@ struct RefreshRecordTests {
     }
 
     @Test(arguments: ["sign-out", "refresh", "check"], [true, false])
-    func `The record ends with the session, and one that cannot be removed keeps nobody signed in`(
+    func `Ending the session removes the record, even if that fails`(
         end: String, isRemovable: Bool
     ) async throws {
         let clock = ManualClock()
@@ -199,7 +199,7 @@ struct RefreshRecordTests {
             refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError(.invalidGrant))], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: authority) }
         #expect(base.entries[.refreshRecord] != nil)
-        // First the account is removed, then the record.
+        // The first removal is the account, the second is the record.
         if !isRemovable { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .remove) }
         switch end {
         case "sign-out": try await store.signOut()
@@ -211,7 +211,7 @@ struct RefreshRecordTests {
         #expect((base.entries[.refreshRecord] == nil) == isRemovable)
     }
 
-    @Test func `While a refresh is under way none is unfinished, and after it is lost one is`() async throws {
+    @Test func `A refresh counts as unfinished only after its response was lost`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
@@ -226,11 +226,11 @@ struct RefreshRecordTests {
         await gate.waitForSomebody()
         let record = try #require(storage.entries[.refreshRecord])
         #expect(RefreshRecord.decode(record.bytes)?.date == clock.now)
-        #expect(try await other.unfinishedRefresh() == nil, "whoever holds the lease is at it")
+        #expect(try await other.unfinishedRefresh() == nil, "the lease holder may still finish the refresh")
         gate.open()
         #expect(await refresh.value.text == "unverified access-1: offline")
         #expect(try await other.unfinishedRefresh() == clock.now)
-        // It is one from the first token that may have been spent on.
+        // The date is that of the first refresh that may have spent the token.
         let first = clock.now
         clock.advance(by: .seconds(60))
         _ = await store.checkSession(with: ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))], clock: clock))
@@ -240,7 +240,7 @@ struct RefreshRecordTests {
     }
 }
 
-/// Says yes once.
+/// Returns true only on the first call.
 private final class Latch: Sendable {
     private let gate = Mutex(true)
 

@@ -19,7 +19,7 @@ struct SignOutRecordTests {
     }
 
     @Test(arguments: ["", "{}", "<plist><dict></dict></plist>", "bplist00", "\u{0}"])
-    func `A record that is none says nothing, and fails nothing`(text: String) {
+    func `A damaged sign-out record decodes as never signed in`(text: String) {
         #expect(SignOutRecord.decode(Array(text.utf8)) == .neverSignedIn)
         #expect(SignOutRecord.decode(nil) == .neverSignedIn)
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)

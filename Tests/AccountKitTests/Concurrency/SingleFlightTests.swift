@@ -7,7 +7,7 @@ import Testing
 struct SingleFlightTests {
     private typealias Flight = SingleFlight<Int, Int>
 
-    /// Work that ends when the test says so, or when it is cancelled, with 0.
+    /// Work that ends when the test says so, or with 0 when it is cancelled.
     private final class Work: Sendable {
         let started = AsyncStream.makeStream(of: Void.self)
         let ended = AsyncStream.makeStream(of: Void.self)
@@ -34,7 +34,7 @@ struct SingleFlightTests {
         }
     }
 
-    @Test func `A thousand tasks have their work done once, and who comes later has it done anew`() async throws {
+    @Test func `A thousand tasks share one run, and a later task starts a new one`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
         let tasks = (0..<1000).map { _ in
@@ -47,14 +47,14 @@ struct SingleFlightTests {
         for _ in tasks { await arrived.next() }
         for await _ in work.started.stream { break }
         work.end(with: 7)
-        // One that arrives only after the end begins anew.
+        // Serves a task that arrives only after the end of the first run.
         work.end(with: 7)
         for task in tasks { #expect(try await task.value == 7) }
         #expect(work.count.withLock { $0 } <= 2)
         #expect(try await flight.value(for: 1) { _ in 8 } == 8)
     }
 
-    @Test func `Other keys are other work`() async throws {
+    @Test func `Different keys run separate work`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task { try await flight.value(for: 1) { _ in await work.run() } }
         for await _ in work.started.stream { break }
@@ -63,7 +63,7 @@ struct SingleFlightTests {
         #expect(try await first.value == 7)
     }
 
-    @Test func `Who is cancelled leaves at once, and the others get the value`() async throws {
+    @Test func `A cancelled task leaves at once, and the others get the value`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let patient = Task { try await flight.value(for: 1) { _ in await work.run() } }
         for await _ in work.started.stream { break }
@@ -76,7 +76,7 @@ struct SingleFlightTests {
         #expect(try await patient.value == 7)
     }
 
-    @Test func `What was given up can be waited for until it has let go of what it held`() async throws {
+    @Test func `finishGivenUp waits until abandoned work has released its resources`() async throws {
         let flight = Flight(by: ==)
         let heldCount = Mutex(0)
         for _ in 1...10 {
@@ -94,7 +94,7 @@ struct SingleFlightTests {
         #expect(heldCount.withLock { $0 } == 0)
     }
 
-    @Test func `Whose time is over leaves, and is told whether the work goes on`() async throws {
+    @Test func `A task that times out leaves and learns the stage of the work`() async throws {
         for stage in [Flight.Stage.waiting, .begun, .committed] {
             let (flight, work) = (Flight(by: ==), Work())
             let patient = Task {
@@ -114,7 +114,7 @@ struct SingleFlightTests {
         }
     }
 
-    @Test func `When all have left the work is cancelled, and the next who asks begins anew`() async throws {
+    @Test func `The work is cancelled when all tasks leave, and then starts again`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task {
             await departure { () async throws(Flight.Departure) in
@@ -124,13 +124,12 @@ struct SingleFlightTests {
         for await _ in work.started.stream { break }
         first.cancel()
         #expect(await first.value == .cancelled)
-        // It has ended because it was cancelled: nobody gave it a result.
+        // No result was sent, so the work ended because it was cancelled.
         for await _ in work.ended.stream { break }
         #expect(try await flight.value(for: 1) { _ in 9 } == 9)
     }
 
-    @Test func `Work that has committed itself goes on without anybody, and who comes meanwhile joins it`() async throws
-    {
+    @Test func `Committed work continues without tasks, and new tasks join it`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task {
             await departure { () async throws(Flight.Departure) in
@@ -144,13 +143,13 @@ struct SingleFlightTests {
         first.cancel()
         #expect(await first.value == .cancelled)
         work.end(with: 7)
-        // Joined, or too late to: a value of its own would be another.
+        // Returns 7 whether this task joined the work or came too late.
         let second = try await flight.value(for: 1) { _ in 7 }
         #expect(second == 7)
         for await _ in work.ended.stream { break }
     }
 
-    @Test func `Work that was given up and ends all the same does not stand for the next, and cannot commit itself`()
+    @Test func `Abandoned work that ends late gives no value and cannot commit`()
         async throws
     {
         let (flight, work) = (Flight(by: ==), Work())
@@ -160,7 +159,7 @@ struct SingleFlightTests {
         let first = Task {
             await departure { () async throws(Flight.Departure) in
                 try await flight.value(for: 1) { progress in
-                    // Does not mind being cancelled.
+                    // Ignores cancellation.
                     await withCheckedContinuation { continuation in
                         late.withLock { $0 = continuation }
                         start.yield()
@@ -181,13 +180,13 @@ struct SingleFlightTests {
             #expect(!isCommitted)
             break
         }
-        // Nothing tells when the late one has ended; this gives it every chance to.
+        // Nothing signals the end of the late work, so give it many chances to run.
         for _ in 0..<1000 { await Task.yield() }
         work.end(with: 2)
         #expect(try await second.value == 2)
     }
 
-    @Test func `Who is cancelled before asking does not ask`() async {
+    @Test func `A task that is cancelled before it asks starts no work`() async {
         let (flight, work) = (Flight(by: ==), Work())
         work.end(with: 7)
         let task = Task {

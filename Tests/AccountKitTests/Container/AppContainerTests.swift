@@ -1,5 +1,6 @@
 @testable import AccountKit
 import AccountTesting
+import AccountSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -32,7 +33,7 @@ struct AppContainerTests {
     @Test(arguments: [
         "com.example.gists", "account", "a", "A_b-c.9", "0", "-x", String(repeating: "x", count: 128),
     ])
-    func `An identifier of these is one`(identifier: String) throws {
+    func `Accepts valid container identifiers`(identifier: String) throws {
         #expect(try AppContainer(root: "/r", identifier: identifier).identifier == identifier)
     }
 
@@ -40,7 +41,7 @@ struct AppContainerTests {
         "", ".", "..", ".hidden", "a/b", "/a", "a b", "a\u{0}", "ä", "е", "①", "a\n", "../../etc",
         String(repeating: "x", count: 129),
     ])
-    func `An identifier of others is none, and says so`(identifier: String) {
+    func `Rejects invalid container identifiers and names the allowed length`(identifier: String) {
         let error = expectAccountError(.invalidArgument) {
             try AppContainer(root: "/r", identifier: identifier)
         }
@@ -57,17 +58,17 @@ struct AppContainerTests {
         "/tmp/com.example.gists-\(SystemCall.effectiveUser)",
     ]
 
-    @Test func `Without variables the folders are the defaults of the specification`() throws {
+    @Test func `Without XDG variables the folders are the defaults of the spec`() throws {
         #expect(Self.paths(try Self.container([:])) == Self.defaults)
     }
 
     @Test(arguments: ["", "relative", "./here", "~/share", "../up", " /leading space"])
-    func `Empty and relative variables mean the defaults`(value: String) throws {
+    func `Empty and relative XDG variables mean the defaults`(value: String) throws {
         let environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, value) })
         #expect(Self.paths(try Self.container(environment)) == Self.defaults)
     }
 
-    @Test func `Each absolute variable moves its folder, and no other`() throws {
+    @Test func `Each absolute XDG variable moves only its own folder`() throws {
         let expected = [
             "/x/com.example.gists/Documents", "/x/com.example.gists", "/x/com.example.gists", "/x/com.example.gists",
             "/x/com.example.gists", "/x/com.example.gists-\(SystemCall.effectiveUser)",
@@ -79,7 +80,7 @@ struct AppContainerTests {
         }
     }
 
-    @Test func `The key is in another tree than the archive`() throws {
+    @Test func `The key is in a different tree than the archive`() throws {
         let container = try Self.container([:])
         #expect(!Self.path(container.keys).hasPrefix(container.root))
         #expect(!Self.path(container.keys).hasPrefix(Self.path(container.caches)))
@@ -102,7 +103,7 @@ struct AppContainerTests {
     }
     #endif
 
-    @Test func `Without a home directory only what all variables name can be had`() throws {
+    @Test func `Without a home directory, all XDG variables must be set`() throws {
         let error = expectAccountError(.invalidArgument) { try Self.container([:], home: nil) }
         #expect(error?.message.contains("HOME") == true)
         for variable in Self.variables.prefix(4) {
@@ -118,7 +119,7 @@ struct AppContainerTests {
     // MARK: One root
 
     @Test(arguments: ["/r", "/r/", "/home/al ice", "/ä/日本", "/100%/a%20b", "/a#b?c;d", "/a//b", "/a:b\\c"])
-    func `Under one root the folders are those of iOS, whatever its name`(root: String) throws {
+    func `Under one root, the folders have the layout of iOS`(root: String) throws {
         let container = try AppContainer(root: root, identifier: "a")
         let base = root.hasSuffix("/") ? String(root.dropLast()) : root
         let expected = ["Documents", "Library/Caches", "Library/Preferences", "Library/Keys", "tmp"].map {
@@ -138,7 +139,7 @@ struct AppContainerTests {
     }
 
     @Test(arguments: ["", "relative", "./here", "~", "~/here"])
-    func `A root that is not absolute is refused`(root: String) {
+    func `Rejects a root that is not absolute`(root: String) {
         expectAccountError(.invalidArgument) { try AppContainer(root: root, identifier: "a") }
     }
 }

@@ -6,7 +6,7 @@ struct SessionNameTests {
     @Test(arguments: [
         "default", "work", "a", "0", "-", "_", "A.b_c-9", "a..b", "-rf", String(repeating: "x", count: 64), "CON", "a.",
     ])
-    func `A name of these is one`(name: String) throws {
+    func `Accepts valid session names`(name: String) throws {
         #expect(try SessionName(name).rawValue == name)
         #expect(try "\(SessionName(name))" == name)
     }
@@ -15,12 +15,12 @@ struct SessionNameTests {
         "", ".", "..", ".hidden", "a/b", "../up", "a b", "a\u{0}b", "a\nb", "ä", "a\u{308}", "日本", "🔑", "a:b", "a\\b",
         "a*", "~", "%2e%2e", String(repeating: "x", count: 65),
     ])
-    func `A name of others is none, and says so`(name: String) {
+    func `Rejects invalid session names and names the allowed length`(name: String) {
         let error = expectAccountError(.invalidArgument) { try SessionName(name) }
         #expect(error?.message.contains("1 to 64") == true)
     }
 
-    @Test func `The default session is the one of that name`() throws {
+    @Test func `The default session is the one named default`() throws {
         #expect(try SessionName("default") == .default)
         #expect(try SessionName("Default") != .default)
     }

@@ -1,12 +1,12 @@
 import AccountKit
 import Testing
 
-/// What a signal says besides its kind: how far the request had come, and with whom.
+/// The details of a failure: how far the request had come, and to which host.
 struct AuthorityErrorTests {
     typealias Failure = AuthorityError.Failure
 
     @Test(arguments: Failure.Kind.allCases)
-    func `What was not sent was certainly not carried out, whatever stopped it`(kind: Failure.Kind) {
+    func `A request that was never sent was certainly not carried out`(kind: Failure.Kind) {
         for stage in [Failure.Stage.nameLookUp, .connection] {
             #expect(AuthorityError.noResponse(.init(kind, stage: stage)).wasCertainlyNotCarriedOut)
         }
@@ -22,16 +22,16 @@ struct AuthorityErrorTests {
         (.unclear("200 without tokens"), false), (.intercepted("302"), false), (.unauthorized, false),
         (.forbidden(error: nil), false), (.bearerChallenge(error: nil), false),
     ])
-    func `An explicit rejection by the token endpoint says that nothing was spent, and trouble does not`(
+    func `Only an explicit rejection proves that the request had no effect`(
         signal: AuthorityError, isCertain: Bool
     ) {
         #expect(signal.wasCertainlyNotCarriedOut == isCertain)
     }
 
-    @Test func `As a pattern a failure stands for its kind, and two are equal if all of it is`() {
+    @Test func `A failure matches its kind as a pattern, and equality compares it all`() {
         let failure = Failure(.timeout, host: "id.example", port: 443, stage: .connection)
         switch AuthorityError.noResponse(failure) {
-        case .noResponse(.cancelled): Issue.record("a timeout is no cancellation")
+        case .noResponse(.cancelled): Issue.record("a timeout is not a cancellation")
         case .noResponse(.timeout): break
         default: Issue.record("a timeout is a timeout")
         }
@@ -42,10 +42,10 @@ struct AuthorityErrorTests {
         (Failure(.unknownHost, host: "id.example", port: 443), "the host name id.example is not known"),
         (
             .init(.nameServer, host: "id.example", port: 443),
-            "name look-up of id.example failed: no name server responded"
+            "name lookup of id.example failed: no name server responded"
         ),
         (
-            .init(.timeout, host: "id.example", port: 443, stage: .nameLookUp), "name look-up of id.example timed out"
+            .init(.timeout, host: "id.example", port: 443, stage: .nameLookUp), "name lookup of id.example timed out"
         ),
         (
             .init(.timeout, host: "id.example", port: 8443, stage: .connection),
@@ -55,13 +55,13 @@ struct AuthorityErrorTests {
         (.init(.refused, host: "id.example", port: 443), "connection to id.example:443 was refused"),
         (.init(.unreachable, host: "[2001:db8::1]", port: 443), "there is no route to [2001:db8::1]:443"),
         (.init(.reset, host: "id.example", port: 443), "connection to id.example:443 was cut"),
-        (.init(.truncated, host: "id.example", port: 443), "the response of id.example:443 was cut off"),
-        (.init(.garbled, host: "id.example", port: 443), "the response of id.example:443 was not HTTP"),
-        (.init(.proxy, host: "proxy", port: 3128), "the proxy proxy:3128 did not open the way to the service"),
+        (.init(.truncated, host: "id.example", port: 443), "the response from id.example:443 was cut off"),
+        (.init(.garbled, host: "id.example", port: 443), "the response from id.example:443 was not HTTP"),
+        (.init(.proxy, host: "proxy", port: 3128), "the proxy proxy:3128 did not open a connection to the service"),
         (.unknownHost, "the host name is not known"), (.refused, "connection to the service was refused"),
-        (.proxy, "the proxy did not open the way to the service"), (.cancelled, "cancelled"),
+        (.proxy, "the proxy did not open a connection to the service"), (.cancelled, "cancelled"),
     ])
-    func `A failure names host and port once, and the reason that a person sees has it`(
+    func `A failure names host and port once, and the user sees that text`(
         failure: Failure, text: String
     ) {
         #expect(failure.description == text)

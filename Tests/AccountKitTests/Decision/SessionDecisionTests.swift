@@ -1,12 +1,12 @@
 import AccountKit
 import Testing
 
-/// The table of what a response means, row by row, as in the documentation of the decision.
+/// Checks the table of responses in the documentation of `SessionDecision`, row by row.
 struct SessionDecisionTests {
-    /// What was asked of the service.
+    /// The request that the service responded to.
     enum Request: CaseIterable { case verify, refresh, signIn, revoke }
 
-    /// A decision without its words.
+    /// A decision without its message.
     enum Verdict: Hashable {
         case keep(UnverifiedReason.Code, retryAfter: Duration? = nil)
         case refreshOnce, adoptStored, refused, startOver, tryLater
@@ -62,7 +62,7 @@ struct SessionDecisionTests {
         }
     }
 
-    /// What is known when the answer comes.
+    /// The facts about the tokens when the response arrives.
     enum Known: CaseIterable {
         case holdsRefreshToken, noRefreshToken, tokenReplaced, tokenReplacedNoRefreshToken, justRefreshed
 
@@ -139,7 +139,7 @@ struct SessionDecisionTests {
         Row("service in trouble", .oauthError(.temporarilyUnavailable), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError(.serverError), to: asking, .keep(.serverError)),
 
-        // `authorization_pending` / `slow_down` / `expired_token`: go on / 5 s slower for good / start over
+        // `authorization_pending` / `slow_down` / `expired_token`: continue / poll 5 s slower from now on / start over
         Row("device flow", .oauthError(.authorizationPending), to: [.signIn], .pollAgain(slowDown: false)),
         Row("device flow", .oauthError(.slowDown), to: [.signIn], .pollAgain(slowDown: true)),
         Row("device flow", .oauthError(.expiredToken), to: [.signIn], .startOver),
@@ -163,7 +163,7 @@ struct SessionDecisionTests {
             "401 from the token endpoint", .bearerChallenge(error: "invalid_token"), to: [.refresh],
             .keep(.unclearReply)),
 
-        // 401 again with a token refreshed a moment ago: unclear, keep
+        // 401 again with a token that was just refreshed: unclear, keep
         Row(
             "401 again", .bearerChallenge(error: "invalid_token"), to: [.verify], when: [.justRefreshed],
             .keep(.unclearReply)),
@@ -180,7 +180,7 @@ struct SessionDecisionTests {
             "401 without Bearer", .unauthorized, to: [.verify], when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce
         ),
 
-        // The same without a refresh token; or from anywhere else: unclear, keep
+        // The same without a refresh token, or from another service: unclear, keep
         Row(
             "401 without error, no refresh token", .bearerChallenge(error: nil), to: [.verify],
             when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
@@ -208,7 +208,7 @@ struct SessionDecisionTests {
         // 407: proxy, keep and report
         Row("407", .proxyAuthenticationRequired, to: asking, .keep(.proxyAuthenticationRequired)),
 
-        // 408, 425, 429, 5xx: transient, keep, honour Retry-After
+        // 408, 425, 429, 5xx: transient, keep, honor Retry-After
         Row("408", .unavailable(status: 408, retryAfter: nil), to: asking, .keep(.serverError)),
         Row("425", .unavailable(status: 425, retryAfter: nil), to: asking, .keep(.serverError)),
         Row(
@@ -230,10 +230,10 @@ struct SessionDecisionTests {
         // 200 token response without `access_token`: unclear, keep
         Row("200 without access_token", .unclear("no access_token"), to: [.refresh, .signIn], .keep(.unclearReply)),
 
-        // User info whose `sub` is another's: wrong account, keep, do not adopt, report
+        // User info with another user's `sub`: wrong account, keep, do not adopt, report
         Row("other user", .otherUser(id: "2"), to: asking, .keep(.wrongAccount)),
 
-        // Revocation unreachable or 503: signed out locally at once; retried
+        // Revocation unreachable or 503: signed out locally at once; retry later
         Row("revocation unreachable", .noResponse(.unreachable), to: [.revoke], .tryLater),
         Row("revocation timed out", .noResponse(.timeout), to: [.revoke], .tryLater),
         Row("revocation 503", .unavailable(status: 503, retryAfter: nil), to: [.revoke], .tryLater),
@@ -246,7 +246,7 @@ struct SessionDecisionTests {
         Row("no revocation here", .unclear("404"), to: [.revoke], .tryLater),
         Row("revocation of a dead token", .oauthError(.invalidGrant), to: [.revoke], .refused),
 
-        // An app's own authority says "rejected": definite, clear
+        // An app's own authority responds "rejected": definite, clear
         Row(
             "rejected", .rejected("account closed"), to: [.verify],
             when: [.holdsRefreshToken, .noRefreshToken, .justRefreshed], .clear("account closed")),
@@ -259,7 +259,7 @@ struct SessionDecisionTests {
         Row("wrong password without a sign-in", .signInRefused("?"), to: [.verify, .refresh], .keep(.unclearReply)),
     ]
 
-    @Test(arguments: table) func `An answer means what the table says`(row: Row) {
+    @Test(arguments: table) func `Each response leads to the decision in the table`(row: Row) {
         for request in row.requests {
             for known in row.known {
                 let verdict = Verdict(on: row.failure, to: request, known.context)
@@ -268,9 +268,9 @@ struct SessionDecisionTests {
         }
     }
 
-    // MARK: The rule that everything serves
+    // MARK: Definite rejections
 
-    /// Each kind of failure, with each text that could be taken for a definite one.
+    /// Each kind of failure, with each text that resembles a definite rejection.
     static let failures: [AuthorityError] = {
         let codes: [OAuthErrorCode] = [
             .invalidGrant, .invalidClient, .invalidRequest, .unauthorizedClient, .unsupportedGrantType, .invalidScope,
@@ -302,7 +302,7 @@ struct SessionDecisionTests {
     }
 
     @Test(arguments: Request.allCases)
-    func `Nothing but an explicit rejection of the stored token clears an account`(request: Request) {
+    func `Only an explicit rejection of the stored token clears an account`(request: Request) {
         var clearCount = 0
         for failure in Self.failures {
             for known in Self.contexts {
@@ -317,7 +317,7 @@ struct SessionDecisionTests {
                 let verdict = Verdict(on: failure, to: request, known)
                 if case .clear = verdict { clearCount += 1 }
                 let isClear = if case .clear = verdict { true } else { false }
-                // Of a refresh the state machine compares the tokens.
+                // For a refresh, the state machine compares the tokens.
                 let isStored = request == .refresh || known.sentTokenIsStored
                 #expect(isClear == (isNamed && isStored), "\(failure), \(known)")
                 #expect((verdict == .adoptStored) == (isNamed && !isStored), "\(failure), \(known)")
@@ -326,7 +326,7 @@ struct SessionDecisionTests {
         #expect((clearCount > 0) == (request == .verify || request == .refresh))
     }
 
-    @Test func `A token that was refreshed for this check is not refreshed again`() {
+    @Test func `A token that was just refreshed is not refreshed again`() {
         for failure in Self.failures {
             for known in Self.contexts where known.justRefreshed || !known.holdsRefreshToken {
                 for request in Request.allCases {
@@ -337,7 +337,7 @@ struct SessionDecisionTests {
         }
     }
 
-    @Test func `Refreshes once after a derivation only if the service refused the tokens`() {
+    @Test func `Refreshes after a derivation only if the service refused the tokens`() {
         for failure in Self.failures {
             let isRefusal = Verdict(on: failure, to: .refresh, .init(holdsRefreshToken: true)).isClear
             switch SessionDecision.afterDerivation(failure) {
@@ -358,7 +358,7 @@ struct SessionDecisionTests {
         }
     }
 
-    @Test func `An error of another type is an unexpected response, and a cancellation is no response`() {
+    @Test func `An unknown error is an unclear reply, and a cancellation no response`() {
         struct Mistake: Error {}
         let mistake = AuthorityError(Mistake())
         #expect(Verdict(on: mistake, to: .refresh, .init(holdsRefreshToken: true)) == .keep(.unclearReply))

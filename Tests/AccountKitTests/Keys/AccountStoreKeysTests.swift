@@ -11,7 +11,7 @@ import Foundation
 
 @testable import AccountKit
 
-/// Several keys for one archive: added, taken away, replaced.
+/// Several keys for one archive: adding, removing and replacing them.
 struct AccountStoreKeysTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
@@ -22,7 +22,7 @@ struct AccountStoreKeysTests {
             lockTimeout: .seconds(10))
     }
 
-    /// Whether a process that has only this key gets the account.
+    /// Whether a process with only this key can open the archive.
     private func opens(_ source: any KeySource) async -> Bool {
         await store(source).load().account == .fresh(at: clock.now)
     }
@@ -41,9 +41,9 @@ struct AccountStoreKeysTests {
     private static let command = TestKey(.command, 2)
     private static let environment = TestKey(.environment, 3)
 
-    // MARK: Several
+    // MARK: Several keys
 
-    @Test func `A new archive opens with each of its sources, alone`() async throws {
+    @Test func `Each of its key sources alone opens a new archive`() async throws {
         let person = Person("one two", "one two")
         let store = try await signedIn(Self.file, Self.command, person.key)
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
@@ -53,7 +53,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
-    @Test func `A save keeps every way in`() async throws {
+    @Test func `A save keeps every key slot`() async throws {
         let store = try await signedIn(Self.file, Self.command)
         let slots = try await store.keySlots()
         try await self.store(Self.command).update { $0.profile.nickname = "Al" }
@@ -61,7 +61,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
     }
 
-    @Test func `A source that fails is no obstacle to another one, and its error is told if there is none`()
+    @Test func `Tries the next key if a source fails, and reports the error otherwise`()
         async throws
     {
         _ = try await signedIn(Self.file, Self.command)
@@ -71,7 +71,7 @@ struct AccountStoreKeysTests {
         #expect(await store(failing, Self.environment).load() == .unreadable(AccountError(.insecureContainer, "")))
     }
 
-    @Test func `No archive is made if one of its keys cannot be had`() async throws {
+    @Test func `Creates no archive if one of its keys is unavailable`() async throws {
         let missing = TestKey(.command, failingWith: AccountError(.noKey, "the keyring is locked"))
         let store = store(Self.file, missing)
         await expectAccountError(.noKey) { try await store.signIn { .fresh(at: clock.now) } }
@@ -80,7 +80,7 @@ struct AccountStoreKeysTests {
 
     // MARK: A passphrase
 
-    @Test func `A passphrase is asked for only if nothing else opens the archive, and three times at most`()
+    @Test func `Asks for a passphrase only if no other key works, at most three times`()
         async throws
     {
         let person = Person("one two")
@@ -101,7 +101,7 @@ struct AccountStoreKeysTests {
         #expect(await store(gone.key).load() == .unreadable(AccountError(.cancelled, "")))
     }
 
-    @Test func `It is asked for once, whatever a process does with the archive`() async throws {
+    @Test func `A process asks for the passphrase only once`() async throws {
         _ = try await signedIn(Person("one two").key)
         let person = Person("one two")
         let store = store(person.key)
@@ -109,11 +109,11 @@ struct AccountStoreKeysTests {
         try await store.update { $0.profile.nickname = "Al" }
         try await store.signIn { .fresh(at: clock.now) }
         _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
-        #expect(try await store.pendingRevocations().count == 1, "nobody is asked to look at a queue")
+        #expect(try await store.pendingRevocations().count == 1, "reading the queue asks no question")
         #expect(person.questions == [.existing(attempt: 1)])
     }
 
-    @Test func `A sign-in over an archive whose passphrase nobody gives changes nothing`() async throws {
+    @Test func `Signing in over an archive changes nothing without its passphrase`() async throws {
         _ = try await signedIn(Person("one two").key)
         let before = storage.entries
         let store = store(Person().key)
@@ -121,7 +121,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `An archive of other kinds of keys than are set up is not replaced by one that opens with less`()
+    @Test func `A sign-in with a key file does not replace a passphrase archive`()
         async throws
     {
         _ = try await signedIn(Person("one two").key)
@@ -131,7 +131,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `Nobody is asked for a passphrase under the lock`() async throws {
+    @Test func `Asks for no passphrase while holding the lock`() async throws {
         _ = try await signedIn(Person("one two").key)
         for attempt in 0..<3 {
             let busy = Mutex(0)
@@ -153,7 +153,7 @@ struct AccountStoreKeysTests {
         }
     }
 
-    @Test func `A passphrase that others have replaced is asked for before the lock`() async throws {
+    @Test func `Asks for a replaced passphrase before taking the lock`() async throws {
         let store = try await signedIn(Person("one two", "three").key)
         let other = Person("one two", "three")
         try await self.store(other.key).rotateKey(of: .passphrase)
@@ -161,7 +161,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
     }
 
-    @Test func `An old passphrase that is entered late locks nobody out`() async throws {
+    @Test func `An old passphrase entered late leaves the archive usable`() async throws {
         _ = try await signedIn(Person("one two").key)
         let (asked, tellAsked) = AsyncStream.makeStream(of: Void.self)
         let (answered, answer) = AsyncStream.makeStream(of: Void.self)
@@ -188,25 +188,25 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
     }
 
-    @Test func `A sign-out that only a passphrase can tell later waits for it`() async throws {
+    @Test func `A revocation that needs the passphrase stays queued`() async throws {
         let store = try await signedIn(Person("one two").key)
         let report = try await store.signOut(
             with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
         #expect(report.revocation == .queued(.noResponse(.timeout)))
         #expect(storage.entries.keys.map(\.rawValue).sorted() == ["Revocation-1.plist", "SignOut.plist"])
-        #expect(try await self.store(Person().key).pendingRevocations().isEmpty, "nobody is asked")
+        #expect(try await self.store(Person().key).pendingRevocations().isEmpty, "reading the queue asks no question")
     }
 
-    @Test func `More keys than an archive has are refused before anyone signs in`() async throws {
+    @Test func `Refuses more keys than an archive holds before the sign-in`() async throws {
         let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeySource }
         let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
         await expectAccountError(.invalidArgument) { try await store.signIn { .fresh(at: clock.now) } }
         #expect(storage.entries.isEmpty)
     }
 
-    // MARK: A program
+    // MARK: A key program
 
-    @Test func `A program is asked once, and while nobody waits for the archive`() async throws {
+    @Test func `Runs the key program once, and only without the lock`() async throws {
         let runs = Mutex(0)
         let program = TestKey(
             .command,
@@ -228,7 +228,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Adding
 
-    @Test func `A key that is added opens the archive, and is added once`() async throws {
+    @Test func `An added key opens the archive, and adding it again has no effect`() async throws {
         let store = try await signedIn(Self.file)
         let slot = try await store.addKey(from: Self.command)
         #expect(try await store.addKey(from: Self.command).id == slot.id)
@@ -240,7 +240,7 @@ struct AccountStoreKeysTests {
         for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
     }
 
-    @Test func `There are eight keys at most`() async throws {
+    @Test func `An archive has at most eight keys`() async throws {
         let store = try await signedIn(Self.file)
         for byte in 2...8 { try await store.addKey(from: TestKey(.command, UInt8(byte))) }
         let before = storage.entries
@@ -250,7 +250,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `Without an archive there is nothing to change`() async throws {
+    @Test func `Key changes without an archive throw notSignedIn`() async throws {
         let store = store(Self.file)
         #expect(try await store.keySlots().isEmpty)
         await expectAccountError(.notSignedIn) { try await store.addKey(from: Self.command) }
@@ -259,11 +259,11 @@ struct AccountStoreKeysTests {
         #expect(storage.entries.isEmpty)
     }
 
-    // MARK: Taking away
+    // MARK: Removing
 
-    @Test func `A key that was taken away opens nothing that is written from then on`() async throws {
+    @Test func `A removed key does not open later versions of the archive`() async throws {
         let store = try await signedIn(Self.file, Self.command)
-        // Another process has the archive open, with the data key from before.
+        // Another process has the archive open with the earlier data key.
         let other = self.store(Self.command)
         _ = await other.load()
         let slots = try await store.keySlots()
@@ -275,7 +275,7 @@ struct AccountStoreKeysTests {
         #expect(await other.load() == .unreadable(AccountError(.noKey, "")))
     }
 
-    @Test func `The only way in stays, and what is not there cannot be taken away`() async throws {
+    @Test func `Refuses to remove the only key or an unknown key`() async throws {
         let store = try await signedIn(Self.file)
         let before = storage.entries
         for id in [try await store.keySlots()[0].id, "00", ""] {
@@ -284,19 +284,19 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `A key that stays must be at hand, and then nothing was changed`() async throws {
+    @Test func `Removing a key changes nothing if a remaining key is unavailable`() async throws {
         let store = try await signedIn(Self.file, Self.command, Self.environment)
         let slots = try await store.keySlots()
         let before = storage.entries
         let away = self.store(Self.file, Self.environment)
         await expectAccountError(.noKey) { try await away.removeKey(slots[2].id) }
         #expect(storage.entries == before)
-        // The one that is missing can go itself.
+        // The unavailable key itself can be removed.
         try await away.removeKey(slots[1].id)
         #expect(try await store.keySlots().map(\.id) == [slots[0].id, slots[2].id])
     }
 
-    @Test func `A passphrase that was forgotten can be taken away`() async throws {
+    @Test func `A forgotten passphrase can be removed`() async throws {
         let store = try await signedIn(Self.file, Person("one two").key)
         let slots = try await store.keySlots()
         let person = Person()
@@ -307,7 +307,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Replacing
 
-    @Test func `A new passphrase takes the place of the old one`() async throws {
+    @Test func `A new passphrase replaces the old one`() async throws {
         _ = try await signedIn(Self.file, Person("old").key)
         let dataKey = try archive().dataKeyID
         let person = Person("old", "new")
@@ -323,7 +323,7 @@ struct AccountStoreKeysTests {
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .passphrase])
     }
 
-    /// A source around another.
+    /// A source that wraps another.
     private struct Wrapper: KeySource {
         let base: any KeySource
         var kind: KeyKind { base.kind }
@@ -333,7 +333,7 @@ struct AccountStoreKeysTests {
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
     }
 
-    @Test func `A source around a passphrase asks as it does, costs as much, and is replaced`() async throws {
+    @Test func `A wrapped passphrase source prompts, costs and rotates like its base`() async throws {
         let person = Person("old", "old", "new")
         _ = try await signedIn(Wrapper(base: person.key))
         #expect(try archive().slots.map(\.cost) == [Person.cost])
@@ -343,14 +343,14 @@ struct AccountStoreKeysTests {
         #expect(await opens(Person("new").key))
     }
 
-    @Test func `What others keep is replaced where they keep it`() async throws {
+    @Test func `Refuses to rotate a key that AccountKit does not manage`() async throws {
         let store = try await signedIn(Self.command)
         for kind in [KeyKind.command, .passphrase] {
             await expectAccountError(.invalidArgument) { try await store.rotateKey(of: kind) }
         }
     }
 
-    @Test func `Keys from before stay if the disk does not confirm the new ones`() async throws {
+    @Test func `The old keys stay if the disk does not confirm the new ones`() async throws {
         let unsure = HookedStorage(base: storage, durability: .unknown(reason: "fsync"))
         let store = try await signedIn(Self.file, Person("old").key, on: unsure)
         await expectAccountError(.durabilityUnknown) {
@@ -361,32 +361,32 @@ struct AccountStoreKeysTests {
         #expect(await opens(Person("old", "new").key))
     }
 
-    // MARK: What goes with the account
+    // MARK: Other entries of the session
 
-    @Test func `A sign-out that the service is not told of yet survives a change of the keys`() async throws {
+    @Test func `A queued revocation survives a change of keys`() async throws {
         let store = try await signedIn(Self.file, Self.command)
         _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
         try await store.signIn { Account.testing(id: "bob", at: clock.now).with(token: "b", refreshToken: "c") }
         let other = self.store(Self.file, Self.command)
         for slot in try await other.keySlots() where slot.kind == .command { try await other.removeKey(slot.id) }
         #expect(try await self.store(Self.file).pendingRevocations().count == 1)
-        #expect(try await self.store(Self.command).pendingRevocations().isEmpty, "the key that went opens nothing")
+        #expect(try await self.store(Self.command).pendingRevocations().isEmpty, "the removed key opens nothing")
         let authority = ScriptedAuthority(clock: clock)
         _ = await self.store(Self.file).deliverRevocations(with: { _ in authority }, ignoringPauses: true)
         #expect(authority.requests == [.revoke])
     }
 
-    @Test func `New tokens that could not be saved outlive what another process changes`() async throws {
+    @Test func `Unsaved tokens survive another process's change`() async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await signedIn(Self.file, on: faulty)
-        // The record of the intent, then the tokens, twice.
+        // The second write stores the intent, the third the tokens.
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         _ = try? await store.refresh(with: ScriptedAuthority(clock: clock))
         let tokens = try #require(store.account).credentials
         let other = self.store(Self.file)
         try await other.update { $0.profile.nickname = "Al" }
         #expect(other.account?.credentials != tokens)
-        // The old tokens are spent: these are the only ones that are worth something.
+        // The old tokens are spent, so only these are valid.
         #expect(await store.load().account?.credentials == tokens)
         #expect(store.account?.profile.nickname == "Al")
         try await store.update { $0.profile.points = 1 }
@@ -394,10 +394,10 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
     }
 
-    @Test func `New tokens that could not be saved are saved with the new keys`() async throws {
+    @Test func `Unsaved tokens are saved with the new keys`() async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await signedIn(Self.file, on: faulty)
-        // The record of the intent, then the tokens, twice.
+        // The second write stores the intent, the third the tokens.
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         _ = try? await store.refresh(with: ScriptedAuthority(clock: clock))
         let tokens = store.account?.credentials
@@ -407,7 +407,7 @@ struct AccountStoreKeysTests {
     }
 
     @Test(arguments: 1...40)
-    func `Whatever fails on the way, the archive opens with the keys that there are`(number: Int) async throws {
+    func `After any failure the archive opens with its keys`(number: Int) async throws {
         for change in Change.allCases {
             let storage = InMemoryArchiveStorage()
             let faulty = FaultyArchiveStorage(storage)
@@ -434,13 +434,13 @@ struct AccountStoreKeysTests {
             case (.add, false): #expect(await self.store(Self.command, on: storage).load().account == account)
             case (.remove, false): #expect(try await self.store(Self.file, on: storage).keySlots().count == 1)
             case (.rotate, false): #expect(await self.store(Person("new").key, on: storage).load().account == account)
-            // One of the two, and perhaps both.
+            // Either key opens the archive, or both do.
             case (_, true):
                 #expect(
                     await self.store(Person("old", "new").key, on: storage).load().account == account
                         || change == .remove)
             }
-            // It succeeds when it is done again.
+            // A retry succeeds.
             if hasFailed, change == .rotate {
                 try await self.store(Self.file, Person("old", "new", "newer").key, on: storage)
                     .rotateKey(of: .passphrase)
@@ -451,13 +451,12 @@ struct AccountStoreKeysTests {
 
     enum Change: CaseIterable { case add, remove, rotate }
 
-    @Test func `A key that is replaced between the reading of the archive and of the key is no wrong key`() async throws
-    {
+    @Test func `A key replaced during a load does not count as a wrong key`() async throws {
         let byte = Mutex(UInt8(1))
         let file = TestKey(.keyFile) { byte.withLock { $0 } }
         _ = try await signedIn(file)
         let other = store(file, TestKey(.keyFile, 4))
-        // The archive has been read; before its key is, another process replaces both.
+        // Another process replaces archive and key after this one read the archive, and before it reads the key.
         let slow = TestKey(
             .keyFile,
             before: {

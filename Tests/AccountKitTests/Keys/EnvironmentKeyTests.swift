@@ -9,6 +9,7 @@ import Foundation
 #endif
 
 @testable import AccountKit
+import AccountSupport
 
 struct EnvironmentKeyTests {
     private static let bytes = [UInt8](0..<32)
@@ -23,7 +24,7 @@ struct EnvironmentKeyTests {
         return bytes.withUnsafeBytes { Array($0) }
     }
 
-    /// A credentials directory as a service manager makes it.
+    /// A credentials directory in the format of systemd.
     private func withCredential(_ content: [UInt8], _ body: (String) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "credentials-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -32,7 +33,7 @@ struct EnvironmentKeyTests {
         try await body(folder.path(percentEncoded: false))
     }
 
-    @Test func `The variable is the key, and comes before the credential`() async throws {
+    @Test func `The variable takes precedence over the credential`() async throws {
         #expect(content(of: try await source(["GISTS_KEY": Self.text]).key()) == Self.bytes)
         try await withCredential([UInt8](repeating: 9, count: 32)) { folder in
             let both = source(["GISTS_KEY": Self.text, "CREDENTIALS_DIRECTORY": folder])
@@ -41,7 +42,7 @@ struct EnvironmentKeyTests {
         }
     }
 
-    @Test func `A credential is 32 bytes, or a key as text`() async throws {
+    @Test func `A credential is 32 bytes or a key in base64`() async throws {
         for content in [Self.bytes, Array((Self.text + "\n").utf8)] {
             try await withCredential(content) { folder in
                 let source = source(["CREDENTIALS_DIRECTORY": folder])
@@ -52,7 +53,7 @@ struct EnvironmentKeyTests {
         }
     }
 
-    @Test func `A credential may be a link, as Kubernetes makes it`() async throws {
+    @Test func `A credential may be a symbolic link, as in Kubernetes`() async throws {
         try await withCredential(Self.bytes) { folder in
             try FileManager.default.moveItem(atPath: folder + "/gists.key", toPath: folder + "/..2026")
             try FileManager.default.createSymbolicLink(
@@ -61,7 +62,7 @@ struct EnvironmentKeyTests {
         }
     }
 
-    @Test func `That there is none is no error, but cannot be made good`() async throws {
+    @Test func `A missing environment key is not an error, but cannot be created`() async throws {
         for environment in [[:], ["CREDENTIALS_DIRECTORY": "/nonexistent"]] {
             let key = try await source(environment).key()
             #expect(key == nil)
@@ -70,7 +71,7 @@ struct EnvironmentKeyTests {
     }
 
     @Test(arguments: ["password", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHg==", " "])
-    func `What is not a key is refused by the name of its place, and not shown`(text: String) async throws {
+    func `An invalid key is refused with its location and not shown`(text: String) async throws {
         let error = await #expect(throws: AccountError.self) { try await source(["GISTS_KEY": text]).key() }
         #expect(error?.code == .misconfigured)
         #expect(error?.message.hasPrefix("GISTS_KEY: ") == true)

@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct KeySourceTests {
-    /// A source whose key is not of the kind that it says.
+    /// A source that returns a key of the wrong kind.
     private struct MismatchedSource: KeySource {
         let kind: KeyKind
         let archiveKey: ArchiveKey
@@ -13,7 +13,7 @@ struct KeySourceTests {
     }
 
     @Test(arguments: [KeyKind.keyFile, .passphrase, .command, .environment])
-    func `A key that is not of its source's kind is refused before anything is stored`(kind: KeyKind) async throws {
+    func `Refuses a key of the wrong kind before storing anything`(kind: KeyKind) async throws {
         let key =
             kind == .passphrase
             ? try ArchiveKey(bytes: [UInt8](repeating: 1, count: 32))

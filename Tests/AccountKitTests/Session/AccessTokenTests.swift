@@ -8,16 +8,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Access tokens for an app.
 struct AccessTokenTests {
     @Test(
         arguments: [
-            // For how long the token is good, for how long it should be, whether it is refreshed.
+            // Seconds until the token expires, the required validity, and whether the token is refreshed.
             (3600, 60, false), (3600, 3599, false), (3600, 3600, true), (3600, 7200, true), (60, 60, true),
             (61, 60, false),
             (0, 0, true), (1, 0, false), (-1, 0, true), (nil, 1e9, false),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `A token is refreshed if it is not good for long enough`(
+    func `Refreshes a token that is not valid for long enough`(
         seconds: TimeInterval?, minimumValidity: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
@@ -30,7 +29,7 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: [(3600, 3539, false), (3600, 3541, true), (60, 29, false), (60, 31, true), (1, 0, false)])
-    func `Unless more is asked for, a token is good for another minute, or for half of its lifetime`(
+    func `By default a token stays valid for a minute or half its lifetime`(
         lifetime: TimeInterval, age: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
@@ -43,16 +42,16 @@ struct AccessTokenTests {
 
     @Test(
         arguments: [
-            // For how long the token is good, by how much the clock is set back, whether it is refreshed.
+            // Seconds until the token expires, how far the clock is set back, and whether the token is refreshed.
             (3600, 0, false), (3600, 300, false), (3600, 301, true), (3600, 1e8, true), (nil, 1e8, false),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `A token from before the clock was set back is refreshed once, for nobody knows how old it is`(
+    func `Refreshes a token once after the clock was set back`(
         seconds: TimeInterval?, step: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock)
-        // Its dates are those of the clock as it was.
+        // The new tokens have the dates of the clock before it was set back.
         let authority = ScriptedAuthority(clock: ManualClock(clock.now))
         clock.advance(by: .seconds(-step))
         for _ in 1...3 {
@@ -62,7 +61,7 @@ struct AccessTokenTests {
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
     }
 
-    @Test func `Where a refresh fails after the clock was set back, the old token is tried`() async throws {
+    @Test func `Returns the old token if the refresh fails after a clock change`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
@@ -76,13 +75,13 @@ struct AccessTokenTests {
         #expect(authority.requests == [.refresh])
     }
 
-    /// Failures that end no session, and name no other user.
+    /// Failures that neither end the session nor name another user.
     static let failures = Fixture.authorityErrors.filter {
         ![.oauthError(.invalidGrant), .rejected("closed"), .otherUser(id: "2")].contains($0)
     }
 
     @Test(arguments: failures)
-    func `A failed early refresh gives the token that is still good, a late one says so`(
+    func `A failed refresh returns a token that is still valid, else an error`(
         failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
@@ -95,13 +94,13 @@ struct AccessTokenTests {
         #expect([.serviceUnavailable, .misconfigured, .cancelled].contains(error?.code))
         #expect(store.account?.username == "alice")
 
-        // However long the service was to be left alone, it is asked again in the end.
+        // Retries after the longest delay.
         authority.respond(to: .refresh, with: [.accept])
         clock.advance(by: .seconds(300))
         #expect(try await store.accessToken(with: authority) == Secret("access-2"))
     }
 
-    @Test func `An expired token without a refresh token is not given out, and the account is kept`() async throws {
+    @Test func `Keeps the account but returns no expired token without a refresh token`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(
@@ -112,13 +111,13 @@ struct AccessTokenTests {
         await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
         #expect(try await storage.stateForNewProcess().account?.username == "alice")
-        // The clock may be wrong: the service has the last word.
+        // The local clock may be wrong, so the service decides.
         #expect(await store.checkSession(with: authority).text == "verified access-1")
         clock.advance(by: .seconds(-7200))
         #expect(try await store.accessToken(with: authority) == Secret("access-1"))
     }
 
-    // MARK: In place of a refused one
+    // MARK: Replacing a refused token
 
     private func store(issued age: TimeInterval, hasRefreshToken: Bool = true) async throws -> AccountStore {
         let clock = ManualClock()
@@ -127,14 +126,14 @@ struct AccessTokenTests {
         return try await AccountStore.testing(signedIn: account, clock: clock)
     }
 
-    /// The token that comes in place of a refused one.
+    /// The token that replaces a refused one.
     private func token(
         of store: AccountStore, insteadOf refused: Account?, _ authority: ScriptedAuthority
     ) async throws -> Secret? {
         try await store.account(insteadOf: try #require(refused), with: authority)?.credentials.accessToken
     }
 
-    @Test func `A token that was refused is refreshed, and one that was replaced already is not`() async throws {
+    @Test func `Refreshes a refused token unless it was already replaced`() async throws {
         let store = try await store(issued: 3600)
         let authority = ScriptedAuthority()
         let refused = store.account
@@ -143,7 +142,7 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: [0, 1, 59.9])
-    func `A token that was issued a moment ago is not replaced: another would be no better`(age: TimeInterval)
+    func `Does not replace a refused token issued less than a minute ago`(age: TimeInterval)
         async throws
     {
         let store = try await store(issued: age)
@@ -153,17 +152,17 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: [60, 86_400, -1, -1e9])
-    func `One from longer ago, or from the future of a clock that was set back, is`(age: TimeInterval) async throws {
+    func `Replaces a refused token that is older or from the future`(age: TimeInterval) async throws {
         let store = try await store(issued: age)
         #expect(try await token(of: store, insteadOf: store.account, ScriptedAuthority()) == Secret("access-2"))
     }
 
-    @Test func `Without a refresh token there is none in its place`() async throws {
+    @Test func `Does not replace a refused token without a refresh token`() async throws {
         let store = try await store(issued: 3600, hasRefreshToken: false)
         #expect(try await token(of: store, insteadOf: store.account, ScriptedAuthority()) == nil)
     }
 
-    @Test func `A refused token is not given out again because no other could be had`() async throws {
+    @Test func `Does not return a refused token if the refresh fails`() async throws {
         let store = try await store(issued: 3600)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))])
         for _ in 1...2 {
@@ -171,8 +170,8 @@ struct AccessTokenTests {
                 try await token(of: store, insteadOf: store.account, authority)
             }
         }
-        #expect(authority.requests == [.refresh], "the service is left alone for a while")
-        #expect(try await store.accessToken(with: authority) == Secret("access-1"), "elsewhere it may still do")
+        #expect(authority.requests == [.refresh], "no request during the pause")
+        #expect(try await store.accessToken(with: authority) == Secret("access-1"), "another API may still accept it")
     }
 
     @Test func `A token request returns no token of a user who signs in during it`() async throws {
@@ -183,11 +182,11 @@ struct AccessTokenTests {
         try await store.signIn { Fixture.bob }
         authority.release()
         await expectAccountError(.conflict) { try await token.value }
-        // A request that begins now is one of the other user.
+        // A new request belongs to the other user.
         #expect(try await store.accessToken(with: authority) == Secret("bob-access"))
     }
 
-    @Test func `What one user asked for is not repeated with the token of another`() async throws {
+    @Test func `A refused request is not retried with another user's token`() async throws {
         let store = try await store(issued: 3600)
         let alice = store.account
         try await store.signIn { Fixture.bob }

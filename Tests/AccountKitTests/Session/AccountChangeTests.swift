@@ -9,9 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Changes of the stored account.
 struct AccountChangeTests {
-    @Test func `Changes from several stores at once are all there`() async throws {
+    @Test func `Keeps the changes of several stores at once`() async throws {
         let storage = InMemoryArchiveStorage()
         let first = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let second = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -29,7 +28,7 @@ struct AccountChangeTests {
         #expect(after == (before.lineage, before.generation + 100))
     }
 
-    @Test func `A profile that the service took is stored, with what it made of it`() async throws {
+    @Test func `Stores the profile as the service returns it`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -47,7 +46,7 @@ struct AccountChangeTests {
         #expect(try await storage.stateForNewProcess().account == account)
     }
 
-    /// Remembers which tokens it saw.
+    /// Records the accounts it received.
     private final class OtherService: ProfileAuthority {
         let seen = Mutex<[Account]>([])
         var accountIssuer: String? { "https://other.example.com" }
@@ -59,7 +58,7 @@ struct AccountChangeTests {
         }
     }
 
-    @Test func `A profile goes to no service that the account is not of`() async throws {
+    @Test func `Sends no profile to a service that the account does not belong to`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let other = OtherService()
         await expectAccountError(.misconfigured) {
@@ -68,7 +67,7 @@ struct AccountChangeTests {
         #expect(other.seen.withLock { $0.isEmpty })
     }
 
-    @Test func `A profile that the service did not take changes nothing`() async throws {
+    @Test func `A failed profile update changes nothing`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let before = storage.entries
@@ -81,7 +80,7 @@ struct AccountChangeTests {
         #expect(store.account?.profile.nickname == nil)
     }
 
-    @Test func `A change of the profile does not undo another process's change of another field`() async throws {
+    @Test func `A profile update keeps another process's change of another field`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let other = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -98,7 +97,7 @@ struct AccountChangeTests {
         #expect(profile == ["nickname": "Ally", "points": 5, "name": "Alice Liddell"])
     }
 
-    @Test func `A change of the profile is not stored in another user's account`() async throws {
+    @Test func `A profile update does not change another user's account`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -112,7 +111,7 @@ struct AccountChangeTests {
         #expect(try await storage.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `An account that is too large is refused, and the old one stays`() async throws {
+    @Test func `Refuses an account that is too large and keeps the old one`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         await expectAccountError(.tooLarge) {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 struct AccountEventTests {
-    /// An event in words.
+    /// A description of an event.
     private static func text(_ event: AccountEvent) -> String {
         switch event {
         case .loaded(let user): "loaded \(user.id)"
@@ -25,7 +25,7 @@ struct AccountEventTests {
         return texts
     }
 
-    @Test func `All listeners get all events from then on, in their order`() async throws {
+    @Test func `Every listener gets all later events in order`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: nil, clock: clock)
         let authority = ScriptedAuthority(clock: clock)
@@ -50,7 +50,7 @@ struct AccountEventTests {
         #expect(await Self.texts(late, count: 3) == expected.suffix(3))
     }
 
-    @Test func `What another process did is an event when it is read`() async throws {
+    @Test func `Loading reports the changes of another process as events`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         let other = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -83,7 +83,7 @@ struct AccountEventTests {
     }
 
     @Test(arguments: [0, 1, 100])
-    func `A listener that takes nothing for a while gets the newest events, and is told how many went before`(
+    func `A slow listener gets the newest events and the count of dropped ones`(
         extra: Int
     ) async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
@@ -94,12 +94,12 @@ struct AccountEventTests {
         for points in (extra + 1)...(64 + extra) {
             #expect(await iterator.next(isolation: nil).map(Self.text) == "updated \(points)")
         }
-        // From then on nothing is missed, until the listener is slow again.
+        // From now on it misses no event, until it falls behind again.
         try await store.signOut()
         #expect(await iterator.next(isolation: nil).map(Self.text) == "signed out signedOutByUser")
     }
 
-    @Test func `A gap is marked where it is, after what was taken before it`() async throws {
+    @Test func `A gap is reported in its place, after the events before it`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         var iterator = store.events().makeAsyncIterator()
         try await store.update { $0.profile.points = 1 }
@@ -109,7 +109,7 @@ struct AccountEventTests {
         #expect(await iterator.next(isolation: nil).map(Self.text) == "updated 5")
     }
 
-    @Test func `No event has a token, and none keeps one in memory`() async throws {
+    @Test func `No event contains a token`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: nil, clock: clock)
         let events = store.events()
@@ -123,7 +123,7 @@ struct AccountEventTests {
         }
     }
 
-    @Test func `A listener that goes away is forgotten, and the streams end with the store`() async throws {
+    @Test func `Forgets a cancelled listener, and ends the streams with the store`() async throws {
         var store: AccountStore? = try await AccountStore.testing(signedIn: Fixture.alice)
         let listener = Task { [events = store!.events()] in await Self.texts(events, count: 2) }
         listener.cancel()
@@ -135,9 +135,9 @@ struct AccountEventTests {
         #expect(await Self.texts(events, count: 1).isEmpty)
     }
 
-    @Test func `A write that may not survive a power cut is told, a sign-out too`() async throws {
+    @Test func `Reports sign-ins and sign-outs that a power cut may undo`() async throws {
         let store = try await AccountStore.testing(
-            signedIn: nil, storage: HookedStorage(durability: .unknown(reason: "the disk did not say")))
+            signedIn: nil, storage: HookedStorage(durability: .unknown(reason: "the disk did not confirm")))
         let events = store.events()
         try await store.signIn { Fixture.alice }
         try await store.signOut()
@@ -148,7 +148,7 @@ struct AccountEventTests {
             ])
     }
 
-    @Test func `A slow read does not bring back an account that was signed out meanwhile`() async throws {
+    @Test func `A slow load does not restore an account that has signed out`() async throws {
         let gate = Gate()
         let storage = SlowStorage()
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
@@ -162,7 +162,7 @@ struct AccountEventTests {
         #expect(store.account == nil)
     }
 
-    @Test func `Of two reads the later one is what stays in memory, also if the earlier one ends in between`()
+    @Test func `Of two concurrent loads the later one determines the account`()
         async throws
     {
         let (first, second) = (Gate(), Gate())
@@ -185,7 +185,7 @@ struct AccountEventTests {
     }
 }
 
-/// A storage whose reads without a lock take their time after they have read: the next one at the first gate, and so on.
+/// A storage whose reads without a lock wait after reading: the next one at the first gate, and so on.
 private final class SlowStorage: ArchiveStorage {
     let base = InMemoryArchiveStorage()
     private let gates = Mutex<[Gate]>([])

@@ -8,9 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The store at the start of an app, and the account that all of its code shares.
 struct AccountStoreTests {
-    @Test func `An account that was signed in is there after the next start`() async throws {
+    @Test func `An account is still signed in after a restart`() async throws {
         let storage = InMemoryArchiveStorage()
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
@@ -31,7 +30,7 @@ struct AccountStoreTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Offline, an account is kept, and online it is confirmed`() async throws {
+    @Test func `Keeps an account offline, and verifies it online`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable)), .accept], clock: clock)
@@ -40,7 +39,7 @@ struct AccountStoreTests {
         #expect(store.account?.verifiedAt == clock.now)
     }
 
-    @Test func `A confirmation is asked for again when its time is over, and when the clock was stepped back`()
+    @Test func `Verifies again once a check is too old or from the future`()
         async throws
     {
         let clock = ManualClock()
@@ -57,7 +56,7 @@ struct AccountStoreTests {
     }
 
     @Test(arguments: [-1e9, -1e6, -1, 0, 1, 1e6, 1e9])
-    func `A step of the clock signs nobody out`(seconds: TimeInterval) async throws {
+    func `A clock change does not sign the user out`(seconds: TimeInterval) async throws {
         let clock = ManualClock()
         let service = ModelService(clock: clock, isStrict: true)
         let store = try await AccountStore.testing(signedIn: service.account(of: "alice"), clock: clock)
@@ -72,7 +71,7 @@ struct AccountStoreTests {
         #expect(await store.checkSession(with: service).account?.username == "alice")
     }
 
-    @Test func `An explicit rejection clears the account, and the reason is there after the next start`() async throws {
+    @Test func `An explicit rejection clears the account and stores the reason`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(
@@ -92,20 +91,20 @@ struct AccountStoreTests {
         #expect(try await storage.stateForNewProcess() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
     }
 
-    @Test func `The shared store is the one that was shared`() async throws {
+    @Test func `AccountStore.shared is the store that was made shared`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         store.makeShared()
         #expect(AccountStore.shared === store)
         #expect(AccountStore.shared?.account?.username == "alice")
 
-        // A test has one of its own, in the tasks that it begins too, and leaves the app's alone.
+        // A test has its own shared store, even in its child tasks, and the app's stays the same.
         let own = try await AccountStore.testing(signedIn: nil)
         try await AccountStore.withShared(own) {
             #expect(AccountStore.shared === own)
             async let inChild = AccountStore.shared
             #expect(await inChild === own)
             #expect(await Task.detached { AccountStore.shared }.value === store)
-            // What the code that is tested shares is the test's too.
+            // The tested code shares its store only within the test.
             let another = try await AccountStore.testing(signedIn: nil)
             another.makeShared()
             #expect(AccountStore.shared === another)

@@ -9,7 +9,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Archives near their limit of 1 MiB.
 struct ArchiveRoomTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()

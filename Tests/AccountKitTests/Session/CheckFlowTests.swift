@@ -20,9 +20,9 @@ struct CheckFlowTests {
         return run
     }
 
-    // MARK: Whether to ask
+    // MARK: Whether to ask the service
 
-    @Test func `Without an account nobody is asked`() async throws {
+    @Test func `Checks nothing without an account`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
             (.unreadable(AccountError(.authenticationFailed, "")), "unreadable: wrongKeyOrDamaged"),
@@ -35,12 +35,12 @@ struct CheckFlowTests {
 
     @Test(
         arguments: [
-            // The age of the last confirmation, the age up to which it holds, whether the service is asked.
+            // The age of the last check, the maximum age, and whether the service is asked.
             (0, 900, false), (899, 900, false), (900, 900, true), (86400, 900, true), (0, 0, true), (nil, 900, true),
-            // The clock was stepped back, so the confirmation is from the future.
+            // The clock was set back, so the last check is in the future.
             (-1, 900, true), (-86400, 900, true),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `A confirmation holds for a while, and never from the future`(
+    func `Reuses a recent check, but none from the future`(
         age: TimeInterval?, maximumAge: TimeInterval, asks: Bool
     ) async throws {
         var account = Fixture.alice
@@ -52,12 +52,12 @@ struct CheckFlowTests {
 
     @Test(
         arguments: [
-            // In how many seconds the token expires, whether it has a successor, what is done.
+            // Seconds until the token expires, whether there is a refresh token, and the step taken.
             (3600, true, "verify"), (1, true, "verify"), (0, true, "refresh"), (-1, true, "refresh"),
             (-1_000_000_000, true, "refresh"), (nil, true, "verify"), (-1, false, "verify"),
             (-1_000_000_000, false, "verify"),
         ] as [(TimeInterval?, Bool, String)])
-    func `An expiry makes it refresh, and nothing else`(
+    func `Refreshes first if the token has expired`(
         seconds: TimeInterval?, hasRefreshToken: Bool, step: String
     ) async throws {
         let account = Account.testing(
@@ -65,16 +65,15 @@ struct CheckFlowTests {
         #expect(try await begin(with: account).action.name == step)
     }
 
-    @Test func `An expiry far in the past, as after a step of the clock, keeps an offline user signed in`() async throws
-    {
+    @Test func `A token that expired long ago keeps an offline user signed in`() async throws {
         var run = try await begin(with: .testing(at: Fixture.now, expiringIn: .seconds(-1_000_000_000)))
         try await run.expect("refresh", then: .refreshEnded(.kept(Fixture.expired, .init(.offline))))
         #expect(run.outcome?.text == "unverified access-1: offline")
     }
 
-    // MARK: Confirmed
+    // MARK: Verified
 
-    @Test func `What the service says of the user is stored`() async throws {
+    @Test func `Stores the profile that the service returns`() async throws {
         var run = try await begin(with: Fixture.alice)
         try await run.expect("verify", then: .verified(Self.identity))
         try await run.expect("begin soon", then: .done)
@@ -86,14 +85,14 @@ struct CheckFlowTests {
         #expect(revision == Fixture.other)
         #expect(account.username == "alice2")
         #expect(account.profile["locale"] == "en")
-        #expect(account.profile.nickname == "Ally", "another process's change of the profile is not undone")
+        #expect(account.profile.nickname == "Ally", "another process's profile change is kept")
         #expect(account.verifiedAt == Fixture.now)
         await run.answer(.saved(account))
         #expect(run.outcome == .verified(account))
     }
 
     @Test(arguments: Fixture.failures)
-    func `A confirmation that cannot be written down is one nevertheless`(error: AccountError) async throws {
+    func `A check succeeds even if its result cannot be saved`(error: AccountError) async throws {
         for failing in ["begin soon", "save"] {
             var run = try await begin(with: Fixture.alice)
             await run.answer(.verified(Self.identity))
@@ -108,7 +107,7 @@ struct CheckFlowTests {
     }
 
     @Test
-    func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
+    func `Verifies the new tokens if they were replaced during the check`()
         async throws
     {
         for stored in [Fixture.replaced, Fixture.bob] {
@@ -116,7 +115,7 @@ struct CheckFlowTests {
             try await run.expect("verify", then: .verified(Self.identity))
             try await run.expect("begin soon", then: .done)
             try await run.expect("load", then: .content(.present(stored, Fixture.other)))
-            // The service may be slow, so nobody waits for the lock meanwhile.
+            // The service may be slow, so the flow releases the lock first.
             try await run.expect("end", then: .done)
             guard case .verify(let asked) = run.action else {
                 Issue.record("\(run.actions)")
@@ -131,7 +130,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `Tokens that are replaced again and again are asked about three times, not for ever`() async throws {
+    @Test func `Verifies at most three times if the tokens keep changing`() async throws {
         var run = try await begin(with: Fixture.alice)
         for (count, stored) in [Fixture.replaced, Fixture.alice, Fixture.replaced].enumerated() {
             try await run.expect("verify", then: .verified(Self.identity))
@@ -142,7 +141,7 @@ struct CheckFlowTests {
         #expect(run.outcome?.text == "unverified other-access: replacedMeanwhile")
     }
 
-    @Test func `New tokens that are known to be good, or have expired meanwhile, are not asked about`() async throws {
+    @Test func `Skips new tokens that are already verified and refreshes expired ones`() async throws {
         var confirmed = Fixture.replaced
         confirmed.verifiedAt = Fixture.now
         let expired = Fixture.expired.with(token: "other-access", refreshToken: "other-refresh")
@@ -157,7 +156,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `A confirmation of an account that is gone confirms nothing`() async throws {
+    @Test func `A check reports if the account was removed during it`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
@@ -170,7 +169,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `A service is asked about its own accounts only`() async throws {
+    @Test func `Asks a service only about its own accounts`() async throws {
         for signsInMeanwhile in [false, true] {
             var run = await Run(
                 CheckFlow(now: Fixture.now, maximumAge: 0) {
@@ -186,7 +185,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `Nor is it asked about an account of another service that a refresh has found`() async throws {
+    @Test func `Does not ask about another service's account found by a refresh`() async throws {
         var run = await Run(
             CheckFlow(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id ? nil : "another service" })
         try await run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
@@ -194,7 +193,7 @@ struct CheckFlowTests {
         #expect(run.outcome?.text == "unverified bob-access: misconfigured")
     }
 
-    @Test func `A token that is another user's is reported, and nothing is adopted or stored`() async throws {
+    @Test func `Reports a token of another user and stores nothing`() async throws {
         var run = try await begin(with: Fixture.alice)
         try await run.expect("verify", then: .verified(Identity(id: "bob", username: "bob")))
         #expect(run.outcome == .unverified(Fixture.alice, .init(.wrongAccount, detail: run.outcome?.detail)))
@@ -202,7 +201,7 @@ struct CheckFlowTests {
 
     // MARK: Refused
 
-    @Test func `401 is refreshed once and asked again once`() async throws {
+    @Test func `A 401 leads to one refresh and one more check`() async throws {
         var run = try await begin(with: Fixture.alice)
         try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         let renewed = Fixture.alice.with(token: "access-2", refreshToken: "refresh-2")
@@ -211,7 +210,7 @@ struct CheckFlowTests {
         #expect(run.outcome?.text == "unverified access-2: unclearReply")
     }
 
-    @Test func `Tokens that were adopted are asked about before they count as known`() async throws {
+    @Test func `Verifies adopted tokens`() async throws {
         for account in [Fixture.alice, Fixture.expired] {
             var run = try await begin(with: account)
             if account == Fixture.alice {
@@ -230,13 +229,13 @@ struct CheckFlowTests {
         (.signedOut(SignOut(.sessionEnded)), "signed out: sessionEnded"),
         (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
     ])
-    func `The end of a refresh is the end of the check`(outcome: RefreshOutcome, text: String) async throws {
+    func `A failed or completed refresh ends the check`(outcome: RefreshOutcome, text: String) async throws {
         var run = try await begin(with: Fixture.expired)
         try await run.expect("refresh", then: .refreshEnded(outcome))
         #expect(run.outcome?.text == text)
     }
 
-    @Test func `An explicit rejection clears the account if its token is still the stored one`() async throws {
+    @Test func `An explicit rejection clears the account if its token is still stored`() async throws {
         var run = try await begin(with: Fixture.withoutRefreshToken)
         try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         try await run.expect("begin", then: .done)
@@ -252,7 +251,7 @@ struct CheckFlowTests {
     }
 
     @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
-    func `An explicit rejection about a token that was replaced meanwhile asks about the stored one`(
+    func `A rejection of a token that was replaced leads to a new check`(
         failure: AuthorityError
     ) async throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
@@ -283,7 +282,7 @@ struct CheckFlowTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `An account that the service ended and that cannot be cleared is kept`(error: AccountError) async throws {
+    func `Keeps an account that the service ended if it cannot be cleared`(error: AccountError) async throws {
         for failing in ["begin", "clear"] {
             var run = try await begin(with: Fixture.withoutRefreshToken)
             await run.answer(.refused(.rejected("closed")))
@@ -296,10 +295,10 @@ struct CheckFlowTests {
         }
     }
 
-    // MARK: All of it
+    // MARK: Exhaustive search
 
     @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
-    func `Whatever comes of each action, nobody is signed out by mistake`(account: Account) async {
+    func `No sequence of results signs the user out by mistake`(account: Account) async {
         let contents: [AccountArchive.Content] = [
             .present(account, Fixture.old), .present(Fixture.replaced, Fixture.other),
             .present(Fixture.bob, Fixture.other), .absent(Self.never),
@@ -316,7 +315,7 @@ struct CheckFlowTests {
         let endCount = await Run.explore(CheckFlow(now: Fixture.now, maximumAge: 0)) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
-            // The first turn has tried every failure, and a later one starts with the same state.
+            // The first turn has tried every failure, and later turns start from the same state.
             case .verify where run.actions.contains("end"):
                 [.verified(Self.identity), .refused(.noResponse(.timeout)), .refused(.rejected("closed"))]
             case .verify:
@@ -335,28 +334,28 @@ struct CheckFlowTests {
                 let begin = run.action.name == "save" ? "begin soon" : "begin"
                 #expect(actions.suffix(3).dropLast() == [begin, "load"], "\(actions)")
                 #expect(isLocked, "\(actions)")
-            case .verify, .refresh: #expect(!isLocked, "others wait for the service: \(actions)")
+            case .verify, .refresh: #expect(!isLocked, "other processes wait for the service: \(actions)")
             case .beginTransaction, .beginTransactionSoon: #expect(!isLocked, "\(actions)")
             default: break
             }
-            // Once for what was there, and once more for what took its place, twice.
+            // Once for the account, and at most twice more for its replacements.
             let turns = 1 + actions.count { $0 == "end" }
             #expect(turns <= 3, "\(actions)")
             #expect(actions.count { $0 == "refresh" } <= turns, "\(actions)")
             #expect(actions.count { $0 == "verify" } <= 2 * turns, "\(actions)")
             if run.action.name == "clear" {
-                // A refresh token would have been tried first, but for an authority that is certain.
+                // Unless the authority is certain, the flow tries the refresh token first.
                 let isCertain = events.contains { if case .refused(.rejected) = $0 { true } else { false } }
                 let stored = events.compactMap { if case .content(let content) = $0 { content.account } else { nil } }
                 #expect(isCertain || stored.last?.credentials.refreshToken == nil, "\(actions)")
-                // The account that is removed is the one that the service spoke of.
+                // The removed account is the one that the service rejected.
                 let asked = run.calls.compactMap { if case .verify(let account) = $0 { account } else { nil } }
                 #expect(asked.last.map { stored.last?.isSameGrant(as: $0) } == true, "\(actions)")
             }
             switch run.outcome {
             case .signedOut(let signOut): #expect(signOut == Self.never || actions.contains("clear"), "\(actions)")
             case .verified(let account):
-                // Either the service has said so just now, or it has given out the tokens just now.
+                // Either the service has just verified the account, or it has just issued the tokens.
                 let isKnown = events.contains { event in
                     switch event {
                     case .verified(let identity): identity.id == account.id

@@ -9,7 +9,6 @@ import Foundation
 
 @testable import AccountKit
 
-/// Tokens for other APIs, in the steps of a refresh.
 struct DerivationFlowTests {
     private typealias Run = FlowRun<RefreshOutcome>
 
@@ -62,9 +61,9 @@ struct DerivationFlowTests {
         return (run, account)
     }
 
-    // MARK: What comes
+    // MARK: The response
 
-    @Test func `A refresh token that comes with a derived token is stored together with it`() async throws {
+    @Test func `Stores a new refresh token together with the derived token`() async throws {
         var (run, account) = try await saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh)
         #expect(account.credentials.accessToken == Fixture.alice.credentials.accessToken)
         #expect(account.credentials.expiresAt == Fixture.alice.credentials.expiresAt)
@@ -79,12 +78,12 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "renewed access-1")
     }
 
-    @Test func `Without a new refresh token the old one stays`() async throws {
+    @Test func `Keeps the old refresh token if the response has none`() async throws {
         let (_, account) = try await saving(Self.response(), Self.byRefresh)
         #expect(account.credentials.refreshToken == Fixture.alice.credentials.refreshToken)
     }
 
-    @Test func `A token exchange spends nothing, and leaves the record of a refresh alone`() async throws {
+    @Test func `A token exchange keeps the tokens and writes no refresh record`() async throws {
         var (run, account) = try await saving(Self.response(refreshToken: "of another kind"), Self.byExchange)
         #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials))
         #expect(account.credentials.derivedToken(for: Self.target) != nil)
@@ -93,7 +92,7 @@ struct DerivationFlowTests {
         #expect(!run.actions.contains("record intent"))
     }
 
-    @Test func `A token exchange needs no refresh token, and a refresh does`() async throws {
+    @Test func `Deriving by refresh needs a refresh token, an exchange does not`() async throws {
         _ = try await asking(Self.byExchange, of: Fixture.withoutRefreshToken)
         var run = await Run(
             RefreshFlow(of: Fixture.withoutRefreshToken, deriving: Self.byRefresh, now: Fixture.now))
@@ -101,14 +100,14 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "kept access-1: notChecked")
     }
 
-    // MARK: What others do meanwhile
+    // MARK: Changes by other processes
 
-    @Test func `A token that another process has just had is taken without a request`() async throws {
+    @Test func `Returns a token that another process has just derived`() async throws {
         for (known, found) in [
             (Fixture.alice, Self.holding("other")), (Self.holding("old", lifetime: 30), Self.holding("other")),
-            // Also if it is not good for as long as this one wants: another will not be either.
+            // Even if it is valid for less time than requested: a new one would not last longer.
             (Self.holding("old", lifetime: 30), Self.holding("other", lifetime: 30)),
-            // It is good by now for whatever reason.
+            // The stored token is already valid.
             (Self.holding("same"), Self.holding("same")),
         ] {
             var run = await Run(RefreshFlow(of: known, deriving: Self.byRefresh, now: Fixture.now))
@@ -120,16 +119,16 @@ struct DerivationFlowTests {
         }
     }
 
-    @Test func `Tokens that another process has replaced are what is derived from`() async throws {
+    @Test func `Derives from tokens that another process has stored`() async throws {
         let run = try await asking(Self.byRefresh, stored: Fixture.replaced)
         guard case .exchangeToken(let sent, Self.byRefresh) = run.action else { return }
         #expect(sent == Fixture.replaced)
-        // One that is not good for long enough is no reason not to.
+        // A stored token that expires too soon does not prevent the request.
         let longer = Derivation(target: Self.target, means: .refresh, validity: .seconds(60))
         #expect(try await asking(longer, of: Self.holding("old", lifetime: 30)).outcome == nil)
     }
 
-    @Test func `Nothing is derived for another user`() async throws {
+    @Test func `Derives nothing for another user`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, deriving: Self.byRefresh, now: Fixture.now))
         try await run.connect()
         try await run.expect("begin", then: .done)
@@ -137,7 +136,7 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "adopted bob-access")
     }
 
-    @Test func `A refresh goes on with the refresh token that came with a derived token meanwhile`() async throws {
+    @Test func `A refresh uses the refresh token stored by a derivation`() async throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.connect(rotated)
@@ -158,7 +157,7 @@ struct DerivationFlowTests {
         #expect(run.action.name == "clear")
     }
 
-    @Test func `A rejection of a refresh token that was replaced by then is no new token`() async throws {
+    @Test func `A rejection of a replaced refresh token does not count`() async throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
         for (stored, text) in [
             (rotated, "kept access-1: replacedMeanwhile"), (Fixture.replaced, "adopted other-access"),
@@ -180,7 +179,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: [AccountArchive.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
-    func `What comes after the sign-out is revoked, the refresh token and the derived token`(
+    func `Revokes tokens that arrive after the sign-out`(
         content: AccountArchive.Content
     ) async throws {
         var run = try await asking(Self.byRefresh)
@@ -197,14 +196,14 @@ struct DerivationFlowTests {
         #expect(account.credentials.derivedTokens.map(\.credentials.accessToken) == [Secret("derived-1")])
     }
 
-    // MARK: What is refused
+    // MARK: Refused
 
     @Test(
         arguments: [
             .oauthError(.invalidTarget), .oauthError(.invalidScope), .oauthError(.unauthorizedClient),
             .oauthError(.invalidRequest), .oauthError(.unsupportedGrantType), .misconfigured("not registered"),
         ] as [AuthorityError])
-    func `What is wrong with the request ends nothing, and holds no refresh up`(failure: AuthorityError) async throws {
+    func `An invalid request keeps the session and does not delay a refresh`(failure: AuthorityError) async throws {
         var run = try await asking(Self.byRefresh)
         await run.answer(.refused(failure))
         try await run.expect("begin", then: .done)
@@ -212,7 +211,7 @@ struct DerivationFlowTests {
         try await run.expect("forget refresh record", then: .done)
         #expect(run.outcome?.text == "kept access-1: misconfigured")
 
-        // A refresh before it may have spent the token.
+        // An earlier refresh may have spent the token.
         run = try await asking(Self.byRefresh, unfinished: Fixture.now)
         await run.answer(.refused(failure))
         try await run.expect("begin", then: .done)
@@ -224,7 +223,7 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "kept access-1: misconfigured")
     }
 
-    /// A derivation that the service has refused, and the plain refresh that follows on it up to its request.
+    /// A derivation that the service refused, and the following plain refresh up to its request.
     private func refreshing(
         after failure: AuthorityError, unfinished: Date? = nil, stored: Account = Fixture.alice
     ) async throws -> Run {
@@ -239,7 +238,7 @@ struct DerivationFlowTests {
         guard stored.isSameGrant(as: Fixture.alice) else { return run }
         try await run.expect("withdraw revocation", then: .done)
         try await run.expect("prepare save", then: .done)
-        // The record is the intent of the request that was refused.
+        // The record holds the intent of the refused request.
         try await run.expect("record intent", then: .intentRecorded(unfinished: Fixture.now))
         try await run.expect("end", then: .done)
         try #require(run.action.name == "request tokens")
@@ -249,7 +248,7 @@ struct DerivationFlowTests {
     private static let refusals = [AuthorityError.oauthError(.invalidGrant), .rejected("closed")]
 
     @Test(arguments: refusals)
-    func `A refused derivation ends the session only if a plain refresh is refused`(failure: AuthorityError)
+    func `A refused derivation ends the session only if a refresh is refused`(failure: AuthorityError)
         async throws
     {
         var run = try await refreshing(after: failure)
@@ -277,7 +276,7 @@ struct DerivationFlowTests {
         #expect(signOut.unfinishedRefresh == nil)
     }
 
-    @Test func `Without a response to the plain refresh the session stays`() async throws {
+    @Test func `Keeps the session if the plain refresh gets no response`() async throws {
         for (failure, unfinished, mayBeSpent) in [
             (AuthorityError.noResponse(.timeout), nil, true), (.noResponse(.refused), nil, false),
             (.noResponse(.refused), Fixture.now, true),
@@ -306,7 +305,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: refusals)
-    func `A refused token exchange ends no session and sends no refresh`(failure: AuthorityError) async throws {
+    func `A refused token exchange keeps the session and sends no refresh`(failure: AuthorityError) async throws {
         var run = try await asking(Self.byExchange)
         await run.answer(.refused(failure))
         while run.outcome == nil {
@@ -316,7 +315,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: [byRefresh, byExchange])
-    func `A service in trouble is left alone for a while`(derivation: Derivation) async throws {
+    func `A service in trouble delays the next derivation`(derivation: Derivation) async throws {
         var run = try await asking(derivation)
         await run.answer(.refused(.unavailable(status: 503, retryAfter: nil)))
         try await run.expect("begin", then: .done)
@@ -330,9 +329,9 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "kept access-1: serverError")
     }
 
-    // MARK: What cannot be saved
+    // MARK: Failing to save
 
-    @Test func `A refresh token that was spent is remembered, and what can be had again is not`() async throws {
+    @Test func `Keeps a spent refresh token in memory, but no derived token`() async throws {
         for (next, derivation, isKept) in [
             ("refresh-2" as String?, Self.byRefresh, true), (nil, Self.byRefresh, false), ("x", Self.byExchange, false),
         ] {
@@ -347,7 +346,7 @@ struct DerivationFlowTests {
         }
     }
 
-    @Test func `An archive that is full gives its derived tokens for the refresh token`() async throws {
+    @Test func `Drops derived tokens if the archive has no room for a refresh token`() async throws {
         let tooLarge = AccountError(.tooLarge, "full")
         let other = TokenTarget(stored: "other", [], [])
         var stored = Fixture.alice
@@ -367,10 +366,10 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "unsaved access-1: tooLarge")
     }
 
-    // MARK: All of it
+    // MARK: Exhaustive search
 
     @Test(arguments: [byRefresh, byExchange])
-    func `Whatever comes of each action, no refresh token is lost and nobody is signed out by mistake`(
+    func `No sequence of results loses a refresh token or ends the session`(
         derivation: Derivation
     ) async {
         let contents: [AccountArchive.Content] = [
@@ -382,11 +381,12 @@ struct DerivationFlowTests {
         let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshFlow(
             of: Fixture.alice, deriving: derivation, now: Fixture.now, supportsPerGrantRevocation: true)
-        // The first load is without the lock. The plain refresh after a refused derivation has two exchanges on its path.
+        // The first load is without the lock. The plain refresh after a refused derivation adds a second exchange to
+        // the path.
         let endCount = await Run.explore(machine, limit: 64) { run in
             switch run.action {
             case .load where run.actions.count == 1: [contents[0], contents[4]].map { .content($0) }
-            // The search of plain refreshes tries each content and each failure.
+            // Another search tries each content and each failure of plain refreshes.
             case .load where Self.isRefreshing(run):
                 [contents[0], contents[2], contents[4]].map { .content($0) }
             case .save(let account, _) where Self.isRefreshing(run): [.failed(Fixture.conflict), .saved(account)]
@@ -416,13 +416,13 @@ struct DerivationFlowTests {
         #expect(endCount > 500)
     }
 
-    /// Whether a plain refresh has followed a refused derivation.
+    /// Whether a plain refresh followed a refused derivation.
     private static func isRefreshing(_ run: Run) -> Bool {
         guard let derived = run.actions.firstIndex(of: "derive token") else { return false }
         return run.actions[derived...].contains("prepare exchange")
     }
 
-    /// How often the service has refused the tokens.
+    /// How often the service refused the tokens.
     private static func refusalCount(_ events: [EffectResult]) -> Int {
         events.count { event in
             if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
@@ -449,7 +449,7 @@ struct DerivationFlowTests {
             #expect(actions.contains("request tokens"), "\(actions)")
         case .save(let account, let revision):
             guard case .present(let stored, revision)? = lastContent else {
-                Issue.record("what is replaced was not looked at: \(actions)")
+                Issue.record("replaced an account that it had not read: \(actions)")
                 return
             }
             #expect(isLocked, "\(actions)")
@@ -469,7 +469,8 @@ struct DerivationFlowTests {
             }
             let isKept = actions.contains("keep unsaved")
             let isRevoked = actions.contains("queue revocation") && actions.contains("revoke")
-            // With another lease what is stored may be of the same sign-in, and would be ended.
+            // After the lease was renewed, the stored tokens may belong to the same sign-in, which a revocation would
+            // end.
             let isSpared =
                 actions.contains("renew lease") && lastContent?.account?.isSameUser(as: Fixture.alice) == true
             if isByRefresh {
@@ -478,7 +479,7 @@ struct DerivationFlowTests {
             } else {
                 #expect(!isKept, "\(actions)")
             }
-            // Only for tokens that took the place of those that it was had with.
+            // Only for tokens that replaced those used for the request.
             if case .kept(_, let reason) = outcome {
                 let isPlain = actions.contains("request tokens")
                 let isReplaced = reason.code == .replacedMeanwhile && (isRevoked || isSpared || !isByRefresh)

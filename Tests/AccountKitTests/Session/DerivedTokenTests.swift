@@ -10,7 +10,6 @@ import Foundation
 
 @testable import AccountKit
 
-/// Tokens for other APIs, for an app.
 struct DerivedTokenTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
@@ -39,7 +38,7 @@ struct DerivedTokenTests {
 
     // MARK: Keeping
 
-    @Test func `A derived token is kept beside the account's own, for this target, till it is not good any more`()
+    @Test func `Keeps a derived token for its target until it expires`()
         async throws
     {
         let store = try await store()
@@ -62,7 +61,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive, .derive, .derive, .derive])
     }
 
-    @Test func `The order in which a target names things makes no difference`() async throws {
+    @Test func `A target's order of resources and scopes makes no difference`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         for scopes in [["b", "a"], ["a", "b", "a"]] {
@@ -72,7 +71,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive])
     }
 
-    @Test func `A refresh keeps derived tokens, and a new sign-in does not`() async throws {
+    @Test func `A refresh keeps derived tokens, and a new sign-in drops them`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         _ = try await store.accessToken(for: target, with: authority)
@@ -83,7 +82,7 @@ struct DerivedTokenTests {
         #expect(try await stored().credentials.derivedTokens.isEmpty)
     }
 
-    @Test func `The newest sixteen are kept, and none that has expired`() async throws {
+    @Test func `Keeps the newest sixteen derived tokens that have not expired`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         for number in 0..<20 {
@@ -97,7 +96,7 @@ struct DerivedTokenTests {
         #expect(try await stored().credentials.derivedTokens.map(\.target) == [audience])
     }
 
-    @Test func `A token that no header holds is not kept, and the refresh token that came with it is`() async throws {
+    @Test func `Drops an oversized derived token, but keeps its refresh token`() async throws {
         let store = try await store()
         let long = String(repeating: "x", count: 16 * 1024 + 1)
         let authority = ScriptedAuthority(derive: [tokens(long, refreshToken: "refresh-2")], clock: clock)
@@ -109,7 +108,7 @@ struct DerivedTokenTests {
 
     // MARK: Sharing
 
-    @Test func `Many tasks and processes derive one token, and a new refresh token is stored`() async throws {
+    @Test func `Tasks and processes share one derivation and store the refresh token`() async throws {
         _ = try await store()
         let authority = ScriptedAuthority(derive: [.hang, .accept], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
@@ -127,7 +126,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive])
     }
 
-    @Test func `A refresh and a derivation take turns, and both get what they want`() async throws {
+    @Test func `A refresh and a derivation take turns`() async throws {
         let store = try await store()
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
@@ -144,7 +143,7 @@ struct DerivedTokenTests {
         #expect(credentials.refreshToken == Secret("refresh-9"))
     }
 
-    @Test func `A derivation that nobody waits for any more is stored nevertheless`() async throws {
+    @Test func `Stores a derived token even if its caller was cancelled`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.hang], clock: clock)
         let only = Task { try await store.accessToken(for: target, timeout: nil, with: authority) }
@@ -157,7 +156,7 @@ struct DerivedTokenTests {
             try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
     }
 
-    @Test func `A token exchange is made with a token that is good`() async throws {
+    @Test func `A token exchange refreshes an expired token first`() async throws {
         let store = try await store(.expired(at: clock.now))
         let authority = ScriptedAuthority(clock: clock)
         #expect(try await store.accessToken(for: audience, timeout: nil, with: authority) == Secret("derived-1"))
@@ -175,7 +174,7 @@ struct DerivedTokenTests {
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
             (.unclear("no JSON"), .serviceUnavailable), (.intercepted("a web page"), .serviceUnavailable),
         ] as [(AuthorityError, AccountError.Code)])
-    func `Nobody is signed out by a derivation that is refused`(
+    func `A refused derivation keeps the session`(
         failure: AuthorityError, code: AccountError.Code
     ) async throws {
         for target in [target, audience] {
@@ -183,7 +182,7 @@ struct DerivedTokenTests {
             let authority = ScriptedAuthority(derive: [.refuse(failure)], clock: clock)
             await expectAccountError(code) { try await store.accessToken(for: target, with: authority) }
             #expect(try await stored() == Account.fresh(at: clock.now))
-            // The account's own tokens are refreshed as ever, unless the service has trouble of its own.
+            // The account's own tokens can still be refreshed, unless the service has trouble.
             if code == .misconfigured {
                 let token = try await store.accessToken(minimumValidity: .seconds(7200), with: authority)
                 #expect(token == Secret("access-2"))
@@ -233,13 +232,13 @@ struct DerivedTokenTests {
         #expect(try await stored() == Account.fresh(at: clock.now))
     }
 
-    @Test func `Where none can be had now, the kept one does as long as it is good`() async throws {
+    @Test func `Returns the stored derived token while the service is unreachable`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.accept, .refuse(.noResponse(.unreachable))], clock: clock)
         _ = try await store.accessToken(for: target, with: authority)
         clock.advance(by: .seconds(3570))
         #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
-        // The service is left alone for a moment.
+        // The service is not asked again yet.
         #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
         #expect(authority.requests == [.derive, .derive])
         clock.advance(by: .seconds(30))
@@ -247,7 +246,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive, .derive, .derive])
     }
 
-    @Test func `Without a refresh token, or where another is signed in, nothing is derived`() async throws {
+    @Test func `Derives nothing without a refresh token or for another user`() async throws {
         let bare = try await store(.testing(at: clock.now, hasRefreshToken: false))
         let stubborn = RefreshingAuthority()
         await expectAccountError(.misconfigured) { try await bare.accessToken(for: target, with: stubborn) }
@@ -274,7 +273,7 @@ struct DerivedTokenTests {
         #expect(authority.requests.allSatisfy { $0 != .derive })
     }
 
-    /// A service that has refreshes only.
+    /// An authority that supports refreshes only.
     private struct RefreshingAuthority: TokenExchangeAuthority {
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
         func isAuthority(of account: Account) -> Bool { true }
@@ -308,20 +307,20 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `If the service refuses an exchange for a narrower scope, a refresh obtains the token`() async throws {
+    @Test func `Refreshes if the service refuses an exchange for a narrower scope`() async throws {
         let store = try await store()
         let authority = RefusingExchangeAuthority()
         let narrow = try TokenTarget(scopes: ["openid"])
         #expect(try await store.accessToken(for: narrow, with: authority) == Secret("narrow"))
         #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh])
-        // An audience needs an exchange.
+        // An audience requires an exchange.
         await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: authority) }
         #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh, .tokenExchange])
     }
 
     // MARK: Saving
 
-    @Test func `A refresh token that could not be saved with a derived token is saved later`() async throws {
+    @Test func `Saves an unsaved derived token and its new refresh token later`() async throws {
         let faulty = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: faulty)
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
@@ -338,7 +337,7 @@ struct DerivedTokenTests {
 
     // MARK: Ending
 
-    @Test func `Signing out removes derived tokens, and tells the service of them`() async throws {
+    @Test func `Signing out removes derived tokens and revokes them`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
         _ = try await store.accessToken(for: target, with: authority)

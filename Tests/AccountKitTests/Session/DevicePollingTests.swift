@@ -12,7 +12,7 @@ struct DevicePollingTests {
     }
 
     @Test(arguments: [Duration.zero, .milliseconds(1), .seconds(-5)])
-    func `A service is polled at most once a second`(interval: Duration) {
+    func `Polls at most once a second`(interval: Duration) {
         var authorization = Self.authorization
         authorization.interval = interval
         var polling = DevicePolling(authorization)
@@ -21,7 +21,7 @@ struct DevicePollingTests {
         #expect(pending == .poll(after: .seconds(1)))
     }
 
-    @Test func `While the user has not decided the interval stays`() {
+    @Test func `Keeps the interval while the authorization is pending`() {
         var polling = DevicePolling(Self.authorization)
         for elapsed in [5, 10, 15] {
             let step = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(elapsed))
@@ -29,7 +29,7 @@ struct DevicePollingTests {
         }
     }
 
-    @Test func `slow_down adds five seconds for good`() {
+    @Test func `Adds five seconds to every later interval after slow_down`() {
         var polling = DevicePolling(Self.authorization)
         #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(5)) == .poll(after: .seconds(10)))
         #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(15)) == .poll(after: .seconds(15)))
@@ -42,7 +42,7 @@ struct DevicePollingTests {
             .noResponse(.timeout), .noResponse(.unknownHost), .unavailable(status: 429, retryAfter: nil),
             .unavailable(status: 503, retryAfter: nil), .intercepted("a web page"), .unclear("no JSON"),
         ] as [AuthorityError])
-    func `Trouble on the way makes the polls rarer, and ends nothing before the code does`(failure: AuthorityError) {
+    func `Failures slow down the polls until the code expires`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
         var pauses: [Duration] = []
         for _ in 0..<8 {
@@ -54,7 +54,7 @@ struct DevicePollingTests {
         #expect(polling.next(after: failure, elapsed: .seconds(600)) == .expired)
     }
 
-    @Test func `A service that says how long to wait is waited for`() {
+    @Test func `Honors Retry-After while polling`() {
         var polling = DevicePolling(Self.authorization)
         let step = polling.next(after: .unavailable(status: 429, retryAfter: .seconds(90)), elapsed: .seconds(5))
         #expect(step == .poll(after: .seconds(90)))
@@ -63,12 +63,12 @@ struct DevicePollingTests {
     @Test(
         arguments: [.oauthError(.accessDenied), .oauthError(.invalidGrant), .misconfigured("no such client")]
             as [AuthorityError])
-    func `A refusal ends it`(failure: AuthorityError) {
+    func `A refusal ends the polling`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
         #expect(polling.next(after: failure, elapsed: .seconds(5)) == .fail(failure))
     }
 
-    @Test func `An expired code ends it`() {
+    @Test func `An expired code ends the polling`() {
         var polling = DevicePolling(Self.authorization)
         #expect(polling.next(after: .oauthError(.expiredToken), elapsed: .seconds(5)) == .expired)
     }

@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct FollowingTests {
-    @Test func `What another process does reaches the shared account and the events, in order`() async throws {
+    @Test func `Reports the changes of another process, in order`() async throws {
         let storage = InMemoryArchiveStorage()
         let clock = ManualClock()
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
@@ -12,7 +12,7 @@ struct FollowingTests {
         let following = Task { try await store.observeExternalChanges() }
 
         try await other.signIn { .fresh(at: clock.now) }
-        // If the watch began after the sign-in, the account was there when the archive was first read.
+        // If the watch began after the sign-in, the first read already found the account.
         switch await events.next(isolation: nil) {
         case .signedIn(let user)?, .loaded(let user)?: #expect(user.username == "alice")
         default: Issue.record("the sign-in was not noticed")
@@ -30,7 +30,7 @@ struct FollowingTests {
         try await following.value
     }
 
-    @Test func `Following that can go on no longer says so, and why if that is known`() async throws {
+    @Test func `observeExternalChanges throws when the watch ends, with its reason`() async throws {
         struct Broken: Error {}
         let (changes, continuation) = AsyncThrowingStream.makeStream(of: Void.self, throwing: (any Error).self)
         let storage = HookedStorage(changes: changes)
@@ -44,7 +44,7 @@ struct FollowingTests {
         #expect(store.account?.id == Fixture.alice.id)
         continuation.finish()
         await expectAccountError(.inaccessible, "the stream ended") { try await following.value }
-        #expect(store.account?.id == Fixture.alice.id, "that nobody tells of changes signs nobody out")
+        #expect(store.account?.id == Fixture.alice.id, "the end of the stream does not sign the user out")
 
         for (error, code) in [
             (Broken() as any Error, AccountError.Code.inaccessible), (AccountError(.busy, "full"), .busy),
@@ -56,7 +56,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `Following ends without an error when its task is cancelled, before or meanwhile`() async throws {
+    @Test func `observeExternalChanges ends without an error on cancellation`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         for _ in 0..<20 {
             let following = Task { try await store.observeExternalChanges() }

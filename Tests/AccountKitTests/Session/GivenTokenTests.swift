@@ -3,9 +3,8 @@ import Testing
 
 @testable import AccountKit
 
-/// A store whose account is a token from the environment.
 struct GivenTokenTests {
-    /// An app's own service, which names the user and nothing else.
+    /// An app's own service, which returns only the user.
     private struct OwnService: AccountAuthority {
         func verify(_ account: Account) async throws -> Identity { Identity(id: "7", profile: ["name": "Bob"]) }
         func isAuthority(of account: Account) -> Bool { account.issuer == nil }
@@ -19,15 +18,15 @@ struct GivenTokenTests {
             clock: clock)
     }
 
-    @Test func `It hands out the token, and the service says whose it is`() async throws {
+    @Test func `Returns the token, and a check finds its user`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
         #expect(try await store.accessToken(with: authority).reveal() == "given")
-        #expect(authority.requests == [], "nobody is asked for a token that nothing is known of")
+        #expect(authority.requests == [], "an unverified token needs no request")
         #expect(store.account?.id == "NOTES_TOKEN")
 
         guard case .verified(let account) = await store.checkSession(with: authority) else {
-            Issue.record("the service knows it")
+            Issue.record("the service accepts the token")
             return
         }
         #expect(account.credentials.accessToken == Secret("given"))
@@ -37,13 +36,13 @@ struct GivenTokenTests {
         #expect(try await store.accessToken(with: authority).reveal() == "given")
     }
 
-    @Test func `A service that only verifies is asked so`() async throws {
+    @Test func `Verifies with an authority that supports nothing else`() async throws {
         let store = store()
         #expect(await store.checkSession(with: OwnService()).account?.displayName == "Bob")
         #expect(store.account?.id == "7")
     }
 
-    @Test func `A check that was done a moment ago is not repeated if that is not wanted`() async throws {
+    @Test func `Skips a check within the maximum age`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
         for _ in 1...2 { _ = await store.checkSession(with: authority, policy: CheckPolicy(maximumAge: .seconds(900))) }
@@ -57,18 +56,18 @@ struct GivenTokenTests {
         .forbidden(error: nil),
         .unclear("HTML"), .misconfigured("no user info"),
     ])
-    func `What is no explicit rejection keeps it`(failure: AuthorityError) async throws {
+    func `Keeps the token unless the service explicitly rejects it`(failure: AuthorityError) async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(failure)])
         guard case .unverified(_, let reason) = await store.checkSession(with: authority) else {
-            Issue.record("it is kept")
+            Issue.record("the token is kept")
             return
         }
         #expect(reason == SessionDecision.reason(for: failure))
         #expect(try await store.accessToken(with: authority).reveal() == "given")
     }
 
-    /// A service with a name, which knows the token or says why not.
+    /// A service with an issuer, which accepts the token or fails.
     private struct NamedService: AccountAuthority {
         var issuer = "https://notes.example.com"
         var failure: AuthorityError?
@@ -81,7 +80,7 @@ struct GivenTokenTests {
         }
     }
 
-    @Test func `Once it is known whose it is, no other service is asked, and none ends it`() async throws {
+    @Test func `Asks no other service once the user is known`() async throws {
         let store = store()
         let account = try #require(await store.checkSession(with: NamedService()).account)
         #expect(account.issuer == "https://notes.example.com")
@@ -98,17 +97,17 @@ struct GivenTokenTests {
     @Test(arguments: [
         AuthorityError.signInRefused("closed"), .oauthError(.accessDenied), .oauthError(.invalidGrant),
     ])
-    func `What refuses a sign-in says nothing of a token that is there`(failure: AuthorityError) async throws {
+    func `A refused sign-in does not reject the token`(failure: AuthorityError) async throws {
         let store = store()
         let state = await store.checkSession(with: NamedService(failure: failure))
         #expect(state.account?.credentials.accessToken == Secret("given"), "\(state)")
     }
 
-    @Test func `An explicit rejection ends it, in this store, and says what to unset`() async throws {
+    @Test func `An explicit rejection ends the session and names the variable to unset`() async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(.bearerChallenge(error: "invalid_token")), .accept])
         guard case .signedOut(let signOut) = await store.checkSession(with: authority) else {
-            Issue.record("it is over")
+            Issue.record("the session has ended")
             return
         }
         #expect(signOut.reason == .sessionEnded)
@@ -121,7 +120,7 @@ struct GivenTokenTests {
         #expect(try await self.store().accessToken(with: authority).reveal() == "given")
     }
 
-    @Test func `A check that takes too long keeps it`() async throws {
+    @Test func `Keeps the token if the check times out`() async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.hang])
         let state = await store.checkSession(with: authority, timeout: .zero)
@@ -129,7 +128,7 @@ struct GivenTokenTests {
         #expect(store.account?.id == "NOTES_TOKEN")
     }
 
-    @Test func `Every change is refused with the variable's name, before the service is asked`() async throws {
+    @Test func `Refuses every change with the variable's name, without a request`() async throws {
         let changes: [@Sendable (AccountStore, ScriptedAuthority) async throws -> Void] = [
             { try await $0.signIn(username: "alice", password: Secret("x"), with: $1) },
             { try await $0.signIn(token: Secret("x"), with: $1) },
@@ -150,14 +149,14 @@ struct GivenTokenTests {
         }
     }
 
-    @Test func `Nothing is left to be revoked, and no key is there`() async throws {
+    @Test func `A token from the environment has no revocations and no keys`() async throws {
         let store = store()
         #expect(try await store.pendingRevocations().isEmpty)
         #expect(try await store.unfinishedRefresh() == nil)
         #expect(try await store.keySlots().isEmpty)
     }
 
-    @Test func `Following its changes ends with the task`() async throws {
+    @Test func `Observing a token from the environment ends with the task`() async throws {
         let store = store()
         let task = Task { try await store.observeExternalChanges() }
         task.cancel()

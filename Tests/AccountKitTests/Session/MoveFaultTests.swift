@@ -2,10 +2,10 @@
 import AccountTesting
 import Testing
 
-/// A move that fails or dies at each of its calls to the two storages: one copy that refreshes or none, never two, and the next try
-/// completes it.
+/// Fails or kills a move at each of its calls to the two storages. Afterwards at most one copy can refresh, and a retry
+/// completes the move.
 struct MoveFaultTests {
-    /// What others do between a move that broke off and the next try.
+    /// The actions of other processes between an interrupted move and the retry.
     enum Meanwhile: CaseIterable, Sendable { case nothing, refreshHere, refreshThere, refreshBoth }
 
     private func check(_ places: TwoPlaces, _ meanwhile: Meanwhile, _ what: Comment) async throws {
@@ -19,7 +19,7 @@ struct MoveFaultTests {
         }
         #expect(count <= 1, what)
         #expect(places.service.alarmCount == 0, what)
-        // Nobody has lost a token that is good.
+        // No valid token is lost.
         let store = places.store(await places.live().first ?? .here)
         #expect(await store.load().account != nil, what)
 
@@ -44,7 +44,7 @@ struct MoveFaultTests {
     }
 
     @Test(arguments: Meanwhile.allCases, [false, true])
-    func `A death at each step`(meanwhile: Meanwhile, isReturn: Bool) async throws {
+    func `A move completes after a crash at each step`(meanwhile: Meanwhile, isReturn: Bool) async throws {
         var steps = 0
         while true {
             let (places, key) = try await prepared(isReturn: isReturn)
@@ -65,7 +65,7 @@ struct MoveFaultTests {
     }
 
     @Test(arguments: [TwoPlaces.Place.here, .there], Meanwhile.allCases)
-    func `An error at each step`(place: TwoPlaces.Place, meanwhile: Meanwhile) async throws {
+    func `A move completes after an error at each step`(place: TwoPlaces.Place, meanwhile: Meanwhile) async throws {
         var number = 0
         while true {
             number += 1
@@ -74,7 +74,7 @@ struct MoveFaultTests {
             storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number)
             let source = places.store(.here, on: place == .here ? storage : nil)
             let target = places.store(.there, on: place == .there ? storage : nil)
-            // One that is not needed may fail without anybody noticing.
+            // A failed optional call need not fail the move.
             _ = try? await source.moveSession(to: target, named: "there", from: "here")
             try await check(places, meanwhile, "call \(number) at \(place)")
             #expect(try await places.store(.there).isCurrent(key), "call \(number) at \(place)")
@@ -84,7 +84,7 @@ struct MoveFaultTests {
     }
 
     @Test(arguments: [TwoPlaces.Place.here, .there])
-    func `What a power cut may undo is no ground for the next step`(place: TwoPlaces.Place) async throws {
+    func `A move stops at a write that a power cut may undo`(place: TwoPlaces.Place) async throws {
         let places = TwoPlaces()
         try await places.signIn()
         let storage = HookedStorage(base: places.storage(place), durability: .unknown(reason: "testing"))

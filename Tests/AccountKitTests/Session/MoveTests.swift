@@ -4,14 +4,13 @@ import Testing
 
 @testable import AccountKit
 
-/// Moving a session from one storage to another.
 struct MoveTests {
     private let places = TwoPlaces()
     private var service: ModelService { places.service }
 
     private func note(with key: OfflineKey) -> [UInt8] { key.seal.seal([1, 2, 3], type: "note", id: []) }
 
-    @Test func `There and back ten times, with a refresh at each place`() async throws {
+    @Test func `A session moves back and forth ten times with a refresh at each place`() async throws {
         try await places.signIn()
         let note = note(with: try await places.store(.here).offlineKey())
         for _ in 1...10 {
@@ -31,7 +30,7 @@ struct MoveTests {
         #expect(service.revocationCount == 0)
     }
 
-    @Test func `The archive keeps its lineage, and its keys as they are`() async throws {
+    @Test func `A move keeps the archive's lineage and key slots`() async throws {
         try await places.signIn()
         let before = try places.here.storedGeneration
         let slots = try await places.store(.here).driver.archive.envelope()?.slots
@@ -42,14 +41,14 @@ struct MoveTests {
         #expect(try await places.store(.there).driver.archive.envelope()?.slots == slots)
     }
 
-    @Test func `A passphrase goes along, and is asked for once at each place`() async throws {
+    @Test func `A move keeps the passphrase, which each place asks for once`() async throws {
         let (first, mover, target, later) = (Person("secret"), Person("secret"), Person(), Person("secret"))
         try await places.store(.here, key: first.key).signIn(
             username: "alice", password: Secret("password"), with: service)
         try await places.store(.here, key: mover.key).moveSession(
             to: places.store(.there, key: target.key), named: "there", from: "here")
         #expect(mover.questions.count == 1)
-        #expect(target.questions.isEmpty, "whoever moves it knows it")
+        #expect(target.questions.isEmpty, "the source already asked for the passphrase")
         let refreshed = try await places.store(.there, key: later.key).refresh(with: service)
         #expect(refreshed.username == "alice")
         #expect(later.questions.count == 1)
@@ -58,7 +57,7 @@ struct MoveTests {
         }
     }
 
-    @Test func `What is left hands out the token that is good, and then says where the session is`() async throws {
+    @Test func `The source returns its token until it expires, then names the target`() async throws {
         try await places.signIn()
         let token = try await places.store(.here).accessToken(with: service)
         try await places.move()
@@ -85,7 +84,7 @@ struct MoveTests {
         #expect(service.alarmCount == 0)
     }
 
-    @Test func `That the token was replaced where the session is signs nobody out where it was`() async throws {
+    @Test func `A rejected token does not end the session at the source of a move`() async throws {
         try await places.signIn()
         try await places.move()
         let authority = ScriptedAuthority(
@@ -94,7 +93,7 @@ struct MoveTests {
         #expect(await places.store(.here).load().account?.move != nil)
     }
 
-    @Test func `A process that still knows the session does not refresh it`() async throws {
+    @Test func `A process with the session in memory does not refresh it after a move`() async throws {
         try await places.signIn()
         let process = places.store(.here)
         let known = try #require(await process.load().account)
@@ -109,7 +108,7 @@ struct MoveTests {
         #expect(service.alarmCount == 0)
     }
 
-    @Test func `A refresh that is under way is waited for, and its tokens go along`() async throws {
+    @Test func `A move waits for a running refresh and takes its tokens`() async throws {
         try await places.signIn()
         let authority = ScriptedAuthority(refresh: [.hang], clock: places.clock)
         let process = places.store(.here)
@@ -125,7 +124,7 @@ struct MoveTests {
         #expect(try await moved.credentials.refreshToken == tokens)
     }
 
-    @Test func `An unfinished refresh keeps the session where it is`() async throws {
+    @Test func `A move fails while a refresh is unfinished`() async throws {
         try await places.signIn()
         let transaction = try await places.here.beginTransaction(timeout: .seconds(1))
         _ = try await RefreshJournal(storage: places.here).recordIntent(at: places.clock.now, in: transaction)
@@ -138,7 +137,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `Who is signed in at the target stays`() async throws {
+    @Test func `A move does not replace a session at the target`() async throws {
         try await places.signIn()
         try await places.signIn(.there, as: "bob")
         let before = places.there.entries
@@ -148,7 +147,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
-    @Test func `Who signs in at the target in the middle stays, and the move goes on after their sign-out`()
+    @Test func `A sign-in at the target blocks a move until that user signs out`()
         async throws
     {
         try await interruptAfterLeaving()
@@ -161,7 +160,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `A sign-out is forgotten where the session goes, and nobody is moved who signed out`() async throws {
+    @Test func `A move deletes the target's sign-out record and fails after a sign-out`() async throws {
         try await places.signIn(.there, as: "bob")
         try await places.store(.there).signOut(with: service)
         try await places.signIn()
@@ -170,10 +169,10 @@ struct MoveTests {
         try await places.store(.there).signOut(with: service)
         await expectAccountError(.notSignedIn) { try await places.move(.there, to: .here) }
         let error = await expectAccountError(.notSignedIn) { try await places.move() }
-        #expect(error?.message.contains("not there any more") == true)
+        #expect(error?.message.contains("no longer there") == true)
     }
 
-    @Test func `Signing out where the session was leaves it alone`() async throws {
+    @Test func `Signing out at the source does not affect the moved session`() async throws {
         try await places.signIn()
         try await places.move()
         let report = try await places.store(.here).signOut(with: service)
@@ -184,7 +183,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `Signing in where the session was makes another one`() async throws {
+    @Test func `Signing in at the source creates a separate session`() async throws {
         try await places.signIn()
         try await places.move()
         try await places.signIn(.here, as: "bob")
@@ -195,7 +194,7 @@ struct MoveTests {
         #expect(service.revocationCount == 0)
     }
 
-    @Test func `Signing out in the middle says that the tokens wait elsewhere, unless it is local`() async throws {
+    @Test func `Signing out during a move fails unless it is local`() async throws {
         try await interruptAfterLeaving()
         await expectAccountError(.moved) { try await places.store(.here).signOut(with: service) }
         #expect(await places.store(.here).load().account?.move?.isComplete == false)
@@ -206,16 +205,16 @@ struct MoveTests {
         #expect(await places.store(.here).load().account == nil)
     }
 
-    @Test func `Signing out where a session waits discards it`() async throws {
+    @Test func `Signing out at the target discards a waiting session`() async throws {
         try await interruptAfterLeaving()
         try await places.store(.there).signOut(with: service)
         #expect(places.there.entries[.incoming] == nil)
         await expectAccountError(.notSignedIn) { try await places.move() }
     }
 
-    @Test func `A session that has ended is not brought back by what its move has left`() async throws {
+    @Test func `A retried move does not restore a session that has signed out`() async throws {
         try await places.signIn()
-        // Each death after the account is there, and before what waited is gone.
+        // Every crash after the account was stored and before the waiting copy was removed.
         var deaths = 0
         for calls in 1...200 {
             let places = TwoPlaces()
@@ -233,7 +232,7 @@ struct MoveTests {
         #expect(deaths > 0)
     }
 
-    @Test func `A move that was begun goes on to the same place, and to no other`() async throws {
+    @Test func `An interrupted move can continue only to the same place`() async throws {
         try await interruptAfterLeaving()
         let third = InMemoryArchiveStorage()
         let error = await expectAccountError(.moved) {
@@ -242,19 +241,19 @@ struct MoveTests {
         }
         #expect(error?.message.contains("to there") == true)
         #expect(third.entries.isEmpty)
-        // Nor does another session take the place of what waits there.
+        // Another session cannot replace the waiting one.
         try await places.store(.here, on: third).signIn(username: "bob", password: Secret("password"), with: service)
         await expectAccountError(.conflict) {
             try await places.store(.here, on: third).moveSession(
                 to: places.store(.there), named: "there", from: "third")
         }
-        // Nor back, before it is there.
+        // The session cannot move back before it has arrived.
         await expectAccountError(.notSignedIn) { try await places.move(.there, to: .here) }
         try await places.move()
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `A session that is there already is left alone`() async throws {
+    @Test func `Repeating a completed move changes nothing`() async throws {
         try await places.signIn()
         try await places.move()
         let before = (places.here.entries, places.there.entries)
@@ -263,7 +262,7 @@ struct MoveTests {
         #expect(places.there.entries == before.1)
     }
 
-    @Test func `Another key of offline data at the target is not overwritten`() async throws {
+    @Test func `A move does not overwrite another offline key at the target`() async throws {
         try await places.signIn(.there)
         _ = try await places.store(.there).offlineKey()
         service.endSessions()
@@ -274,13 +273,13 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
-    @Test func `Where the session was, no new key of offline data is made`() async throws {
+    @Test func `Creates no offline key at the source after a move`() async throws {
         try await places.signIn()
         try await places.move()
         await expectAccountError(.moved) { _ = try await places.store(.here).offlineKey() }
     }
 
-    @Test func `It goes to another place of the same app and session only`() async throws {
+    @Test func `A move requires another place with the same app and session`() async throws {
         try await places.signIn()
         let other = AccountStore(
             storage: places.there, appIdentifier: "testing", session: try SessionName("work"),
@@ -291,7 +290,7 @@ struct MoveTests {
         await expectAccountError(.invalidArgument) { try await places.move(.here, to: .here) }
     }
 
-    @Test func `An archive at the target that does not open is not overwritten`() async throws {
+    @Test func `A move does not overwrite an archive that does not open`() async throws {
         try await places.signIn()
         places.there.overwrite(.account, with: [1, 2, 3])
         await expectAccountError(.damaged) { try await places.move() }
@@ -299,9 +298,9 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
-    // MARK: Copies that do not open
+    // MARK: Damaged copies
 
-    /// Bytes that are no copy, that were cut off, that another key sealed, and that no entry has room for.
+    /// Invalid bytes, a truncated copy, a copy with a flipped bit, and a copy above the size limit.
     private static let damages: [@Sendable (_ copy: [UInt8]) -> [UInt8]] = [
         { _ in [1, 2, 3] }, { Array($0.dropLast(9)) },
         { copy in
@@ -312,7 +311,7 @@ struct MoveTests {
         { _ in [UInt8](repeating: 0, count: 1024 * 1024 + 1) },
     ]
 
-    /// A session that was moved there, with a damaged copy beside it.
+    /// A session that was moved to the target, with a damaged copy beside it.
     private func arrive(leaving damage: @Sendable (_ copy: [UInt8]) -> [UInt8]) async throws -> [UInt8] {
         try await interruptAfterLeaving()
         let copy = try #require(places.there.entries[.incoming]?.bytes)
@@ -346,7 +345,7 @@ struct MoveTests {
     }
 
     @Test(arguments: damages.indices)
-    func `A definite sign-out happens beside a damaged copy`(index: Int) async throws {
+    func `A definite rejection signs out beside a damaged copy`(index: Int) async throws {
         let bytes = try await arrive(leaving: Self.damages[index])
         service.endSessions()
         await expectAccountError(.notSignedIn) { try await places.store(.there).refresh(with: service) }
@@ -355,14 +354,14 @@ struct MoveTests {
     }
 
     @Test(arguments: damages.indices)
-    func `Signing out where a damaged copy waits moves it aside`(index: Int) async throws {
+    func `Signing out at the target moves a damaged copy aside`(index: Int) async throws {
         let bytes = Self.damages[index]([UInt8](repeating: 7, count: 100))
         places.there.overwrite(.incoming, with: bytes)
         try await places.store(.there).signOut(with: service)
         expectQuarantined(bytes)
     }
 
-    /// Dies once the source has nothing to refresh with, and before the target has.
+    /// The process dies after the source loses its refresh token, and before the target gets it.
     private func interruptAfterLeaving() async throws {
         try await places.signIn()
         let target = HookedStorage(base: places.there) { [here = places.here] entry in

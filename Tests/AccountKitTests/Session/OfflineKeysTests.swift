@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountKit
 
-/// The key of what is kept for a user besides the account: it outlives a session that the service ended, and nothing else.
+/// The key of a user's offline data. It survives a session that the service ended, but no sign-out.
 struct OfflineKeysTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
@@ -16,7 +16,7 @@ struct OfflineKeysTests {
     private var alice: Account { .fresh(at: clock.now) }
     private var bob: Account { .testing(id: "bob", at: clock.now) }
 
-    /// What only the same key opens.
+    /// Data that only the same key opens.
     private func note(with key: OfflineKey) -> [UInt8] { key.seal.seal([1, 2, 3], type: "note", id: []) }
     private func opens(_ note: [UInt8], _ key: OfflineKey) -> Bool { key.seal.open(note, type: "note", id: []) != nil }
 
@@ -31,7 +31,7 @@ struct OfflineKeysTests {
         }
     }
 
-    @Test func `It is made once, and is the same for every process`() async throws {
+    @Test func `The offline key is created once and is the same in every process`() async throws {
         let store = store()
         try await store.signIn { alice }
         let note = note(with: try await store.offlineKey())
@@ -39,11 +39,11 @@ struct OfflineKeysTests {
         #expect(opens(note, try await self.store().offlineKey()))
     }
 
-    @Test func `Nobody who is not signed in has one`() async throws {
+    @Test func `There is no offline key unless a user is signed in`() async throws {
         await expectAccountError(.notSignedIn) { _ = try await store().offlineKey() }
     }
 
-    @Test func `Another user's is another, and the first one's comes back`() async throws {
+    @Test func `Each user has a separate offline key that survives other sign-ins`() async throws {
         let store = store()
         try await store.signIn { alice }
         let alices = try await store.offlineKey()
@@ -56,7 +56,7 @@ struct OfflineKeysTests {
         #expect(opens(note, try await store.offlineKey()))
     }
 
-    @Test func `It waits for the same user's sign-in when the service ended the session`() async throws {
+    @Test func `The offline key survives if the service ended the session`() async throws {
         let store = store()
         try await store.signIn { alice }
         let key = try await store.offlineKey()
@@ -67,7 +67,7 @@ struct OfflineKeysTests {
         #expect(opens(note(with: key), try await store.offlineKey()))
     }
 
-    @Test func `Signing out destroys it, and nobody else's`() async throws {
+    @Test func `Signing out destroys only the user's own offline key`() async throws {
         let store = store()
         try await store.signIn { alice }
         let alices = try await store.offlineKey()
@@ -82,7 +82,7 @@ struct OfflineKeysTests {
         #expect(opens(note(with: alices), try await store.offlineKey()))
     }
 
-    @Test func `A sign-out that fails keeps it, and one that dies half-way leaves none that works`() async throws {
+    @Test func `A failed sign-out keeps the offline key, a partial one invalidates it`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
@@ -92,7 +92,7 @@ struct OfflineKeysTests {
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut() }
         #expect(opens(note(with: key), try await store.offlineKey()))
 
-        // The account is removed, the key is not.
+        // The account is removed, but the key is not.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .remove)
         try await store.signOut()
         #expect(self.storage.entries.keys.contains { $0.rawValue == "Offline-1.plist" })
@@ -100,7 +100,7 @@ struct OfflineKeysTests {
         #expect(!opens(note(with: key), try await store.offlineKey()))
     }
 
-    @Test func `A disk that is full keeps nobody signed in, and no key`() async throws {
+    @Test func `Signing out with a full disk removes the offline key`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
@@ -112,7 +112,7 @@ struct OfflineKeysTests {
         #expect(try await !store.isCurrent(key))
     }
 
-    @Test func `It opens with the archive's new keys, and not with the old ones`() async throws {
+    @Test func `The offline key opens with the archive's new keys only`() async throws {
         let first = store([TestKey(.keyFile, 1)])
         try await first.signIn { alice }
         let key = try await first.offlineKey()
@@ -125,7 +125,7 @@ struct OfflineKeysTests {
         #expect(try await second.isCurrent(key))
     }
 
-    @Test func `Where the archive has a passphrase, a person is asked once after the service ended a session`()
+    @Test func `Reads the offline key after a sign-in without asking for a passphrase`()
         async throws
     {
         let person = Person("correct horse", "correct horse", "correct horse", "correct horse")
@@ -140,7 +140,7 @@ struct OfflineKeysTests {
         #expect(person.questions.count == count)
     }
 
-    @Test func `There is room for eight users, and the ninth is told`() async throws {
+    @Test func `Offline keys exist for at most eight users`() async throws {
         let store = store()
         for number in 1...8 {
             try await store.signIn { Account.testing(id: "user-\(number)", at: clock.now) }

@@ -1,12 +1,11 @@
 @testable import AccountKit
 import Testing
 
-/// Every run of a refresh, whatever comes of each of its actions.
 struct RefreshFlowSearchTests {
     private typealias Run = FlowRun<RefreshOutcome>
 
     @Test(arguments: [false, true])
-    func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
+    func `No sequence of results loses a token or ends the session by mistake`(
         supportsPerGrantRevocation: Bool
     ) async {
         let contents: [AccountArchive.Content] = [
@@ -38,8 +37,8 @@ struct RefreshFlowSearchTests {
         #expect(endCount > 500)
     }
 
-    /// Other processes replace the refresh token while the flow connects, and then the lock is lost.
-    @Test func `A request is sent with the tokens that it was prepared with`() async {
+    /// Another process replaces the refresh token while the flow connects, and later the lock is lost.
+    @Test func `Sends a request with the tokens that it was prepared with`() async {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-9")
         let endCount = await Run.explore(RefreshFlow(of: Fixture.alice, now: Fixture.now)) { run in
             switch run.action {
@@ -60,7 +59,7 @@ struct RefreshFlowSearchTests {
         #expect(endCount > 20)
     }
 
-    /// What holds at each action of each run.
+    /// Checks the conditions of the current action.
     private func check(_ run: Run, after events: [EffectResult], supportsPerGrantRevocation: Bool) {
         let actions = run.actions
         let isLocked = run.isInTransaction(after: events)
@@ -68,16 +67,16 @@ struct RefreshFlowSearchTests {
         switch run.action {
         case .beginTransaction: #expect(!isLocked, "\(actions)")
         case .requestTokens(let sent):
-            #expect(!isLocked, "others wait for the service: \(actions)")
+            #expect(!isLocked, "other processes wait for the service: \(actions)")
             #expect(
                 actions.suffix(8) == [
                     "prepare exchange", "begin", "load", "withdraw revocation", "prepare save", "record intent", "end",
                     "request tokens",
                 ])
             #expect(sent.credentials.hasSameTokens(as: Fixture.alice.credentials))
-        case .prepareExchange: #expect(!isLocked, "others wait for the service: \(actions)")
+        case .prepareExchange: #expect(!isLocked, "other processes wait for the service: \(actions)")
         case .revoke(let account, _):
-            #expect(!isLocked, "others wait for the service: \(actions)")
+            #expect(!isLocked, "other processes wait for the service: \(actions)")
             #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
         case .clear(_, let revision):
             #expect(isLocked, "\(actions)")
@@ -88,14 +87,14 @@ struct RefreshFlowSearchTests {
             }
             #expect(isDefinite, "\(actions)")
             guard case .present(let stored, revision)? = lastContent else {
-                Issue.record("what is cleared was not looked at: \(actions)")
+                Issue.record("cleared an account that it had not read: \(actions)")
                 return
             }
             #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
         case .save(let account, let revision):
             #expect(isLocked, "\(actions)")
             guard case .present(let stored, revision)? = lastContent else {
-                Issue.record("what is replaced was not looked at: \(actions)")
+                Issue.record("replaced an account that it had not read: \(actions)")
                 return
             }
             #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
@@ -108,7 +107,7 @@ struct RefreshFlowSearchTests {
         }
     }
 
-    /// What holds at the end of each run.
+    /// The conditions at the end.
     private func check(
         _ outcome: RefreshOutcome, _ run: Run, _ events: [EffectResult], _ lastContent: AccountArchive.Content?,
         _ supportsPerGrantRevocation: Bool
@@ -117,10 +116,10 @@ struct RefreshFlowSearchTests {
         let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }
         let isSaved = events.contains { if case .saved = $0 { true } else { false } }
         if hasResponse {
-            // Where that would end the sign-in of the same user that took its place, there is nothing to be done.
+            // The new tokens must be revoked, unless that would end the same user's new sign-in.
             var isOfSameUser = false
             if case .present(let stored, _)? = lastContent {
-                // With another lease it may be the same sign-in's.
+                // After the lease was renewed, the stored tokens may belong to the same sign-in.
                 isOfSameUser =
                     stored.isSameUser(as: Fixture.alice)
                     && (!supportsPerGrantRevocation || actions.contains("renew lease"))
@@ -137,14 +136,14 @@ struct RefreshFlowSearchTests {
         }
         switch outcome {
         case .renewed: #expect(isSaved)
-        case .kept: #expect(!hasResponse, "a response that is thrown away: \(actions)")
+        case .kept: #expect(!hasResponse, "a response is discarded: \(actions)")
         case .unsaved: #expect(hasResponse && actions.contains("keep unsaved"), "\(actions)")
         case .signedOut(let signOut): #expect(signOut == Fixture.ended || actions.contains("clear"), "\(actions)")
         case .adopted(let account):
             #expect(!account.credentials.hasSameTokens(as: Fixture.alice.credentials), "\(actions)")
         case .unreadable: break
         }
-        // Whoever has not been told that the tokens are replaced, or gone, is told of no failure of theirs either.
+        // A failure is recorded only if the outcome keeps the account.
         if actions.contains("record failure") {
             guard case .kept = outcome else {
                 Issue.record("\(actions)")

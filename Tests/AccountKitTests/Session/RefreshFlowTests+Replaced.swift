@@ -8,11 +8,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What came in between the request and its response.
+/// Changes between the request and its response.
 extension RefreshFlowTests {
-    @Test func `A response that comes after a sign-out changes nothing, and its tokens are revoked`() async throws {
+    @Test func `Revokes the new tokens if the user signed out during the request`() async throws {
         var runs = [try await comparing(to: .absent(Fixture.ended))]
-        // The same in spite of the lock.
+        // The same, if the lock was lost.
         var superseded = try await saving()
         try await superseded.lose(then: .absent(Fixture.ended))
         runs.append(superseded)
@@ -25,7 +25,7 @@ extension RefreshFlowTests {
                 }
                 #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
                 await run.answer(event)
-                // The service may be slow, so nobody waits for the lock meanwhile.
+                // The service may be slow, so the flow releases the lock first.
                 try await run.expect("end", then: .done)
                 guard case .revoke(let revoked, let pending) = run.action else {
                     Issue.record("live tokens are dropped: \(run.actions)")
@@ -42,11 +42,11 @@ extension RefreshFlowTests {
 
     @Test(
         arguments: [
-            // Who is signed in by then, whether a revocation leaves the user's other sign-ins alone, whether there is one.
+            // The stored account, whether a revocation ends only its own grant, and whether the new tokens are revoked.
             (Fixture.bob, false, true), (Fixture.bob, true, true), (Fixture.replaced, true, true),
             (Fixture.replaced, false, false),
         ])
-    func `A response that comes after another sign-in changes nothing, and its tokens do not live on`(
+    func `Revokes the new tokens after another sign-in if the service allows it`(
         stored: Account, supportsPerGrantRevocation: Bool, isRevoked: Bool
     ) async throws {
         let content = AccountArchive.Content.present(stored, Fixture.other)
@@ -54,7 +54,7 @@ extension RefreshFlowTests {
             to: .present(Fixture.alice, Fixture.old), supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await superseded.expect("withdraw revocation", then: .done)
         try await superseded.lose(then: content)
-        // Who had lost the lock may have lost the lease, and does not know whether what is stored is of the same sign-in.
+        // After the lock was lost, the lease may be lost too, so the stored tokens may belong to the same sign-in.
         let isSpared = stored.isSameUser(as: Fixture.alice)
         let plain = try await comparing(to: content, supportsPerGrantRevocation: supportsPerGrantRevocation)
         for (run, isRevoked) in [(plain, isRevoked), (superseded, isRevoked && !isSpared)] {
@@ -68,8 +68,8 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Of another sign-in with the same refresh token nothing is revoked`() async throws {
-        // The response has no refresh token of its own, so that the new access token shares that of what is stored.
+    @Test func `Revokes nothing that shares a refresh token with the stored account`() async throws {
+        // The response has no refresh token, so the new access token shares the stored one.
         let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")
         var run = try await asking(supportsPerGrantRevocation: true)
         await run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
@@ -78,13 +78,13 @@ extension RefreshFlowTests {
         #expect(run.outcome?.text == "adopted another")
     }
 
-    @Test func `A response that comes when the archive cannot be read any more is remembered`() async throws {
+    @Test func `Keeps new tokens in memory if the archive became unreadable`() async throws {
         var run = try await comparing(to: .unreadable(AccountError(.damaged, "")))
         await expectRemembered(&run)
         #expect(run.outcome?.text == "unreadable: damaged")
     }
 
-    /// That the new tokens are kept in memory, in place of those that were spent for them.
+    /// Expects that the new tokens are kept in memory in place of the spent ones.
     private func expectRemembered(_ run: inout Run) async {
         guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
             Issue.record("the token is spent, and its successor is lost: \(run.actions)")
@@ -96,7 +96,7 @@ extension RefreshFlowTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `A response that comes when the lock cannot be had is remembered`(error: AccountError) async throws {
+    func `Keeps new tokens in memory if the lock is unavailable`(error: AccountError) async throws {
         var run = try await asking()
         try await run.expect("request tokens", then: .renewed(Fixture.newTokens))
         try await run.expect("begin", then: .failed(error))
@@ -104,7 +104,7 @@ extension RefreshFlowTests {
         #expect(run.outcome?.text == "unsaved access-2: \(error.code)")
     }
 
-    @Test func `A response that comes after a change of the profile is stored with the change`() async throws {
+    @Test func `Saves new tokens together with a change of the profile`() async throws {
         var run = try await comparing(to: .present(Fixture.renamed, Fixture.other))
         try await run.expect("withdraw revocation", then: .done)
         guard case .save(let account, Fixture.other) = run.action else {
@@ -115,20 +115,20 @@ extension RefreshFlowTests {
         #expect(account.profile.nickname == "Ally")
     }
 
-    @Test func `What a sign-out that died has queued is withdrawn before the new tokens are saved`() async throws {
+    @Test func `Removes the revocation of an interrupted sign-out before saving`() async throws {
         for event in [EffectResult.done, .failed(Fixture.diskFull), .failed(Fixture.conflict)] {
             var run = try await comparing(to: .present(Fixture.alice, Fixture.old))
             guard case .withdrawRevocation(let account) = run.action else {
                 Issue.record("\(run.actions)")
                 return
             }
-            #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials), "those that were spent")
+            #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials), "the spent tokens")
             await run.answer(event)
             #expect(run.action.name == "save", "saving comes first")
         }
     }
 
-    @Test func `Who has lost the lock takes it again, and stores the response with what was changed meanwhile`()
+    @Test func `Acquires a lost lock again and saves the tokens with later changes`()
         async throws
     {
         var run = try await saving()
@@ -146,7 +146,7 @@ extension RefreshFlowTests {
         #expect(run.outcome?.text == "renewed access-2")
     }
 
-    /// One that has lost the lock, and has looked at what is stored by now.
+    /// A flow that has lost the lock and has read the archive again.
     private func renewing(then content: AccountArchive.Content, supportsPerGrantRevocation: Bool = true) async throws
         -> Run
     {
@@ -157,9 +157,8 @@ extension RefreshFlowTests {
         return run
     }
 
-    @Test func `After a lost lease nothing is revoked that may be of the same sign-in as what is stored`() async throws
-    {
-        // Some services accept a spent token for a while, and give each of two new ones.
+    @Test func `After a lost lease revokes no tokens of the stored user`() async throws {
+        // Some services accept a spent token for a while and issue new tokens to each caller.
         let run = try await renewing(then: .present(Fixture.replaced, Fixture.other))
         #expect(run.outcome?.text == "adopted other-access")
         for content in [AccountArchive.Content.present(Fixture.bob, Fixture.other), .absent(Fixture.ended)] {
@@ -168,7 +167,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Tokens that nobody wants any more are queued under another lease`() async throws {
+    @Test func `Queues unwanted tokens under a new lease`() async throws {
         var run = try await comparing(to: .absent(Fixture.ended))
         try await run.expect("queue revocation", then: .failed(Fixture.conflict))
         var alone = run
@@ -177,7 +176,7 @@ extension RefreshFlowTests {
         try await run.expect("load", then: .content(.absent(Fixture.ended)))
         try await run.expect("queue revocation", then: .queued(Fixture.pending))
         try await run.expect("end", then: .done)
-        // Without a lease, the service is told all the same.
+        // Without a lease, the flow still asks the service to revoke them.
         try await alone.expect("renew lease", then: .failed(Fixture.diskFull))
         for var run in [run, alone] {
             try await run.expect("revoke", then: .done)
@@ -185,7 +184,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Without another lease, or after a third conflict, the response is remembered`() async throws {
+    @Test func `Keeps tokens in memory without a new lease or after a third conflict`() async throws {
         var last = try await renewing(then: .present(Fixture.renamed, Fixture.other))
         try await last.expect("withdraw revocation", then: .done)
         try await last.lose(then: .present(Fixture.renamed, Fixture.other))
@@ -208,7 +207,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `An explicit rejection about a revision that was replaced meanwhile clears nothing`() async throws {
+    @Test func `A rejection clears nothing if the revision was replaced`() async throws {
         for (content, text) in [
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
@@ -223,7 +222,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `An explicit rejection about tokens that were replaced meanwhile adopts the stored ones`() async throws {
+    @Test func `A rejection of replaced tokens adopts the stored ones`() async throws {
         for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
             for (content, text) in [
                 (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),

@@ -11,7 +11,7 @@ import Foundation
 struct RefreshFlowTests {
     typealias Run = FlowRun<RefreshOutcome>
 
-    /// A refresh of Alice's tokens that has come to the request.
+    /// A refresh of Alice's tokens, up to the request.
     func asking(
         _ account: Account = Fixture.alice, unfinished: Date? = nil, supportsPerGrantRevocation: Bool = false
     ) async throws -> Run {
@@ -28,7 +28,7 @@ struct RefreshFlowTests {
         return run
     }
 
-    /// One whose response has come, and which has looked at what is stored by now.
+    /// A refresh that has its response and has read the archive.
     func comparing(
         to content: AccountArchive.Content, supportsPerGrantRevocation: Bool = false
     ) async throws -> Run {
@@ -39,7 +39,7 @@ struct RefreshFlowTests {
         return run
     }
 
-    /// One whose response is to be saved.
+    /// A refresh that is about to save its response.
     func saving() async throws -> Run {
         var run = try await comparing(to: .present(Fixture.alice, Fixture.old))
         try await run.expect("withdraw revocation", then: .done)
@@ -47,7 +47,7 @@ struct RefreshFlowTests {
         return run
     }
 
-    /// One that was refused, and has looked at what is stored by now.
+    /// A refresh that was refused and has read the archive.
     func refused(
         _ failure: AuthorityError, unfinished: Date? = nil,
         stored content: AccountArchive.Content = .present(Fixture.alice, Fixture.old)
@@ -59,7 +59,7 @@ struct RefreshFlowTests {
         return run
     }
 
-    @Test func `The response is stored before anyone gets it, and the intent is forgotten after that`() async throws {
+    @Test func `Saves the response, then forgets the intent, then returns`() async throws {
         var run = try await saving()
         guard case .save(let account, let revision) = run.action else { return }
         #expect(revision == Fixture.old)
@@ -88,7 +88,7 @@ struct RefreshFlowTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `The service is not asked if the response could not be stored`(error: AccountError) async throws {
+    func `Sends no request if the response could not be saved`(error: AccountError) async throws {
         for failing in ["begin", "withdraw revocation", "prepare save", "record intent"] {
             var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
@@ -105,7 +105,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Tokens that another process has replaced are adopted without a request`() async throws {
+    @Test func `Adopts tokens that another process has stored, without a request`() async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
             var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             try await run.connect()
@@ -115,7 +115,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Without an archive, or without a readable one, nothing is asked`() async throws {
+    @Test func `Sends no request without a readable archive`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
@@ -128,7 +128,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Without a refresh token nothing is asked`() async throws {
+    @Test func `Sends no request without a refresh token`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.withoutRefreshToken, now: Fixture.now))
         try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
@@ -163,7 +163,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "kept access-1: replacedMeanwhile")
     }
 
-    @Test func `Connects when an account is found only under the lock`() async throws {
+    @Test func `Connects if a read under the lock finds an account`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.expect("load", then: .content(.absent(.neverSignedIn)))
         try await run.expect("begin", then: .done)
@@ -179,13 +179,13 @@ struct RefreshFlowTests {
         AuthorityError.noResponse(.refused), .notSent(.unavailable(status: 503, retryAfter: nil)), .misconfigured("no"),
         .oauthError(.invalidGrant), .rejected("closed"),
     ])
-    func `A connection that fails is recorded, and says nothing of the tokens`(failure: AuthorityError) async throws {
+    func `Records a failed connection and keeps the tokens`(failure: AuthorityError) async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         try await run.expect("prepare exchange", then: .refused(failure))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        // This refresh has not read the record of an earlier one, so that record stays.
+        // This refresh has not read the record of an earlier one, so that record remains.
         guard case .recordFailure(let reason, mayBeSpent: true) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -194,7 +194,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "kept access-1: \(reason.code)")
     }
 
-    @Test func `A connection that is given up or postponed changes nothing`() async throws {
+    @Test func `A cancelled or postponed connection changes nothing`() async throws {
         for (event, text) in [
             (EffectResult.refused(.noResponse(.cancelled)), "cancelled"),
             (.postponed(.init(.serverError)), "serverError"),
@@ -206,9 +206,9 @@ struct RefreshFlowTests {
         }
     }
 
-    // MARK: The answer
+    // MARK: The response
 
-    @Test func `An explicit rejection clears the revision that it is about`() async throws {
+    @Test func `A definite rejection clears the revision of the request`() async throws {
         var run = try await refused(.oauthError(.invalidGrant, description: "reused"))
         guard case .clear(let signOut, let revision) = run.action else {
             Issue.record("\(run.actions)")
@@ -223,7 +223,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "signed out: sessionEnded")
     }
 
-    @Test func `A session that ends after a refresh whose response was never stored says so`() async throws {
+    @Test func `The sign-out mentions an unfinished refresh`() async throws {
         let earlier = Fixture.now.addingTimeInterval(-60)
         let run = try await refused(.oauthError(.invalidGrant), unfinished: earlier)
         guard case .clear(let signOut, _) = run.action else {
@@ -246,7 +246,7 @@ struct RefreshFlowTests {
             (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), true),
             (.untrustedTLS("certificate"), false), (.proxyAuthenticationRequired, false), (.misconfigured("no"), false),
         ])
-    func `The record says as long as it may be so that the token may have been spent`(
+    func `Records whether the refresh token may have been spent`(
         failure: AuthorityError, mayBeSpent: Bool
     ) async throws {
         let run = try await refused(failure)
@@ -256,7 +256,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `A refusal that spends nothing does not undo the record of a refresh before it`() async throws {
+    @Test func `A failure that spends nothing keeps an earlier refresh record`() async throws {
         var run = try await refused(.noResponse(.refused), unfinished: Fixture.now)
         guard case .recordFailure(_, mayBeSpent: true) = run.action else {
             Issue.record("\(run.actions)")
@@ -268,7 +268,7 @@ struct RefreshFlowTests {
     }
 
     @Test(arguments: Fixture.authorityErrors.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
-    func `No other answer clears anything`(failure: AuthorityError) async throws {
+    func `No other failure clears the account`(failure: AuthorityError) async throws {
         var run = try await refused(failure)
         guard case .recordFailure(let reason, _) = run.action else {
             Issue.record("\(run.actions)")
@@ -285,7 +285,7 @@ struct RefreshFlowTests {
         (.noResponse(.unknownHost), false), (.noResponse(.unreachable), true), (.noResponse(.proxy), false),
         (.oauthError(.invalidClient), false),
     ])
-    func `A failure of each kind leaves the service alone for a while`(
+    func `Every kind of failure is recorded and delays the next request`(
         failure: AuthorityError, mayBeSpent: Bool
     ) async throws {
         for event in [EffectResult.done, .failed(Fixture.diskFull)] {
@@ -299,7 +299,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `A failure that could not be written down keeps the record of the intent`() async throws {
+    @Test func `Keeps the record of the intent if the failure cannot be recorded`() async throws {
         for failing in Fixture.failures {
             var run = try await asking()
             try await run.expect("request tokens", then: .refused(.noResponse(.timeout)))
@@ -308,7 +308,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `A failure is not written down for other tokens than it was about, or for nobody`() async throws {
+    @Test func `Records no failure for tokens that were replaced or removed`() async throws {
         for (content, text) in [
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
@@ -320,7 +320,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `A failure is told of what is stored by then`() async throws {
+    @Test func `Reports a failure with the account that is stored now`() async throws {
         var run = try await refused(.noResponse(.timeout), stored: .present(Fixture.renamed, Fixture.other))
         try await run.expect("record failure", then: .done)
         guard case .kept(let account, _)? = run.outcome else {
@@ -330,9 +330,9 @@ struct RefreshFlowTests {
         #expect(account.profile.nickname == "Ally")
     }
 
-    // MARK: A disk that fails
+    // MARK: Failing disks
 
-    @Test func `New tokens that cannot be saved are tried once more, and then remembered`() async throws {
+    @Test func `Tries to save new tokens twice, then keeps them in memory`() async throws {
         var run = try await saving()
         try await run.expect("save", then: .failed(Fixture.diskFull))
         try await run.expect("save", then: .failed(Fixture.diskFull))
@@ -345,7 +345,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "unsaved access-2: inaccessible")
     }
 
-    @Test func `Profile fields make room for new tokens, the largest first`() async throws {
+    @Test func `Drops profile fields to make room for new tokens, the largest first`() async throws {
         let tooLarge = AccountError(.tooLarge, "full")
         var stored = Fixture.alice
         stored.profile["avatar"] = .data(Data(count: 100_000))
@@ -370,7 +370,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "unsaved access-2: tooLarge")
     }
 
-    @Test func `A second try that succeeds is a refresh like any other`() async throws {
+    @Test func `A save that succeeds on the second try completes the refresh`() async throws {
         var run = try await saving()
         try await run.expect("save", then: .failed(Fixture.diskFull))
         guard case .save(let account, Fixture.old) = run.action else {
@@ -379,11 +379,11 @@ struct RefreshFlowTests {
         }
         await run.answer(.saved(account))
         try await run.expect("forget refresh record", then: .failed(Fixture.diskFull))
-        #expect(run.outcome?.text == "renewed access-2", "a record too many is harmless")
+        #expect(run.outcome?.text == "renewed access-2", "an additional record is harmless")
     }
 
     @Test(arguments: Fixture.failures.filter { $0.code != .conflict })
-    func `An account that cannot be cleared is kept`(error: AccountError) async throws {
+    func `Keeps an account that cannot be cleared`(error: AccountError) async throws {
         for failing in ["begin", "clear"] {
             var run = try await asking()
             await run.answer(.refused(.oauthError(.invalidGrant)))
@@ -407,13 +407,13 @@ extension Credentials {
 }
 
 extension FlowRun<RefreshOutcome> {
-    /// It has looked at what is stored, and connected to the service.
+    /// Reads the archive and connects to the service.
     mutating func connect(_ stored: Account = Fixture.alice) async throws {
         try await expect("load", then: .content(.present(stored, Fixture.old)))
         try await expect("prepare exchange", then: .done)
     }
 
-    /// Its lock was lost when it saves: it takes it again, and looks at what is stored by now.
+    /// Loses the lock during the save, acquires it again, and reads the archive again.
     mutating func lose(then content: AccountArchive.Content) async throws {
         try await expect("save", then: .failed(Fixture.conflict))
         try await expect("renew lease", then: .done)

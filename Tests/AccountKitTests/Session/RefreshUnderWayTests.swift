@@ -10,9 +10,9 @@ import Foundation
 
 @testable import AccountKit
 
-/// What happens while a refresh waits for its service.
+/// Actions of other tasks and processes while a refresh waits for the service.
 struct RefreshUnderWayTests {
-    /// A refresh of Alice's tokens that has been sent, in one process; there is another one.
+    /// A refresh of Alice's tokens that one process has sent, and a second process.
     private final class Scene: Sendable {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
@@ -29,7 +29,7 @@ struct RefreshUnderWayTests {
         ) async throws {
             faulty = FaultyArchiveStorage(base)
             store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
-            // It waits for nothing, so that whatever it does while the service is asked would fail if that was locked.
+            // Its lock timeout is zero, so each of its calls fails if the refresh holds the lock.
             other = AccountStore(
                 storage: faulty, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
                 lockTimeout: .zero)
@@ -46,7 +46,7 @@ struct RefreshUnderWayTests {
             await gate.waitForSomebody()
         }
 
-        /// What is stored after the response has come.
+        /// The stored state after the response has arrived.
         func finish() async throws -> SessionState {
             gate.open()
             await store.finishPendingRequests()
@@ -54,7 +54,7 @@ struct RefreshUnderWayTests {
         }
     }
 
-    @Test func `A process that was suspended since it took the lease sends no token that another may have spent`()
+    @Test func `Sends no token after a suspension that outlasted the lease`()
         async throws
     {
         let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
@@ -70,7 +70,7 @@ struct RefreshUnderWayTests {
         await #expect(throws: AccountError.self) { try await store.refresh(with: authority) }
         #expect(authority.requests == [])
         #expect(asked.withLock { $0 } == [authority.tokenRequestTimeout])
-        // Nothing was spent, so nothing says that it may have been.
+        // Nothing was spent, so there is no unfinished refresh.
         #expect(try await store.unfinishedRefresh() == nil)
         #expect(
             try await base.stateForNewProcess().account?.credentials.accessToken
@@ -78,7 +78,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: [false, true])
-    func `Who has lost the lock stores the response all the same, under another lease if that was lost too`(
+    func `Saves the response after losing the lock or the lease`(
         isLeaseLost: Bool
     ) async throws {
         let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
@@ -88,24 +88,24 @@ struct RefreshUnderWayTests {
             base: faulty, onLeaseEnd: { endCount.withLock { $0 += 1 } },
             onSending: { duration in duration > .zero || !isLeaseLost })
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
-        // The intent is written first, and then the account.
+        // The first write is the intent, the second the account.
         faulty.inject(.fails(AccountError(.conflict, "the lock was lost")), at: 2, of: .replace)
         let account = try await store.refresh(with: SteppedAuthority())
         #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
         let stored = try #require(try await base.stateForNewProcess().account)
         #expect(stored.credentials.hasSameTokens(as: Fixture.newTokens))
         #expect(try await store.unfinishedRefresh() == nil)
-        // To look whether there is an unfinished refresh takes no lease, since there is no record of one.
+        // Checking for an unfinished refresh acquires no lease, because there is no record.
         #expect(endCount.withLock { $0 } == (isLeaseLost ? 2 : 1))
     }
 
-    @Test func `Nobody waits for it: neither who reads, nor who changes, signs in or signs out`() async throws {
+    @Test func `A running refresh blocks no load, update, sign-in or sign-out`() async throws {
         let scene = try await Scene()
         #expect(await scene.other.load().account?.username == "alice")
         try await scene.other.update { $0.profile.points = 7 }
         try await scene.other.signIn { Fixture.bob }
         try await scene.other.signOut()
-        // Nor in the same process.
+        // The same process is not blocked either.
         #expect(await scene.store.load().text == "signed out: signedOutByUser")
         try await scene.store.signIn { Fixture.bob }
         try await scene.store.signOut()
@@ -114,7 +114,7 @@ struct RefreshUnderWayTests {
         await expectAccountError(.notSignedIn) { try await scene.refresh.value }
     }
 
-    @Test func `The new tokens are stored with what was changed meanwhile`() async throws {
+    @Test func `A refresh saves its tokens together with a concurrent change`() async throws {
         let scene = try await Scene()
         try await scene.other.update { $0.profile.points = 7 }
         let stored = try await scene.finish().account
@@ -124,7 +124,7 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.unfinishedRefresh() == nil)
     }
 
-    @Test func `After a sign-out the new tokens are revoked, and nobody is signed in`() async throws {
+    @Test func `Revokes the new tokens if the user signed out during the refresh`() async throws {
         let scene = try await Scene()
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
@@ -134,7 +134,7 @@ struct RefreshUnderWayTests {
         #expect(scene.base.entries[.refreshRecord] == nil)
     }
 
-    @Test func `If the service cannot be told then, it is told later`() async throws {
+    @Test func `Queues the revocation if the service is unreachable after a sign-out`() async throws {
         let scene = try await Scene(revocation: { throw AuthorityError.noResponse(.timeout) })
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
@@ -148,18 +148,18 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.pendingRevocations().isEmpty)
     }
 
-    @Test func `After another user's sign-in the new tokens are revoked, and the other user stays`() async throws {
+    @Test func `Revokes the new tokens if another user signed in during the refresh`() async throws {
         let scene = try await Scene()
         try await scene.other.signIn { Fixture.bob }
         #expect(try await scene.finish().account == Fixture.bob)
         await expectAccountError(.conflict) { try await scene.refresh.value }
-        // Those that were replaced are in the queue, for whoever delivers them.
+        // The replaced tokens are in the queue.
         #expect(scene.authority.revoked == ["access-2"])
         #expect(try await scene.store.pendingRevocations().count == 1)
     }
 
     @Test(arguments: [true, false])
-    func `After a new sign-in of the same user they are revoked where that leaves the new one alone`(
+    func `Revokes new tokens of a replaced sign-in only if that is safe`(
         supportsPerGrantRevocation: Bool
     ) async throws {
         let scene = try await Scene(supportsPerGrantRevocation: supportsPerGrantRevocation)
@@ -167,11 +167,11 @@ struct RefreshUnderWayTests {
         #expect(try await scene.finish().account == Fixture.replaced)
         #expect(try await scene.refresh.value == Fixture.replaced)
         #expect(scene.authority.revoked == (supportsPerGrantRevocation ? ["access-2"] : []))
-        #expect(try await scene.store.pendingRevocations().map(\.waitsForSignOut) == [true], "the tokens before")
+        #expect(try await scene.store.pendingRevocations().map(\.waitsForSignOut) == [true], "the previous tokens")
     }
 
     @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .rejected("closed"), .noResponse(.timeout)])
-    func `A refusal says nothing about who has signed in meanwhile`(failure: AuthorityError) async throws {
+    func `A failed refresh does not affect a sign-in that happened during it`(failure: AuthorityError) async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
             let scene = try await Scene(answering: failure)
             try await scene.other.signIn { stored }
@@ -181,12 +181,12 @@ struct RefreshUnderWayTests {
             } else {
                 #expect(try await scene.refresh.value == stored)
             }
-            #expect(scene.base.entries[.refreshRecord] == nil, "nor does the next refresh have to wait for it")
+            #expect(scene.base.entries[.refreshRecord] == nil, "the next refresh does not wait for it either")
         }
     }
 
     @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .noResponse(.timeout)])
-    func `A refusal after a sign-out leaves nobody signed in, and no record`(failure: AuthorityError) async throws {
+    func `A failed refresh leaves no record after a sign-out`(failure: AuthorityError) async throws {
         let scene = try await Scene(answering: failure)
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
@@ -194,9 +194,9 @@ struct RefreshUnderWayTests {
         #expect(scene.base.entries.keys.map(\.rawValue) == ["SignOut.plist"])
     }
 
-    @Test func `A sign-out that dies meanwhile does not end the session that goes on`() async throws {
+    @Test func `An interrupted sign-out does not end the refreshed session`() async throws {
         let scene = try await Scene()
-        // It puts the spent tokens into the queue, and gets no further.
+        // It queues the spent tokens and fails before it removes the account.
         for number in 1...2 { scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
         await expectAccountError(FaultyArchiveStorage.diskFull.code) {
             try await scene.other.signOut(with: SteppedAuthority())
@@ -206,19 +206,19 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.pendingRevocations().isEmpty)
         let later = SteppedAuthority(supportsPerGrantRevocation: true)
         await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true)
-        #expect(later.requests.isEmpty, "a service may end the whole session for a token of it")
+        #expect(later.requests.isEmpty, "a service may end the whole session with one token")
     }
 
-    // MARK: Who waits
+    // MARK: Waiting callers
 
-    @Test func `A caller whose time is over leaves, and the tokens are stored all the same`() async throws {
+    @Test func `A refresh saves its tokens after every caller has left`() async throws {
         let scene = try await Scene()
         let state = await scene.store.checkSession(with: scene.authority, timeout: .zero)
         #expect(state.text == "unverified access-1: awaitingResponse")
         await expectAccountError(.serviceUnavailable) {
             try await scene.store.accessToken(timeout: .zero, with: scene.authority)
         }
-        // So does the last of them.
+        // The last caller leaves too.
         scene.refresh.cancel()
         await expectAccountError(.cancelled) { try await scene.refresh.value }
         #expect(!scene.store.hasFinishedExchanges)
@@ -227,7 +227,7 @@ struct RefreshUnderWayTests {
         #expect(scene.authority.requests == ["tokens"])
     }
 
-    @Test func `One that has not expired is used by whoever cannot wait for its successor`() async throws {
+    @Test func `Returns the unexpired token to a caller that cannot wait`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
@@ -240,13 +240,13 @@ struct RefreshUnderWayTests {
         #expect(try await first.value == Secret("access-2"))
     }
 
-    @Test func `Whoever asks for no exchange waits for none`() async throws {
+    @Test func `finishPendingRequests returns at once without an exchange`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         await store.finishPendingRequests()
         #expect(store.hasFinishedExchanges)
     }
 
-    @Test func `A refresh that was given up has let go of its lease when the app ends`() async throws {
+    @Test func `finishPendingRequests waits until an abandoned lease is released`() async throws {
         let storage = SlowLetter()
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
         await expectAccountError(.busy) { try await store.refresh(with: SteppedAuthority(), timeout: .zero) }
@@ -255,7 +255,7 @@ struct RefreshUnderWayTests {
         #expect(storage.count.withLock { $0 } == 1)
     }
 
-    @Test func `A refresh that waits for another process is given up by a caller whose time is over`() async throws {
+    @Test func `A caller that times out abandons its wait for another process`() async throws {
         let scene = try await Scene()
         let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
         let authority = SteppedAuthority()
@@ -264,15 +264,15 @@ struct RefreshUnderWayTests {
             #expect(state.text == "unverified access-1: busy")
         }
         await expectAccountError(.busy) { try await third.refresh(with: authority, timeout: .zero) }
-        #expect(third.hasFinishedExchanges, "what was not sent need not be waited for")
+        #expect(third.hasFinishedExchanges, "an unsent request is not pending")
         _ = try await scene.finish()
-        // It is not at it any more, or finds the new tokens.
+        // The abandoned refresh either has ended or finds the new tokens.
         let lease = try await scene.base.acquireRefreshLease(timeout: .seconds(10))
         await lease.end()
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `Another process waits for the response, and adopts it`() async throws {
+    @Test func `A second process waits for the refresh and adopts its tokens`() async throws {
         let scene = try await Scene()
         let storage = FaultyArchiveStorage(scene.base)
         storage.inject(.stalls, of: .lease)
@@ -287,7 +287,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: ["lease", "lock", "intent"])
-    func `A refresh that was not sent yet is given up with the last who waits for it`(point: String) async throws {
+    func `An unsent refresh is abandoned with its last caller`(point: String) async throws {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
         let faulty = FaultyArchiveStorage(base)
@@ -312,17 +312,17 @@ struct RefreshUnderWayTests {
         #expect(store.hasFinishedExchanges)
         faulty.release()
         for await _ in ended { break }
-        #expect(authority.requests.isEmpty, "nothing waits for a response of which nobody knows")
+        #expect(authority.requests.isEmpty, "no request is left without a caller")
         #expect(base.entries[.refreshRecord] == nil)
         #expect(recorder.counts[1] == 0)
-        // Who comes now begins anew.
+        // A new caller starts again.
         #expect(try await store.refresh(with: authority).credentials.accessToken == Secret("access-2"))
         #expect(authority.requests == [.refresh])
     }
 
-    // MARK: Who is told
+    // MARK: Observers
 
-    @Test func `Exchanges begin and end in balance, whatever comes of them`() async throws {
+    @Test func `Exchange events are balanced, whatever the result`() async throws {
         for answer in [nil] + Fixture.authorityErrors.map(Optional.some) {
             for signsOut in [false, true] {
                 let scene = try await Scene(answering: answer)
@@ -331,7 +331,7 @@ struct RefreshUnderWayTests {
                 if signsOut { try await scene.other.signOut() }
                 _ = try await scene.finish()
                 _ = await scene.refresh.result
-                // That one had begun before anybody was told.
+                // That exchange had begun before the recorder was added.
                 #expect(recorder.counts == [0, -1])
 
                 let next = ExchangeRecorder()
@@ -344,7 +344,7 @@ struct RefreshUnderWayTests {
         }
     }
 
-    @Test func `A refresh that could not be stored is none that anybody is told of`() async throws {
+    @Test func `Reports no exchange for a refresh that could not be saved`() async throws {
         let clock = ManualClock()
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
@@ -353,7 +353,7 @@ struct RefreshUnderWayTests {
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .reserve)
         _ = await store.checkSession(with: ScriptedAuthority(clock: clock))
         #expect(recorder.counts == [0, 0])
-        // The record of the intent is the last thing that can fail.
+        // Recording the intent is the last step that can fail.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
         let authority = ScriptedAuthority(clock: clock)
         _ = await store.checkSession(with: authority)
@@ -362,7 +362,7 @@ struct RefreshUnderWayTests {
     }
 }
 
-/// Whose leases nobody gets in time, and take a while to be let go of.
+/// A storage whose leases are never granted, and whose cancelled requests end late.
 private final class SlowLetter: ArchiveStorage {
     private let base = InMemoryArchiveStorage()
     let count = Mutex(0)
@@ -377,7 +377,7 @@ private final class SlowLetter: ArchiveStorage {
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         count.withLock { $0 += 1 }
         leaseCount.withLock { $0 += 1 }
-        // It throws once it is cancelled.
+        // Throws on cancellation.
         try? await Task.sleep(for: .seconds(3600))
         for _ in 1...1000 { await Task.yield() }
         leaseCount.withLock { $0 -= 1 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountKit
 
-/// A sign-in where another user is signed in, and the handler that decides about it.
+/// A sign-in while another user is signed in, and the handler that decides what happens.
 struct ReplacementTests {
     private let storage = InMemoryArchiveStorage()
 
@@ -13,7 +13,7 @@ struct ReplacementTests {
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
-    func `Asks once before a sign-in replaces another user's`(way: SignInExchangeTests.Way) async throws {
+    func `Asks once before a sign-in replaces another user`(way: SignInExchangeTests.Way) async throws {
         let store = try await store()
         let questions = Mutex<[[String]]>([])
         store.confirmReplacements { stored, new in
@@ -24,13 +24,13 @@ struct ReplacementTests {
         #expect(questions.withLock(\.self) == [[Fixture.alice.id, "carol"]])
         #expect(try await storage.stateForNewProcess().account?.id == "carol")
         #expect(try await store.pendingRevocations().count == 1, "alice's tokens wait for their revocation")
-        // The same user's sign-in needs no question.
+        // A sign-in of the same user needs no confirmation.
         _ = try await way.signIn(store, SteppedAuthority())
         #expect(questions.withLock(\.count) == 1)
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
-    func `Keeps the stored account and revokes the new tokens if the handler throws`(
+    func `Keeps the account and revokes the new tokens if the handler throws`(
         way: SignInExchangeTests.Way
     ) async throws {
         let store = try await store()
@@ -59,7 +59,7 @@ struct ReplacementTests {
         #expect(authority.revoked.isEmpty)
     }
 
-    @Test func `Holds no lock while it asks, and asks about each other user`() async throws {
+    @Test func `Holds no lock while asking, and asks about each other user`() async throws {
         let store = try await store()
         let second = try await AccountStore.testing(signedIn: nil, storage: storage)
         let asked = Mutex<[String]>([])
@@ -68,7 +68,7 @@ struct ReplacementTests {
                 asked.append(stored.id)
                 return asked.count == 1
             }
-            // Another process signs another user in while the first one is thinking.
+            // Another process signs in another user while the handler runs.
             if isFirst { try await second.signIn { Fixture.bob } }
             return .replace
         }

@@ -21,7 +21,7 @@ struct RevocationTests {
         return (store, try await store.signOut(with: ScriptedAuthority(revoke: [answer], clock: clock)))
     }
 
-    @Test func `A service that takes the sign-out leaves nothing behind`() async throws {
+    @Test func `A successful revocation leaves no queue entry`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .accept)
         #expect(report.revocation == .done)
@@ -32,7 +32,7 @@ struct RevocationTests {
     @Test(
         arguments: [.noResponse(.timeout), .unavailable(status: 503, retryAfter: nil), .intercepted("a web page")]
             as [AuthorityError])
-    func `A service that cannot be told is told later, once`(signal: AuthorityError) async throws {
+    func `Delivers a failed revocation later, once`(signal: AuthorityError) async throws {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .refuse(signal))
         #expect(report.account?.username == "alice")
@@ -55,7 +55,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `A sign-out that failed is not told to the service later`() async throws {
+    @Test func `A failed sign-out revokes nothing`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
@@ -63,17 +63,17 @@ struct RevocationTests {
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
         #expect(try await store.pendingRevocations().isEmpty)
 
-        // As after a crash between the two: the queue has the tokens of who is signed in.
+        // The state after a crash between the two steps: the queue contains tokens of the user who is still signed in.
         for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
         #expect(try await store.pendingRevocations().count == 1)
         #expect(await store.deliverRevocations { _ in authority }.isEmpty)
-        #expect(authority.requests.isEmpty, "the service would end the session of somebody who is signed in")
+        #expect(authority.requests.isEmpty, "a revocation would end the session of the signed-in user")
         #expect(try await store.pendingRevocations().isEmpty)
         #expect(await store.load().account?.username == "alice")
     }
 
-    @Test func `While an archive cannot be read no service is told anything`() async throws {
+    @Test func `Delivers no revocations while the archive is unreadable`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         storage.overwrite(.account, with: [1, 2, 3])
@@ -86,7 +86,7 @@ struct RevocationTests {
         #expect(authority.requests == [.revoke])
     }
 
-    @Test func `What waits is sealed, says nothing of the user, and signs nobody in again`() async throws {
+    @Test func `A queued revocation is sealed and does not open as an account`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         let entry = try #require(storage.entries.first { $0.key.rawValue.hasPrefix("Revocation") })
@@ -100,25 +100,25 @@ struct RevocationTests {
         #expect(error.code == .authenticationFailed)
     }
 
-    @Test func `A disk that is full keeps nobody signed in, and the service is asked all the same`() async throws {
+    @Test func `Signs out with a full disk and still asks the service to revoke`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 1, of: .replace)
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
         let report = try await store.signOut(with: authority)
-        #expect(report.revocation == .lost(.noResponse(.timeout)), "there is nothing to tell the service later")
+        #expect(report.revocation == .lost(.noResponse(.timeout)), "no revocation is left for later")
         #expect(await store.load().account == nil)
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `A sign-out that is under way is not taken for one that died`() async throws {
+    @Test func `A delivery does not discard the revocation of a running sign-out`() async throws {
         let base = InMemoryArchiveStorage()
         let (storage, otherStorage) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: otherStorage)
         let authority = ScriptedAuthority(clock: clock)
 
-        // It has queued the tokens, and not cleared the account yet, when another process looks into the queue.
+        // The sign-out has queued the tokens and not yet cleared the account when another process reads the queue.
         storage.inject(.stalls, of: .remove)
         let signOut = Task {
             try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
@@ -132,15 +132,15 @@ struct RevocationTests {
         storage.release()
         #expect(try await signOut.value.revocation == .queued(.noResponse(.timeout)))
         otherStorage.release()
-        // What was looked at before the lock is not what is there now, so nothing was sent on its account.
+        // The archive has changed since it was read before the lock, so the delivery sent nothing based on that read.
         let first = await delivery.value
         let second = await other.deliverRevocations(with: { _ in authority }, ignoringPauses: true).map(\.outcome)
         #expect(first + second == [.done])
-        #expect(authority.requests == [.revoke], "the sign-out was forgotten")
+        #expect(authority.requests == [.revoke], "the revocation was lost")
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `Tokens that a sign-out left in the queue when it died are not revoked after a refresh`() async throws {
+    @Test func `A refresh discards the revocation of an interrupted sign-out`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
@@ -151,11 +151,11 @@ struct RevocationTests {
         try await store.refresh(with: authority)
         #expect(try await store.pendingRevocations().isEmpty)
         await store.deliverRevocations { _ in authority }
-        #expect(authority.requests == [.refresh], "a service may end the whole session for a token of it")
+        #expect(authority.requests == [.refresh], "a service may end the whole session with one token")
         #expect(await store.load().account?.username == "alice")
     }
 
-    @Test func `There are at most eight, and none is older than thirty days`() async throws {
+    @Test func `The queue holds at most eight revocations of at most thirty days`() async throws {
         let storage = InMemoryArchiveStorage()
         for _ in 0..<10 {
             _ = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
@@ -173,11 +173,11 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    // MARK: What becomes of it
+    // MARK: Results
 
     @Test(
         arguments: [
-            // What the service does, what the report says, whether it is asked again.
+            // The response from the service, the reported revocation, and whether it stays in the queue.
             (.success(.done), .done, false), (.success(.notSupported), .notSupported, false),
             (.failure(.noResponse(.timeout)), .queued(.noResponse(.timeout)), true),
             (
@@ -190,7 +190,7 @@ struct RevocationTests {
             ),
             (.failure(.bearerChallenge(error: nil)), .refused(.bearerChallenge(error: nil)), true),
         ] as [(Result<RevocationOutcome, AuthorityError>, SignOutReport.Revocation, Bool)])
-    func `Done, queued, refused and not supported are four things`(
+    func `Distinguishes done, queued, refused and unsupported revocations`(
         answer: Result<RevocationOutcome, AuthorityError>, outcome: SignOutReport.Revocation, stays: Bool
     ) async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
@@ -200,14 +200,14 @@ struct RevocationTests {
         #expect(authority.revoked == ["access-1"])
     }
 
-    @Test func `A service that refuses for good is asked three times, with pauses, and then left alone`() async throws {
+    @Test func `Asks a service that refuses a revocation three times, with pauses`() async throws {
         let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         #expect(
             try await store.signOut(with: refusing).revocation == .refused(.oauthError("unsupported_token_type")))
         for pause in [60.0, 120] {
             clock.advance(by: .seconds(pause - 1))
-            #expect(await store.deliverRevocations { _ in refusing }.isEmpty, "it costs no requests meanwhile")
+            #expect(await store.deliverRevocations { _ in refusing }.isEmpty, "no request during the pause")
             clock.advance(by: .seconds(1))
             #expect(await store.deliverRevocations { _ in refusing }.map(\.outcome) == [.refused])
         }
@@ -215,12 +215,12 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `One that cannot be told is asked for as long as it takes, once a day at last`() async throws {
+    @Test func `Retries an undelivered revocation with pauses of at most a day`() async throws {
         let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         try await store.signOut(with: failing)
         let second = await store.deliverRevocations { _ in failing }
-        #expect(second.map(\.outcome) == [.queued], "the next time that it is reached")
+        #expect(second.map(\.outcome) == [.queued], "at the next request")
         for pause in (1..<11).map({ 60.0 * Double(1 << $0) }) + [86_400, 86_400] {
             clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
@@ -230,7 +230,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().count == 1)
     }
 
-    @Test func `Whoever asks for it, and a clock that was set back, end the pause`() async throws {
+    @Test func `An explicit request or a clock set back ends the pause`() async throws {
         for isAskedFor in [true, false] {
             let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
             let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
@@ -244,14 +244,14 @@ struct RevocationTests {
         }
     }
 
-    @Test func `Only the service whose tokens they are is told`() async throws {
+    @Test func `Revokes tokens only at the service that issued them`() async throws {
         let storage = InMemoryArchiveStorage()
         var account = Account.fresh(at: clock.now)
         account.issuer = "https://other.example.com"
         let store = try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
         let authority = SteppedAuthority()
         guard case .queued = try await store.signOut(with: authority).revocation else {
-            Issue.record("another service was told")
+            Issue.record("asked another service to revoke")
             return
         }
         #expect(await store.deliverRevocations(with: { _ in nil }, ignoringPauses: true).isEmpty)
@@ -260,17 +260,17 @@ struct RevocationTests {
     }
 
     @Test(arguments: [true, false])
-    func `What would end the sign-in that is stored is not sent`(supportsPerGrantRevocation: Bool) async throws {
+    func `Sends no revocation that would end the stored sign-in`(supportsPerGrantRevocation: Bool) async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
-        // The same user signs in again while the service cannot be told.
+        // The same user signs in again while the service is unreachable.
         try await store.signIn { Fixture.replaced }
         let authority = SteppedAuthority(supportsPerGrantRevocation: supportsPerGrantRevocation)
         await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
         #expect(authority.revoked == (supportsPerGrantRevocation ? ["access-1"] : []))
         #expect(await store.load().account == Fixture.replaced)
         #expect(try await store.pendingRevocations().count == (supportsPerGrantRevocation ? 0 : 1))
-        // After 31 days the user signs out, and both are revoked.
+        // After 31 days the user signs out, and both sign-ins are revoked.
         clock.advance(by: .seconds(31 * 24 * 3600))
         try await store.signOut(with: authority)
         await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
@@ -294,7 +294,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `A sign-out that the service misses revokes a replaced sign-in within thirty days`() async throws {
+    @Test func `Revokes a replaced sign-in up to thirty days after an offline sign-out`() async throws {
         let store = try await replacedSignIn()
         clock.advance(by: .seconds(40 * 24 * 3600))
         let offline = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
@@ -315,7 +315,7 @@ struct RevocationTests {
         #expect(await store.load().account == Fixture.bob)
     }
 
-    /// The service may end all sessions of the user, also those on other machines.
+    /// A revocation may end all sessions of the user, including those on other machines.
     @Test(arguments: ["logout --local", "rejected", "moved"])
     func `A replaced sign-in is not revoked when the session ends in another way`(end: String) async throws {
         let store = try await replacedSignIn()
@@ -343,7 +343,7 @@ struct RevocationTests {
         return store
     }
 
-    @Test func `An archive that has a passphrase only queues without a question, and delivers with one`() async throws {
+    @Test func `With a passphrase, sign-out queues without asking and delivery asks`() async throws {
         let storage = InMemoryArchiveStorage()
         let questions = Mutex(0)
         func process() -> AccountStore {
@@ -366,7 +366,7 @@ struct RevocationTests {
 
         let authority = SteppedAuthority()
         #expect(await process().deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
-        #expect(questions.withLock { $0 } == asked, "nobody is asked who does not want to be")
+        #expect(questions.withLock { $0 } == asked, "no question without isInteractive")
         let reports = await process().deliverRevocations(
             with: { _ in authority }, ignoringPauses: true, isInteractive: true)
         #expect(reports.map(\.outcome) == [.done])
@@ -374,7 +374,7 @@ struct RevocationTests {
         #expect(!storage.entries.keys.contains { $0.rawValue.hasPrefix("Revocation") })
     }
 
-    @Test func `A refusal is remembered with a passphrase too`() async throws {
+    @Test func `Counts refusals also with a passphrase`() async throws {
         let storage = InMemoryArchiveStorage()
         func process() -> AccountStore {
             let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")

@@ -6,7 +6,7 @@ import Testing
 @testable import AccountKit
 
 struct SharedAccountTests {
-    /// On threads of their own, since the tasks of a test share as many as there are processors.
+    /// Uses separate threads, because the cooperative pool has only one for each processor.
     private static func onThreads(_ bodies: [@Sendable () -> Void]) {
         let done = DispatchSemaphore(value: 0)
         for body in bodies {
@@ -18,7 +18,7 @@ struct SharedAccountTests {
         for _ in bodies { done.wait() }
     }
 
-    @Test func `Once a thread has seen a change, no other sees what was before`() {
+    @Test func `After one thread sees a change, no thread sees the earlier value`() {
         let shared = SharedAccount()
         let last: Int64 = 20_000
         let newest = Atomic<Int64>(0)
@@ -50,7 +50,7 @@ struct SharedAccountTests {
         #expect(steps.withLock { $0.backwards } == 0)
     }
 
-    @Test func `After a sign-out no thread has the account`() {
+    @Test func `After a sign-out no thread sees the account`() {
         let shared = SharedAccount()
         for _ in 0..<1000 {
             shared.publish(Fixture.alice, isSignIn: true)
@@ -62,15 +62,15 @@ struct SharedAccountTests {
         }
     }
 
-    @Test func `A read that began before an equal account was saved does not bring back what it found`() {
+    @Test func `A stale read does not replace an account that was saved again`() {
         let shared = SharedAccount()
-        // New tokens that could not be saved, and are saved now.
+        // New tokens that could not be saved before and are saved now.
         shared.publish(Fixture.replaced, isSignIn: false)
         let before = shared.changeCount
         shared.publish(Fixture.replaced, isSignIn: false)
         #expect(!shared.publish(.present(Fixture.alice, Fixture.old), readSince: before))
         #expect(shared.account == Fixture.replaced)
-        // Another look finds what is stored.
+        // A later read finds the stored account.
         #expect(shared.publish(.present(Fixture.replaced, Fixture.other), readSince: shared.changeCount))
     }
 }

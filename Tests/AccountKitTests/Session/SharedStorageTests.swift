@@ -8,22 +8,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A storage that several machines share.
+/// A storage that is shared by several machines.
 struct SharedStorageTests {
     private struct MissingKey: KeySource {
         var kind: KeyKind { .keyFile }
         func key() async throws -> ArchiveKey? { nil }
-        func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine makes no key") }
+        func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine creates no key") }
     }
 
-    /// A key file that was cut off.
+    /// A truncated key file.
     private struct DamagedKey: KeySource {
         var kind: KeyKind { .keyFile }
         func key() async throws -> ArchiveKey? { throw AccountError(.damaged, "the key file does not have 32 bytes") }
-        func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine makes no key") }
+        func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine creates no key") }
     }
 
-    /// A machine whose key or archive is wrong.
+    /// A machine with a wrong key or archive.
     enum Flaw: CaseIterable, Sendable {
         case otherKey, noKey, cutOff, flipped, laterVersion, foreign
 
@@ -96,21 +96,21 @@ struct SharedStorageTests {
         await expectAccountError(flaw.code) { try await store.moveSession(to: other, named: "here", from: "there") }
         #expect(await store.checkSession(with: authority) == .unreadable(AccountError(flaw.code, "")))
         guard case .unreadable(let error) = await store.load() else {
-            Issue.record("it is unreadable")
+            Issue.record("the archive is unreadable")
             return
         }
         #expect(!error.message.contains("sign in"), "\(error)")
         #expect(storage.entries == before)
-        #expect(authority.requests.isEmpty, "nothing is spent on a sign-in that cannot be stored")
+        #expect(authority.requests.isEmpty, "no code is sent for a sign-in that cannot be stored")
     }
 
-    @Test func `A store that cannot open the archive any more while it signs in does not replace it`() async throws {
+    @Test func `A sign-in does not replace an archive that became unreadable`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let store = self.store(storage)
         let other = InMemoryKey(byte: 8)
         await expectAccountError(.authenticationFailed) {
             try await store.signIn {
-                // Another machine was faster.
+                // Another machine signs in first.
                 try await self.store(storage, key: other).signIn { .fresh(at: clock.now) }
                 return .fresh(at: clock.now)
             }
@@ -119,19 +119,19 @@ struct SharedStorageTests {
     }
 
     @Test(arguments: Flaw.allCases.filter { $0 != .noKey })
-    func `With permission a sign-in moves the archive aside`(flaw: Flaw) async throws {
+    func `A sign-in with permission moves an unreadable archive aside`(flaw: Flaw) async throws {
         let (storage, store) = try await scene(flaw)
         let before = try #require(storage.entries[.account])
         let permitted = store.replacingUnreadableArchive()
         try await permitted.signIn { .fresh(at: clock.now) }
-        #expect(store.account?.username == "alice", "both stores have one account")
+        #expect(store.account?.username == "alice", "both stores have the same account")
         let place = try #require(store.quarantinedArchive)
         #expect(storage.entries[ArchiveEntry(rawValue: place)]?.bytes == before.bytes)
         #expect(await self.store(storage, key: flaw.key).load().text == "unverified access-1: notChecked")
     }
 
     @Test(arguments: Flaw.allCases)
-    func `With permission a sign-out moves the archive aside`(flaw: Flaw) async throws {
+    func `A sign-out with permission moves an unreadable archive aside`(flaw: Flaw) async throws {
         let (storage, store) = try await scene(flaw)
         let before = try #require(storage.entries[.account])
         let report = try await store.replacingUnreadableArchive().signOut()
@@ -140,12 +140,12 @@ struct SharedStorageTests {
         #expect(await self.store(storage).load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
     }
 
-    @Test func `A session that waits and does not open is discarded only with permission`() async throws {
+    @Test func `Discards an unreadable incoming session only with permission`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let faulty = FaultyArchiveStorage(storage)
         let source = store(InMemoryArchiveStorage())
         try await source.signIn { .fresh(at: clock.now) }
-        // The first change writes what waits, the second one puts it in place.
+        // The first write stores the incoming copy, the second the account.
         faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
         await expectAccountError(.inaccessible) {
             try await source.moveSession(to: store(faulty), named: "there", from: "here")
@@ -159,14 +159,14 @@ struct SharedStorageTests {
         #expect(storage.entries[.incoming] == waiting)
         let unreadable = await damaged.unreadableEntries()
         #expect(unreadable.map(\.entry) == [.incoming])
-        #expect(unreadable.allSatisfy { !$0.isDamaged }, "with the right key the copy opens")
+        #expect(unreadable.allSatisfy { !$0.isDamaged }, "the copy opens with the right key")
         try await other.replacingUnreadableArchive().signOut()
         #expect(storage.entries[.incoming] == nil)
     }
 
     // MARK: The place
 
-    @Test func `An archive that is copied to another place does not open there`() async throws {
+    @Test func `An archive does not open at another place`() async throws {
         let team = InMemoryArchiveStorage(sharedPlace: "team")
         try await store(team).signIn { .fresh(at: clock.now) }
         let bytes = try #require(team.entries[.account]?.bytes)
@@ -179,10 +179,10 @@ struct SharedStorageTests {
         }
         let same = InMemoryArchiveStorage(sharedPlace: "team")
         same.overwrite(.account, with: bytes)
-        #expect(await store(same).load().text == "unverified access-1: notChecked", "as after a restored backup")
+        #expect(await store(same).load().text == "unverified access-1: notChecked", "like after a restored backup")
     }
 
-    @Test func `An archive of an earlier version opens, and its next write binds it to the place`() async throws {
+    @Test func `Opens an archive of an earlier version, and the next write binds it`() async throws {
         let earlier = InMemoryArchiveStorage()
         try await store(earlier).signIn { .fresh(at: clock.now) }
         let team = InMemoryArchiveStorage(sharedPlace: "team")
@@ -194,7 +194,7 @@ struct SharedStorageTests {
         #expect(await store(earlier).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
-    @Test func `Tokens that wait to be revoked are bound to the place too`() async throws {
+    @Test func `A queued revocation does not open at another place`() async throws {
         let team = InMemoryArchiveStorage(sharedPlace: "team")
         let signedIn = store(team)
         try await signedIn.signIn { .fresh(at: clock.now) }
@@ -207,7 +207,7 @@ struct SharedStorageTests {
         #expect(try await store(other).pendingRevocations().isEmpty)
     }
 
-    @Test func `A full queue keeps entries that another machine may open`() async throws {
+    @Test func `A full queue keeps entries that another machine may be able to open`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)

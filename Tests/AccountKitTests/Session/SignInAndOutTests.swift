@@ -8,7 +8,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Signing in and out.
 struct SignInAndOutTests {
     @Test(
         arguments: [
@@ -19,7 +18,7 @@ struct SignInAndOutTests {
             (.intercepted("a web page"), .serviceUnavailable), (.untrustedTLS("expired"), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
         ] as [(AuthorityError, AccountError.Code)])
-    func `A sign-in that fails leaves who was signed in before`(
+    func `A failed sign-in keeps the previous account`(
         failure: AuthorityError, code: AccountError.Code
     ) async throws {
         let clock = ManualClock()
@@ -35,7 +34,7 @@ struct SignInAndOutTests {
         #expect(store.account?.username == "alice")
     }
 
-    @Test func `Nobody is asked for a password that could not be used`() async throws {
+    @Test func `Sends no password if the account could not be saved`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         let authority = ScriptedAuthority()
@@ -48,7 +47,7 @@ struct SignInAndOutTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `What an app's own sign-in throws reaches the app`() async throws {
+    @Test func `Rethrows the error of an app's own sign-in`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         let error = AccountError(.init(rawValue: "myOwn"), "my own")
         await expectAccountError(error.code) { try await store.signIn { throw error } }
@@ -56,7 +55,7 @@ struct SignInAndOutTests {
         await expectAccountError(.serviceUnavailable) { try await store.signIn { throw Mistake() } }
     }
 
-    @Test func `A sign-in forgets that a refresh of the last session was never finished`() async throws {
+    @Test func `A sign-in clears the unfinished refresh of the last session`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
@@ -75,7 +74,7 @@ struct SignInAndOutTests {
                 .queued(.unavailable(status: 503, retryAfter: nil))
             ),
         ] as [([ScriptedAuthority.Response], SignOutReport.Revocation)])
-    func `A sign-out is one whether the service hears of it or not`(
+    func `A sign-out succeeds whatever the service responds`(
         answers: [ScriptedAuthority.Response], revocation: SignOutReport.Revocation
     ) async throws {
         let clock = ManualClock()
@@ -88,10 +87,10 @@ struct SignInAndOutTests {
         #expect(store.account == nil)
         #expect(storage.entries[.account] == nil)
         #expect(try await store.signOut(with: authority).account == nil)
-        #expect(authority.requests == [.revoke], "a second sign-out has nobody to sign out")
+        #expect(authority.requests == [.revoke], "a second sign-out sends no request")
     }
 
-    @Test func `The account is gone here before the service is told`() async throws {
+    @Test func `Removes the local account before the service is asked to revoke`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let authority = ScriptedAuthority(revoke: [.hang])
@@ -99,13 +98,13 @@ struct SignInAndOutTests {
         await authority.waitForRequest(.revoke)
         #expect(store.account == nil)
         #expect(storage.entries[.account] == nil)
-        // Whoever is cancelled has signed out all the same, so the service is told.
+        // Despite the cancellation the user has signed out, so the tokens are revoked.
         signOut.cancel()
         authority.release()
         #expect(try await signOut.value.revocation == .done)
     }
 
-    @Test func `Two sessions and two apps do not open each other's archives`() async throws {
+    @Test func `Another session or app cannot open the archive`() async throws {
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         for (app, session) in [("other", SessionName.default), ("testing", try SessionName("work"))] {

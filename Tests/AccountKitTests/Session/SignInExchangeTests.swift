@@ -8,14 +8,15 @@ import Foundation
 #endif
 
 @testable import AccountKit
+import AccountSupport
 
-/// From a code or password to an account: what was sent is finished, and what is issued is stored or revoked.
+/// From a code or password to an account: a sent request is completed, and its tokens are stored or revoked.
 struct SignInExchangeTests {
-    /// A way to sign in at a service.
+    /// A way to sign in to a service.
     enum Way: CaseIterable, Sendable {
         case device, browser, password
 
-        /// Whether the tokens come first, and whose they are is another question.
+        /// Whether the user is identified by a separate request after the tokens arrive.
         var identifies: Bool { self != .password }
 
         func signIn(
@@ -36,7 +37,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `What is issued is stored, and the exchange is over by then`(way: Way) async throws {
+    func `Stores the issued tokens before the exchange ends`(way: Way) async throws {
         let store = try await store()
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
@@ -48,10 +49,10 @@ struct SignInExchangeTests {
         #expect(!authority.requests.contains("revoke"))
     }
 
-    // MARK: Whose they are
+    // MARK: Identifying the user
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `Once tokens came only whose they are is asked again, less and less often`(way: Way) async throws {
+    func `Retries only the user request once tokens arrived, at longer intervals`(way: Way) async throws {
         let users = Answers<String>(
             .failure(.noResponse(.timeout)), .failure(.unavailable(status: 503, retryAfter: nil)),
             .failure(.intercepted("a web page")), .success("carol"))
@@ -66,7 +67,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `If nobody ever says whose they are, they are revoked, and the error says which step failed`(
+    func `Revokes the tokens if the user cannot be identified`(
         way: Way
     ) async throws {
         let store = try await store(signedIn: Fixture.alice)
@@ -76,9 +77,9 @@ struct SignInExchangeTests {
         let error = await expectAccountError(.serviceUnavailable) {
             try await way.signIn(store, authority, clock: clock)
         }
-        #expect(error?.message.contains("did not say who signed in") == true)
+        #expect(error?.message.contains("did not identify the user") == true)
         #expect(error?.message.contains("they have been revoked") == true)
-        // Till the code would have expired, in pauses of fifteen seconds at most.
+        // Until the code would have expired, with pauses of at most fifteen seconds.
         let limit = way == .device ? 600.0 : 60
         #expect(clock.now.offset.seconds > limit - 16 && clock.now.offset.seconds < limit)
         #expect(authority.requests.count { $0 == "tokens" } == 1)
@@ -88,7 +89,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `What can be revoked neither then nor later is said to be good until it expires`(way: Way) async throws {
+    func `Says that tokens stay valid if they cannot be revoked or queued`(way: Way) async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         for number in 1...9 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
@@ -100,20 +101,20 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `What cannot be revoked then is revoked later`(way: Way) async throws {
+    func `Queues a revocation that fails`(way: Way) async throws {
         let store = try await store()
         let authority = SteppedAuthority(
             user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
             revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
         #expect(error?.message.contains("they will be revoked") == true)
-        #expect(authority.requests.count { $0 == "user" } == 1, "the same question would get the same answer")
+        #expect(authority.requests.count { $0 == "user" } == 1, "the same request would get the same response")
         let later = SteppedAuthority()
         await store.deliverRevocations(with: { _ in later }, ignoringPauses: true)
         #expect(later.revoked == ["access-2"])
     }
 
-    @Test func `Until tokens come the code is asked about, and nobody is asked whose they are`() async throws {
+    @Test func `A device sign-in polls for tokens before it identifies the user`() async throws {
         let polls = Answers<Credentials>(
             .failure(.oauthError(.authorizationPending)), .failure(.oauthError(.slowDown)),
             .failure(.noResponse(.timeout)), .success(Fixture.newTokens))
@@ -125,13 +126,13 @@ struct SignInExchangeTests {
         _ = try await Way.device.signIn(store, authority, clock: clock)
         #expect(authority.requests == ["tokens", "tokens", "tokens", "tokens", "user"])
         #expect(clock.waits == [5, 5, 10, 20].map { .seconds($0) })
-        #expect(recorder.counts == [4, 0], "each poll may be the one that spends the code")
+        #expect(recorder.counts == [4, 0], "each poll may spend the code")
     }
 
-    // MARK: Who gives up
+    // MARK: Cancellation
 
     @Test(arguments: Way.allCases)
-    func `Whoever is cancelled while the exchange is under way stores nothing, and what it brings is revoked`(
+    func `Revokes the tokens of a sign-in that was cancelled during the exchange`(
         way: Way
     ) async throws {
         let store = try await store(signedIn: Fixture.alice)
@@ -145,7 +146,7 @@ struct SignInExchangeTests {
         let signIn = Task { try await way.signIn(store, authority) }
         await gate.waitForSomebody()
         signIn.cancel()
-        // Who is cancelled does not wait for it.
+        // The cancelled caller does not wait for the exchange.
         await expectAccountError(.cancelled) { try await signIn.value }
         #expect(!store.hasFinishedExchanges)
         gate.open()
@@ -156,7 +157,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `Whoever is cancelled while the account is being stored gets it, since it is stored`(way: Way) async throws {
+    func `A cancellation while the account is being stored returns the account`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
         faulty.inject(.stalls, of: .replace)
@@ -171,10 +172,10 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `Whoever is cancelled while storing waits for the lock leaves, and nothing is stored`(way: Way) async throws {
+    func `A cancellation while waiting for the lock stores nothing`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
-        // The first lock is that of the look whether it could be stored.
+        // The first lock belongs to the check that the account can be saved.
         faulty.inject(.stalls, at: 2, of: .begin)
         let authority = SteppedAuthority()
         let signIn = Task { try await way.signIn(store, authority) }
@@ -183,7 +184,7 @@ struct SignInExchangeTests {
         signIn.cancel()
         faulty.release()
         await expectAccountError(.cancelled) { try await signIn.value }
-        // What it brings cannot be revoked before somebody has looked who is signed in.
+        // The tokens cannot be revoked before the stored account is known.
         #expect(!store.hasFinishedExchanges)
         await transaction.end()
         await store.finishPendingRequests()
@@ -192,7 +193,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `A person who interrupts it stores nothing, and what it brings is revoked`(way: Way) async throws {
+    func `Revokes the tokens of an interrupted sign-in`(way: Way) async throws {
         let store = try await store(signedIn: Fixture.alice)
         let before = storage.entries
         let recorder = ExchangeRecorder()
@@ -203,14 +204,14 @@ struct SignInExchangeTests {
         })
         await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
         #expect(authority.revoked == ["access-2"])
-        // Whether they may be revoked depends on whose they are.
+        // Whether the tokens may be revoked depends on their user.
         #expect(authority.requests.count { $0 == "user" } == 1 || !way.identifies)
         #expect(storage.entries == before)
         #expect(recorder.counts == [1, 0])
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `Nor is it asked for ever whose they are`(way: Way) async throws {
+    func `An interrupted sign-in stops trying to identify the user`(way: Way) async throws {
         let store = try await store()
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
@@ -224,7 +225,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: [false, true])
-    func `An interrupted sign-in of the same user does not end the stored session`(
+    func `An interrupted sign-in of the same user keeps the stored session`(
         supportsPerGrantRevocation: Bool
     ) async throws {
         let store = try await store(signedIn: Fixture.alice)
@@ -240,12 +241,12 @@ struct SignInExchangeTests {
             }, user: { Fixture.alice.id })
         await expectAccountError(.cancelled) { try await Way.device.signIn(store, authority) }
         #expect(authority.revoked == (supportsPerGrantRevocation ? ["access-2"] : []))
-        // They are revoked when the user signs out.
+        // The tokens are revoked when the user signs out.
         #expect(try await store.pendingRevocations().count == (supportsPerGrantRevocation ? 0 : 1))
     }
 
     @Test(arguments: Way.allCases)
-    func `What cannot be stored is revoked`(way: Way) async throws {
+    func `Revokes tokens that cannot be stored`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
         let authority = SteppedAuthority(tokens: {
@@ -259,7 +260,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `A refusal leaves everything as it was`(way: Way) async throws {
+    func `A refused sign-in changes nothing`(way: Way) async throws {
         let store = try await store(signedIn: Fixture.alice)
         let before = storage.entries
         let recorder = ExchangeRecorder()
@@ -271,7 +272,7 @@ struct SignInExchangeTests {
         #expect(recorder.counts == [1, 0])
     }
 
-    @Test func `The browser is shown what came of it, before it is left alone`() async throws {
+    @Test func `Shows the result in the browser before it finishes`() async throws {
         let authority = SteppedAuthority()
         _ = try await Way.browser.signIn(try await store(), authority)
         #expect(authority.requests == ["response", "tokens", "user", "page: done"])

@@ -10,7 +10,6 @@ import Foundation
 
 @testable import AccountKit
 
-/// What a sign-in makes of what is there.
 struct SignInTests {
     private let clock = ManualClock()
 
@@ -20,7 +19,7 @@ struct SignInTests {
         try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
     }
 
-    @Test func `A sign-in takes the place of what is there`() async throws {
+    @Test func `A sign-in replaces the stored account`() async throws {
         for before in [nil, Fixture.alice, Fixture.bob] {
             let storage = InMemoryArchiveStorage()
             let store = try await store(signedIn: before, storage)
@@ -34,7 +33,7 @@ struct SignInTests {
     }
 
     @Test(arguments: Fixture.unreadable.filter { !$0.isAboutContent })
-    func `An archive that cannot be reached when the account is to be stored is left alone`(
+    func `A sign-in does not replace an archive that became inaccessible`(
         error: AccountError
     ) async throws {
         let base = InMemoryArchiveStorage()
@@ -53,7 +52,7 @@ struct SignInTests {
     }
 
     @Test(arguments: Fixture.failures, [true, false])
-    func `An archive that was moved aside comes back if nothing takes its place`(
+    func `Restores an archive that was moved aside if the sign-in fails`(
         error: AccountError, failsTwice: Bool
     ) async throws {
         let base = InMemoryArchiveStorage()
@@ -69,13 +68,13 @@ struct SignInTests {
                 return Fixture.alice
             }
         }
-        #expect(base.entries.values.map(\.bytes) == [[1, 2, 3]], "what could not be read has become nothing at all")
+        #expect(base.entries.values.map(\.bytes) == [[1, 2, 3]], "the unreadable archive was lost or changed")
         if !failsTwice { #expect(base.entries[.account] != nil) }
         #expect(store.quarantinedArchive == nil)
     }
 
     @Test(arguments: ["nobody", "bob", "damaged"])
-    func `Whichever call fails, a sign-in that failed has changed nothing`(before: String) async throws {
+    func `A failed sign-in changes nothing, whichever call fails`(before: String) async throws {
         func scene() async throws -> (InMemoryArchiveStorage, FaultyArchiveStorage, AccountStore) {
             let base = InMemoryArchiveStorage()
             if before == "bob" { _ = try await self.store(signedIn: Fixture.bob, base) }
@@ -91,7 +90,7 @@ struct SignInTests {
                 let (base, storage, store) = try await scene()
                 let bytes = base.entries.mapValues(\.bytes)
                 storage.inject(.fails(error), at: number)
-                // The service can send the fields of the profile again.
+                // The service can send the profile fields again.
                 var reduced = Fixture.alice
                 _ = reduced.makeRoom()
                 do {
@@ -106,7 +105,7 @@ struct SignInTests {
         }
     }
 
-    // MARK: What is replaced
+    // MARK: Replacing a sign-in
 
     private static func by(issuer: String?, client: String?) -> Account {
         var account = Fixture.replaced
@@ -117,20 +116,20 @@ struct SignInTests {
 
     @Test(
         arguments: [
-            // Who signs in after Alice, whether a revocation leaves the user's other sign-ins alone, and whether the old
-            // tokens are queued: `nil`, or whether they wait for a sign-out.
+            // The new account, whether a revocation ends only its own grant, and whether the old tokens are queued:
+            // `nil` if not, otherwise whether they wait for a sign-out.
             (Fixture.bob, false, false), (Fixture.bob, true, false),
             (by(issuer: "https://other.example.com", client: "test"), false, false),
             (by(issuer: nil, client: "test"), false, false),
             (by(issuer: "https://auth.example.com", client: "another"), false, false),
             (by(issuer: "https://auth.example.com", client: nil), false, false),
             (Fixture.replaced, true, false), (Fixture.replaced, false, true),
-            // They share a token.
+            // The accounts share a token.
             (Fixture.alice, true, nil),
             (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, nil),
             (Fixture.alice.with(token: "access-1", refreshToken: nil), true, nil),
         ] as [(Account, Bool, Bool?)])
-    func `A sign-in queues the tokens that it replaces, unless it has the same tokens`(
+    func `A sign-in queues the tokens that it replaces unless they are shared`(
         account: Account, supportsPerGrantRevocation: Bool, waitsForSignOut: Bool?
     ) async throws {
         let storage = InMemoryArchiveStorage()
@@ -138,19 +137,19 @@ struct SignInTests {
         _ = try await store.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
         let pending = try await store.driver.revocations.pending()
         let queued = waitsForSignOut == nil ? [] : [Secret("refresh-1")]
-        #expect(pending.map(\.account.credentials.refreshToken) == queued)
-        #expect(pending.first?.waitsForSignOut == waitsForSignOut)
+        #expect(pending.map(\.payload.account.credentials.refreshToken) == queued)
+        #expect(pending.first?.payload.waitsForSignOut == waitsForSignOut)
         #expect(try await storage.stateForNewProcess().account == account)
     }
 
-    @Test func `What is replaced is in the queue before it is, and is revoked when the service is told`() async throws {
+    @Test func `Queues replaced tokens before storing the new account`() async throws {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         let store = try await store(signedIn: Fixture.bob, storage)
         storage.inject(.stalls, at: 2, of: .replace)
         let signIn = Task { try await store.signIn { Fixture.alice } }
         await storage.waitForStall()
-        // A death here loses nothing: the queue says what to revoke, and who is signed in is not revoked.
+        // A crash here loses nothing: the tokens are queued, and those of the stored account are not revoked.
         #expect(try await base.stateForNewProcess().account == Fixture.bob)
         #expect(try await store.pendingRevocations().count == 1)
         storage.release()
@@ -160,7 +159,7 @@ struct SignInTests {
         #expect(authority.revoked == ["bob-access"])
     }
 
-    @Test func `If the new one cannot be saved, the old one is taken off the queue`() async throws {
+    @Test func `Removes the queued tokens if the new account cannot be saved`() async throws {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         let store = try await store(signedIn: Fixture.bob, storage)
@@ -168,7 +167,7 @@ struct SignInTests {
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
         #expect(try await store.pendingRevocations().isEmpty)
 
-        // If not even that can be done, who is signed in is not revoked all the same.
+        // Even if that fails, the stored account's tokens are not revoked.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
@@ -180,7 +179,7 @@ struct SignInTests {
         #expect(try await base.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `A queue that cannot be written keeps nobody from signing in`() async throws {
+    @Test func `A full disk for the queue does not prevent a sign-in`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await store(signedIn: Fixture.bob, storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
@@ -189,7 +188,7 @@ struct SignInTests {
     }
 }
 
-/// Is off until it is turned on.
+/// Off until it is turned on.
 private final class Switch: Sendable {
     private let state = Mutex(false)
 

@@ -8,9 +8,10 @@ struct SignOutFlowTests {
     private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
     private static let failures: [EffectResult] = Fixture.failures.map { .failed($0) }
     private static let pending = RevocationQueue.Pending(
-        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
+        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
+        payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
 
-    @Test func `A sign-out clears what is there, and tells whom`() async throws {
+    @Test func `A sign-out clears the account and returns it`() async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: false))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
@@ -26,7 +27,7 @@ struct SignOutFlowTests {
         #expect(account == Fixture.bob)
     }
 
-    @Test func `The tokens are in the queue before the account is gone`() async throws {
+    @Test func `Queues the tokens before it clears the account`() async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: true))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
@@ -40,7 +41,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: Fixture.unreadable, [true, false])
-    func `An archive that does not open is moved out of the way, one that cannot be reached is left alone`(
+    func `Moves a damaged archive aside and keeps an inaccessible one`(
         error: AccountError, isToBeTold: Bool
     ) async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold))
@@ -62,7 +63,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: Fixture.unreadable, [true, false])
-    func `An archive that cannot be read stays if other machines may open it`(
+    func `Keeps an unreadable archive that other machines may open`(
         error: AccountError, isToBeTold: Bool
     ) async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold, keepsUnreadable: true))
@@ -73,7 +74,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: [true, false])
-    func `Whatever fails, nobody is told of a sign-out that did not happen`(isToBeTold: Bool) async {
+    func `Reports no sign-out that did not happen, whatever fails`(isToBeTold: Bool) async {
         let contents: [AccountArchive.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
@@ -105,7 +106,7 @@ struct SignOutFlowTests {
             case .success(.nobody): #expect(wasAbsent)
             case .failure: #expect(!wasAbsent && !wasCleared && !wasMoved)
             }
-            #expect(run.actions.contains("clear") == wasPresent, "what cannot be read is not cleared")
+            #expect(run.actions.contains("clear") == wasPresent, "an unreadable archive is not cleared")
             #expect(run.actions.contains("queue revocation") == (wasPresent && isToBeTold))
             #expect(run.actions.contains("withdraw revocation") == (wasPresent && isToBeTold && !wasCleared))
         }

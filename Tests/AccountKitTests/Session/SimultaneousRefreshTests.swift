@@ -8,11 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tasks and processes that want the same at the same time.
 struct SimultaneousRefreshTests {
     @Test func `A thousand tasks refresh once`() async throws {
         let clock = ManualClock()
-        // Who asks for the lock while another has it fails: only who joins the refresh does not ask for it.
+        // With this timeout, acquiring a held lock fails: only tasks that join the refresh succeed.
         let store = AccountStore(
             storage: InMemoryArchiveStorage(), appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
             lockTimeout: .zero)
@@ -47,7 +46,7 @@ struct SimultaneousRefreshTests {
     }
 
     @Test(arguments: [true, false])
-    func `A task that is cancelled stops waiting, and the others get their token`(cancelsFirst: Bool) async throws {
+    func `A cancelled task stops waiting, and the others get their token`(cancelsFirst: Bool) async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
@@ -56,14 +55,14 @@ struct SimultaneousRefreshTests {
         let second = Task { try await store.accessToken(timeout: nil, with: authority) }
         let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
         cancelled.cancel()
-        // It ends although the service has not answered.
+        // It ends before the service responds.
         await expectAccountError(.cancelled) { try await cancelled.value }
         authority.release()
         #expect(try await other.value == Secret("access-2"))
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `A refresh that nobody waits for any more is stored nevertheless`() async throws {
+    @Test func `Saves a refresh whose only caller was cancelled`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
@@ -78,7 +77,7 @@ struct SimultaneousRefreshTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `A verdict about tokens that were replaced meanwhile is asked for again`() async throws {
+    @Test func `Checks again if the tokens were replaced during a check`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -92,7 +91,7 @@ struct SimultaneousRefreshTests {
         #expect(authority.requests == [.verify, .refresh, .verify])
     }
 
-    @Test func `A refresh of other tokens is another refresh`() async throws {
+    @Test func `A refresh of other tokens sends a new request`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
@@ -104,7 +103,7 @@ struct SimultaneousRefreshTests {
         #expect(store.account?.credentials.accessToken == Secret("access-4"))
     }
 
-    @Test func `A sign-out during a check is not undone by the answer`() async throws {
+    @Test func `A check does not undo a sign-out that happened during it`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -119,7 +118,7 @@ struct SimultaneousRefreshTests {
     }
 
     @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
-    func `A sign-in during a check is not undone by the answer about the old token`(
+    func `A check does not undo a sign-in that happened during it`(
         failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
@@ -127,7 +126,7 @@ struct SimultaneousRefreshTests {
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
         let authority = ScriptedAuthority(verify: [.refuse(failure), .accept], clock: clock)
-        // The answer has come, and the check waits for the lock.
+        // The response has arrived, and the check waits for the lock.
         storage.inject(.stalls, of: .begin)
         let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await storage.waitForStall()
@@ -138,7 +137,7 @@ struct SimultaneousRefreshTests {
         #expect(store.account?.id == Fixture.bob.id)
     }
 
-    @Test func `A storage whose lock is lost does not let a refresh undo a sign-out or a sign-in`() async throws {
+    @Test func `A refresh that lost its lock does not undo a sign-out or a sign-in`() async throws {
         let clock = ManualClock()
         let bobs = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: Fixture.bob, clock: clock, storage: bobs)
@@ -161,7 +160,7 @@ struct SimultaneousRefreshTests {
         }
     }
 
-    @Test func `Tokens that could not be saved do not come back after a sign-out`() async throws {
+    @Test func `Unsaved tokens do not come back after a sign-out`() async throws {
         let clock = ManualClock()
         let gate = Gate()
         let faulty = FaultyArchiveStorage()
@@ -169,7 +168,7 @@ struct SimultaneousRefreshTests {
             signedIn: .expired(at: clock.now), clock: clock,
             storage: HookedStorage(base: faulty, onEnd: { await gate.pass() }))
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
-        // The refresh has given up the lock for the last time.
+        // The refresh has released the lock for the last time.
         let authority = SteppedAuthority(tokens: {
             gate.shut()
             return Fixture.newTokens

@@ -9,12 +9,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A process that is stopped between the check of its lease and the first byte of its refresh token.
+/// A process that is stopped between checking its lease and sending the first byte of its refresh token.
 struct StoppedProcessTests {
     private let clock = ManualClock()
     private let memory = InMemoryArchiveStorage()
 
-    /// A service to which a request is prepared. It notes what is sent.
+    /// A service with prepared requests. Records the events.
     private final class Service: ExchangeAuthority, TokenExchangeAuthority {
         private struct State {
             var events: [String] = []
@@ -69,7 +69,7 @@ struct StoppedProcessTests {
         try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
     }
 
-    @Test func `Connects before the intent is recorded, and sends after it`() async throws {
+    @Test func `Connects before recording the intent, and sends afterwards`() async throws {
         let recorded = Mutex<[Bool]>([])
         let memory = memory
         let service = Service { _ in
@@ -81,7 +81,7 @@ struct StoppedProcessTests {
         #expect(recorded.withLock { $0 } == [false, true])
     }
 
-    @Test func `Sends no refresh token when the lease has lapsed by the first byte`() async throws {
+    @Test func `Sends no refresh token if the lease has expired by the first byte`() async throws {
         let storage = HookedStorage(
             base: memory, onSending: { _ in true }, onFirstByte: { duration in duration < .seconds(60) })
         let store = try await store(storage)
@@ -91,7 +91,7 @@ struct StoppedProcessTests {
         clock.advance(by: .seconds(300))
         await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: service) }
         #expect(service.events == ["prepare", "prepare"])
-        // An authority that makes its requests in one step is not asked at all.
+        // An authority that sends its requests in one step gets no request.
         let scripted = ScriptedAuthority(clock: clock)
         clock.advance(by: .seconds(300))
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: scripted) }
@@ -100,7 +100,7 @@ struct StoppedProcessTests {
         #expect(try await store.unfinishedRefresh() == nil)
     }
 
-    @Test func `A connection that fails leaves no record of a token that may be spent`() async throws {
+    @Test func `A failed connection leaves no record of a spent token`() async throws {
         let store = try await store(memory)
         let service = Service(failure: .notSent(.noResponse(.refused)))
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: service) }
@@ -109,7 +109,7 @@ struct StoppedProcessTests {
         #expect(await store.refreshPause() != nil)
     }
 
-    @Test func `A connection that fails keeps the record of an earlier refresh`() async throws {
+    @Test func `A failed connection keeps the record of an earlier refresh`() async throws {
         let store = try await store(memory)
         let lost = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: lost) }

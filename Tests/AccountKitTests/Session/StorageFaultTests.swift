@@ -8,17 +8,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Every single call to the storage fails once, in everything that a store does.
+/// Every call to the storage fails once, in every operation of a store.
 struct StorageFaultTests {
-    /// Something that a store does, and who may be signed in after it.
+    /// An operation of a store.
     enum Operation: CaseIterable {
         case firstSignIn, signIn, signInOverDamage, load, check, checkExpired, checkRejected, refresh, earlyToken
         case derive, exchange, update, updateProfile, signOut, endOnCheck, endOnRefresh
 
-        /// Whether this is meant to end with nobody signed in.
+        /// Whether the operation is meant to sign the user out.
         var endsSession: Bool { [.signOut, .endOnCheck, .endOnRefresh].contains(self) }
 
-        /// Who is signed in before.
+        /// The account that is signed in before.
         func before(_ service: ModelService, _ clock: ManualClock) -> Account? {
             if self == .firstSignIn { return nil }
             var account = service.account(of: "alice")
@@ -71,7 +71,7 @@ struct StorageFaultTests {
         }
     }
 
-    /// The calls of an operation in which nothing fails.
+    /// The number of calls of an operation without failures.
     private func callCount(of operation: Operation) async throws -> Int {
         let scene = try await Scene(operation)
         try await operation.run(scene.store, scene.service)
@@ -79,7 +79,7 @@ struct StorageFaultTests {
     }
 
     @Test(arguments: Operation.allCases, Fixture.failures.prefix(3))
-    func `Whichever call fails, the old account or the new one is there`(
+    func `The old or the new account is stored, whichever call fails`(
         operation: Operation, error: AccountError
     ) async throws {
         let count = try await callCount(of: operation)
@@ -98,16 +98,16 @@ struct StorageFaultTests {
                 #expect(operation.endsSession || operation == .firstSignIn, "call \(number) signs out")
             case .unreadable(let reason):
                 #expect(operation == .signInOverDamage && reason.code == .damaged, "call \(number): \(reason)")
-            case .verified: Issue.record("nothing is known of the service here")
+            case .verified: Issue.record("the state at the service is unknown here")
             }
-            // What says that it was done has been done.
+            // An operation that succeeded has taken effect.
             if case .success = result {
                 switch operation {
                 case .firstSignIn, .signIn, .signInOverDamage: #expect(state.account?.username == "bob", "\(number)")
                 case .update, .updateProfile: #expect(state.account?.profile.points == 7, "call \(number)")
                 case .signOut: #expect(state.account == nil, "call \(number)")
                 case .derive, .exchange:
-                    // The account's own token is what it was.
+                    // The account's own token is unchanged.
                     let token = scene.before?.credentials.accessToken
                     #expect(state.account?.credentials.accessToken == token, "call \(number)")
                 default: break
@@ -120,7 +120,7 @@ struct StorageFaultTests {
     }
 
     @Test(arguments: Operation.allCases.filter { !$0.endsSession && $0 != .firstSignIn && $0 != .signInOverDamage })
-    func `Whichever two calls fail, the process goes on with good tokens`(operation: Operation) async throws {
+    func `The process continues with valid tokens, whichever two calls fail`(operation: Operation) async throws {
         let count = try await callCount(of: operation) + 2
         for first in 1..<count {
             for second in first + 1...count {
@@ -129,7 +129,7 @@ struct StorageFaultTests {
                 scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: second)
                 _ = await Result { try await operation.run(scene.store, scene.service) }
 
-                // The disk is well again; faults that have not struck yet strike nobody else.
+                // The disk works again: use up the faults that have not occurred yet.
                 let rest = max(0, second - scene.storage.callCount)
                 for _ in 0..<rest { _ = try? await scene.storage.read(.account) }
                 let state = await scene.store.checkSession(with: scene.service, timeout: nil)
@@ -142,9 +142,9 @@ struct StorageFaultTests {
         }
     }
 
-    @Test func `An early refresh that fails at any call gives the token that is still good`() async throws {
+    @Test func `A failed early refresh returns the token that is still valid`() async throws {
         let count = try await callCount(of: .earlyToken)
-        // The first call is the one that reads the account.
+        // The first call reads the account.
         for number in 2...count {
             for error in Fixture.failures + Fixture.unreadable {
                 let scene = try await Scene(.earlyToken)
@@ -155,12 +155,12 @@ struct StorageFaultTests {
         }
     }
 
-    @Test func `New tokens that cannot be saved are used as long as the process runs, and saved when it can be`()
+    @Test func `Uses unsaved tokens while the process runs, and saves them later`()
         async throws
     {
         let scene = try await Scene(.checkExpired)
         for number in 2...3 {
-            // The first write is the intent; both tries to save the response fail.
+            // The first write is the intent. Both attempts to save the response fail.
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
         }
         let state = await scene.store.checkSession(with: scene.service, timeout: nil)
@@ -180,7 +180,7 @@ struct StorageFaultTests {
         #expect(try await scene.store.unfinishedRefresh() == nil)
     }
 
-    @Test func `Saving what could not be saved before does not forget that it is being spent itself`() async throws {
+    @Test func `Saving earlier tokens keeps the record of a lost refresh`() async throws {
         let scene = try await Scene(.checkExpired)
         for number in 2...3 {
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
@@ -194,7 +194,7 @@ struct StorageFaultTests {
         #expect(try await scene.store.unfinishedRefresh() != nil, "the refresh token of access-2 may be spent")
     }
 
-    @Test func `Tokens that could not be saved give way to another process's sign-in or sign-out`() async throws {
+    @Test func `Another process's sign-in or sign-out replaces unsaved tokens`() async throws {
         for signsIn in [true, false] {
             let scene = try await Scene(.checkExpired)
             for number in 2...3 {

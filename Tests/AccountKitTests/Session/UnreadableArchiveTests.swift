@@ -8,9 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An archive that cannot be read.
 struct UnreadableArchiveTests {
-    @Test func `Unreadable is neither signed out nor changed by anything but a sign-in or a sign-out`() async throws {
+    @Test func `Only a sign-in or sign-out changes an unreadable archive`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -43,7 +42,7 @@ struct UnreadableArchiveTests {
             #expect(store.quarantinedArchive == aside.keys.first?.rawValue)
             for entry in aside.keys { storage.overwrite(entry, with: nil) }
 
-            // The user's word counts, and nothing is lost.
+            // The user's decision counts, and the archive is moved aside.
             storage.overwrite(.account, with: bytes)
             storage.overwrite(.refreshRecord, with: [])
             let report = try await store.signOut(with: authority)
@@ -54,13 +53,13 @@ struct UnreadableArchiveTests {
             #expect(storage.entries[.account] == nil && storage.entries[.refreshRecord] == nil)
             #expect(store.account == nil)
             #expect(await store.load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
-            #expect(authority.requests.isEmpty, "nobody can read the tokens")
+            #expect(authority.requests.isEmpty, "the tokens are unreadable")
             storage.overwrite(ArchiveEntry(rawValue: moved), with: nil)
         }
     }
 
     @Test(arguments: Fixture.unreadable.filter { [.inaccessible, .insecureContainer].contains($0.code) })
-    func `An archive that cannot be reached is not signed out`(error: AccountError) async throws {
+    func `A sign-out fails if the archive is inaccessible`(error: AccountError) async throws {
         let base = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
         let before = base.entries
@@ -71,7 +70,7 @@ struct UnreadableArchiveTests {
         #expect(base.entries == before)
     }
 
-    @Test func `An account in memory outlives an archive that cannot be read for a while`() async throws {
+    @Test func `The account in memory survives a temporarily unreadable archive`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let good = storage.entries[.account]?.bytes
@@ -82,7 +81,7 @@ struct UnreadableArchiveTests {
         #expect(await store.load().text == "unverified access-1: notChecked")
     }
 
-    @Test func `An archive without its key is not signed out, and opens again with it`() async throws {
+    @Test func `An archive without its key is unreadable and opens again with the key`() async throws {
         struct MissingKey: KeySource {
             var kind: KeyKind { .keyFile }
             func key() async throws -> ArchiveKey? { nil }
@@ -99,7 +98,7 @@ struct UnreadableArchiveTests {
         #expect(try await storage.stateForNewProcess().text == "unverified access-1: notChecked")
     }
 
-    @Test func `A record of the last sign-out that cannot be read is in nobody's way`() async throws {
+    @Test func `An unreadable sign-out record does not prevent anything`() async throws {
         let storage = HookedStorage(onRead: { entry in
             if entry == .signOut { throw AccountError(.damaged, "too large") }
         })

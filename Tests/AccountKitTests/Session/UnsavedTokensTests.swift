@@ -9,9 +9,9 @@ import Foundation
 
 @testable import AccountKit
 
-/// New tokens that could not be saved: their process knows them, and no other does.
+/// New tokens that could not be saved and exist only in the memory of their process.
 struct UnsavedTokensTests {
-    /// Alice's new tokens are in the memory of one process only; there is another one.
+    /// Alice's new tokens exist only in the memory of one process. There is a second process.
     private struct Scene {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
@@ -30,14 +30,14 @@ struct UnsavedTokensTests {
             _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
             store = Self.process(HookedStorage(base: faulty, afterRead: afterRead), clock)
             other = Self.process(otherFaulty, clock)
-            // The first write is the intent; both tries to save the response fail.
+            // The first write is the intent. Both attempts to save the response fail.
             for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
             try await store.refresh(with: authority)
             try #require(store.account?.credentials.accessToken == Secret("access-2"))
             try #require(try await base.stateForNewProcess().text == "unverified access-1: notChecked")
         }
 
-        /// A process that does not wait for the lock, so that a test may hold it.
+        /// A process that does not wait for the lock, so that a test can hold it.
         private static func process(_ storage: any ArchiveStorage, _ clock: ManualClock) -> AccountStore {
             AccountStore(
                 storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
@@ -45,7 +45,7 @@ struct UnsavedTokensTests {
         }
     }
 
-    /// The access tokens that a service is told of now.
+    /// The access tokens that a delivery revokes now.
     private func delivered(from storage: InMemoryArchiveStorage) async throws -> [String] {
         let service = SteppedAuthority(supportsPerGrantRevocation: true)
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -53,10 +53,10 @@ struct UnsavedTokensTests {
         return service.revoked
     }
 
-    // MARK: Saved later
+    // MARK: Saving later
 
     @Test(arguments: ["load", "token", "finish"])
-    func `They are saved as soon as that can be done, whatever the process is asked next`(call: String) async throws {
+    func `Saves unsaved tokens at the next opportunity`(call: String) async throws {
         let scene = try await Scene()
         switch call {
         case "load": _ = await scene.store.load()
@@ -70,13 +70,13 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base).isEmpty)
     }
 
-    @Test func `A slow load does not bring spent tokens back during the save`() async throws {
+    @Test func `A slow load does not restore spent tokens during the save`() async throws {
         let gate = Gate()
         let scene = try await Scene(afterRead: { if $0 == .account { await gate.pass() } })
         gate.shut()
         async let loaded = scene.store.load()
         await gate.waitForSomebody()
-        // The save has written the new tokens, and removes the record of the refresh.
+        // The save has written the new tokens and is removing the refresh record.
         scene.faulty.inject(.stalls, of: .remove)
         async let saved: Void = scene.store.finishPendingRequests()
         await scene.faulty.waitForStall()
@@ -89,7 +89,7 @@ struct UnsavedTokensTests {
     }
 
     @Test(arguments: ["lock", "lease"])
-    func `Nobody waits to save them, but an app's own end does`(lock: String) async throws {
+    func `Saving unsaved tokens waits for a lock only in finishPendingRequests`(lock: String) async throws {
         let scene = try await Scene()
         let (transaction, lease): ((any ArchiveTransaction)?, (any ArchiveLease)?) =
             lock == "lock"
@@ -106,19 +106,19 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
     }
 
-    @Test func `Where they cannot be saved they are tried once a second, however often somebody looks`() async throws {
+    @Test func `Tries to save unsaved tokens at most once a second`() async throws {
         let scene = try await Scene()
         scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
         let count = scene.faulty.callCount
         for _ in 1...100 { #expect(await scene.store.load().text == "unverified access-2: notChecked") }
-        #expect(scene.faulty.callCount == count + 100, "a read each")
+        #expect(scene.faulty.callCount == count + 100, "one read for each call")
         scene.clock.advance(by: .seconds(1))
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
     }
 
-    @Test func `Nothing is tried in place of an archive that does not open`() async throws {
+    @Test func `Saves no tokens over an archive that does not open`() async throws {
         let scene = try await Scene()
         scene.base.overwrite(.account, with: [1, 2, 3])
         let count = scene.faulty.callCount
@@ -126,9 +126,9 @@ struct UnsavedTokensTests {
         #expect(scene.faulty.callCount == count + 1)
     }
 
-    // MARK: Others end their sign-in
+    // MARK: Ended by another process
 
-    @Test func `After another process's sign-out they are revoked`() async throws {
+    @Test func `Revokes unsaved tokens after another process's sign-out`() async throws {
         let scene = try await Scene()
         try await scene.other.signOut()
         #expect(await scene.store.load().text == "signed out: signedOutByUser")
@@ -136,10 +136,10 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base) == ["access-2"])
         #expect(try await scene.store.pendingRevocations().isEmpty)
         #expect(await scene.store.load().text == "signed out: signedOutByUser")
-        #expect(try await scene.store.pendingRevocations().isEmpty, "they are queued once")
+        #expect(try await scene.store.pendingRevocations().isEmpty, "the tokens are queued once")
     }
 
-    @Test func `After another user's sign-in they are revoked, and the other user stays`() async throws {
+    @Test func `Revokes unsaved tokens after another user's sign-in`() async throws {
         let scene = try await Scene()
         try await scene.other.signIn { Fixture.bob }
         #expect(await scene.store.load().account == Fixture.bob)
@@ -147,14 +147,14 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `Whoever takes the lock without a look before queues them too`() async throws {
+    @Test func `A change that acquires the lock first queues unsaved tokens too`() async throws {
         let scene = try await Scene()
         try await scene.other.signOut()
         await expectAccountError(.notSignedIn) { try await scene.store.update { $0.profile.points = 7 } }
         #expect(try await delivered(from: scene.base) == ["access-2"])
     }
 
-    @Test func `A sign-out that has read the archive before they came does not know them, and they are revoked`()
+    @Test func `Revokes tokens that arrive while a sign-out is running`()
         async throws
     {
         let scene = try await LateScene()
@@ -162,14 +162,14 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base) == ["access-2"])
     }
 
-    @Test func `Nor does such a sign-in`() async throws {
+    @Test func `Revokes tokens that arrive while a sign-in is running`() async throws {
         let scene = try await LateScene()
         try await scene.tokensCome(before: .replace) { _ = try await $0.signIn { Fixture.bob } }
         #expect(try await Set(delivered(from: scene.base)) == ["access-1", "access-2"])
         #expect(try await scene.base.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `Their own process knows them, so that the service is told once, or not if it is not to be`()
+    @Test func `A sign-out or sign-in in the same process handles unsaved tokens once`()
         async throws
     {
         let told = try await Scene()
@@ -190,10 +190,10 @@ struct UnsavedTokensTests {
     }
 
     @Test(arguments: [
-        // Some services leave the refresh token as it is, others take the stored one once more for a while.
+        // Some services keep the refresh token, others accept the stored one again for a while.
         ("refresh-1", "refresh-1"), ("refresh-2", "refresh-3"),
     ])
-    func `Other tokens of the user may be of the same sign-in, so they are not revoked beside them`(
+    func `Does not revoke unsaved tokens beside newer tokens of the same user`(
         unsaved: String, stored: String
     ) async throws {
         var (newTokens, otherTokens) = (Fixture.newTokens, Fixture.newTokens)
@@ -206,13 +206,13 @@ struct UnsavedTokensTests {
         #expect(await scene.store.load().account == refreshed)
         #expect(try await scene.store.pendingRevocations().isEmpty)
         #expect(try await delivered(from: scene.base).isEmpty)
-        // Nor later, when nobody could tell any more.
+        // A later load cannot tell whether they belong to the same sign-in, so it does not revoke them either.
         try await scene.other.signOut()
         #expect(await scene.store.load().account == nil)
         #expect(try await scene.store.pendingRevocations().isEmpty)
     }
 
-    @Test func `As long as they cannot be queued they stay in memory, and the next look queues them`() async throws {
+    @Test func `Keeps unsaved tokens in memory until their revocation is queued`() async throws {
         let scene = try await Scene()
         try await scene.other.signOut()
         for _ in 1...3 {
@@ -221,14 +221,14 @@ struct UnsavedTokensTests {
             #expect(try await scene.store.pendingRevocations().isEmpty)
         }
         let transaction = try await scene.base.beginTransaction(timeout: .zero)
-        #expect(await scene.store.load().account == nil, "nobody waits for whoever has the lock")
+        #expect(await scene.store.load().account == nil, "loading does not wait for the lock holder")
         await transaction.end()
         #expect(try await scene.store.pendingRevocations().isEmpty)
         _ = await scene.store.load()
         #expect(try await delivered(from: scene.base) == ["access-2"])
     }
 
-    @Test func `An archive that is missing or cannot be read for a moment does not cost them`() async throws {
+    @Test func `Keeps unsaved tokens while the archive is missing or unreadable`() async throws {
         let scene = try await Scene()
         let bytes = try #require(scene.base.entries[.account]?.bytes)
         let transaction = try await scene.base.beginTransaction(timeout: .zero)
@@ -247,11 +247,11 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base).isEmpty)
     }
 
-    // MARK: Saving them later
+    // MARK: Interrupted changes
 
-    @Test func `A sign-out that died before they were saved does not end the session that goes on`() async throws {
+    @Test func `Saving unsaved tokens withdraws an interrupted sign-out's revocation`() async throws {
         let scene = try await Scene()
-        // It puts the spent tokens into the queue, and gets no further.
+        // It queues the spent tokens and fails before it removes the account.
         for number in 1...2 {
             scene.otherFaulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove)
         }
@@ -261,11 +261,11 @@ struct UnsavedTokensTests {
         #expect(try await scene.store.pendingRevocations().count == 1)
         try await scene.store.update { $0.profile.points = 7 }
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
-        #expect(try await delivered(from: scene.base).isEmpty, "a service may end the whole session for a token of it")
+        #expect(try await delivered(from: scene.base).isEmpty, "a service may end the whole session with one token")
         #expect(try await scene.store.pendingRevocations().isEmpty)
     }
 
-    /// Alice's tokens are being refreshed, and the lock is another task's when the new ones come.
+    /// Alice's tokens are being refreshed, and another task holds the lock when the new ones arrive.
     private struct LateScene {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
@@ -274,14 +274,14 @@ struct UnsavedTokensTests {
         private let gate = Gate()
         private let refresh: Task<Account, any Error>
 
-        /// - Parameter tokensBefore: Tokens that came before, and could not be saved either.
+        /// - Parameter tokensBefore: Earlier tokens that could not be saved either.
         init(after tokensBefore: Credentials? = nil) async throws {
             storage = FaultyArchiveStorage(base)
             store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
             if let tokensBefore {
                 for number in 2...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
                 try await store.refresh(with: SteppedAuthority(tokens: { tokensBefore }))
-                // They are to stay unsaved.
+                // They must stay unsaved.
                 storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
                 _ = await store.load()
             }
@@ -294,7 +294,7 @@ struct UnsavedTokensTests {
             await gate.waitForSomebody()
         }
 
-        /// Has new tokens come while `body` has the lock, and has read what was there before them.
+        /// Lets new tokens arrive while `body` holds the lock and has read the earlier archive.
         func tokensCome<Value: Sendable>(
             before call: FaultyArchiveStorage.Call, of body: @escaping @Sendable (AccountStore) async throws -> Value
         ) async throws -> Value {
@@ -309,14 +309,14 @@ struct UnsavedTokensTests {
         }
     }
 
-    @Test func `Whoever saves the spent ones once more, having read them before, does not forget them`() async throws {
+    @Test func `An update that saves spent tokens does not discard newer unsaved ones`() async throws {
         let scene = try await LateScene()
         let updated = try await scene.tokensCome(before: .replace) { try await $0.update { $0.profile.points = 7 } }
         #expect(updated.credentials.accessToken == Secret("access-2"))
 
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
         #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
-        #expect(try await scene.store.unfinishedRefresh() != nil, "what is stored is spent")
+        #expect(try await scene.store.unfinishedRefresh() != nil, "the stored tokens are spent")
         try await scene.store.update { $0.profile.nickname = "Ally" }
         let stored = try await scene.base.stateForNewProcess().account
         #expect(stored?.credentials.accessToken == Secret("access-2"))
@@ -324,7 +324,7 @@ struct UnsavedTokensTests {
         #expect(try await scene.store.unfinishedRefresh() == nil)
     }
 
-    @Test func `Nor does whoever saves those that could not be saved before them`() async throws {
+    @Test func `An update that saves unsaved tokens does not discard newer ones`() async throws {
         var before = Fixture.newTokens
         before.accessToken = Secret("access-1b")
         before.refreshToken = Secret("refresh-1b")
@@ -333,7 +333,7 @@ struct UnsavedTokensTests {
         #expect(updated.credentials.accessToken == Secret("access-2"))
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-1b: notChecked")
         #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
-        #expect(try await scene.store.unfinishedRefresh() != nil, "what is stored is spent")
+        #expect(try await scene.store.unfinishedRefresh() != nil, "the stored tokens are spent")
         await scene.store.finishPendingRequests()
         let stored = try await scene.base.stateForNewProcess().account
         #expect(stored?.credentials.accessToken == Secret("access-2"))

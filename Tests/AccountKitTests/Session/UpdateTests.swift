@@ -2,11 +2,10 @@ import AccountKit
 import AccountTesting
 import Testing
 
-/// Changes of the account.
 struct UpdateTests {
     private let base = InMemoryArchiveStorage()
 
-    @Test func `A change is made to what is stored by then`() async throws {
+    @Test func `Applies a change to the account that is stored now`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
         let other = try await AccountStore.testing(signedIn: nil, storage: base)
         try await other.update { $0.profile.nickname = "Ally" }
@@ -28,18 +27,18 @@ struct UpdateTests {
         }
         #expect(base.entries == before)
         #expect(store.account?.profile.points == nil)
-        // Nor does it keep the lock.
+        // It releases the lock too.
         try await store.update { $0.profile.points = 8 }
     }
 
-    @Test func `Where nobody is signed in there is nothing to change`() async throws {
+    @Test func `Throws when there is no account to change`() async throws {
         let store = try await AccountStore.testing(signedIn: nil, storage: base)
         await expectAccountError(.notSignedIn) { try await store.update { $0.profile.points = 7 } }
         #expect(base.entries.isEmpty)
     }
 
     @Test(arguments: ["alice", "nobody", "damaged"])
-    func `Whichever call fails, a change that failed has changed nothing`(before: String) async throws {
+    func `A failed change changes nothing, whichever call fails`(before: String) async throws {
         if before != "nobody" { _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base) }
         if before == "damaged" { base.overwrite(.account, with: [1, 2, 3]) }
         let entries = base.entries

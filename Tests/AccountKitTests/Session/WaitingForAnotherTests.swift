@@ -9,7 +9,7 @@ import Foundation
 
 @testable import AccountKit
 
-/// A refresh that finds another process at it, which holds the lease to the end of the test, if it does not say otherwise.
+/// A refresh while another process holds the lease, until the end of the test unless the test releases it.
 struct WaitingForAnotherTests {
     private let clock = ManualClock()
     private let base = InMemoryArchiveStorage()
@@ -21,7 +21,7 @@ struct WaitingForAnotherTests {
         lease = try await base.acquireRefreshLease(timeout: .zero)
     }
 
-    /// One that wants new tokens, and hears of what is stored when this returns.
+    /// A task that asks for new tokens and observes the archive by the time this function returns.
     private func waiting(
         changes: AsyncThrowingStream<Void, any Error>? = nil, _ authority: ScriptedAuthority
     ) async throws -> Task<Account, any Error> {
@@ -34,7 +34,7 @@ struct WaitingForAnotherTests {
         return task
     }
 
-    @Test func `It has the tokens once they are stored`() async throws {
+    @Test func `A waiting refresh returns the tokens as soon as they are stored`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         try await other.signIn { Fixture.replaced }
@@ -42,7 +42,7 @@ struct WaitingForAnotherTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `It hears at once of what ended the session`() async throws {
+    @Test func `A waiting refresh ends as soon as the session ends`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         try await other.signOut()
@@ -50,7 +50,7 @@ struct WaitingForAnotherTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `It leaves a service alone that has just failed another`() async throws {
+    @Test func `A waiting refresh sends no request after another process's failure`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         let transaction = try await lease.beginTransaction(timeout: .seconds(60))
@@ -62,7 +62,7 @@ struct WaitingForAnotherTests {
     }
 
     @Test(arguments: [true, false])
-    func `Whatever else changes, or where nothing is told, it waits for the lease`(isTold: Bool) async throws {
+    func `A waiting refresh continues to wait after any other change`(isTold: Bool) async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(changes: isTold ? nil : AsyncThrowingStream { $0.finish() }, authority)
         try await other.update { $0.profile.points = 7 }
@@ -72,7 +72,7 @@ struct WaitingForAnotherTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `What it waited for in vain is let go of`() async throws {
+    @Test func `A waiting refresh releases a lease that arrives too late`() async throws {
         let waiting = try await waiting(ScriptedAuthority(clock: clock))
         try await other.signIn { Fixture.replaced }
         _ = try await waiting.value

@@ -2,7 +2,7 @@ import AccountKit
 import AccountTesting
 import Testing
 
-/// A service that says that the stored token is another user's.
+/// A service that returns another user for the stored token.
 struct WrongAccountTests {
     private let base = InMemoryArchiveStorage()
     private static let bob = Identity(id: "bob", username: "bob")
@@ -11,12 +11,12 @@ struct WrongAccountTests {
         try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
     }
 
-    /// As another process sees it.
+    /// The store of another process.
     private func other() async throws -> AccountStore {
         try await AccountStore.testing(signedIn: nil, storage: base)
     }
 
-    @Test func `Hands no token out until the service confirms the account`() async throws {
+    @Test func `Returns no token until the service confirms the account again`() async throws {
         let authority = ScriptedAuthority(verify: [.identity(Self.bob), .identity(Self.bob), .accept])
         let state = try await signedIn().checkSession(with: authority)
         #expect(state.text.hasSuffix(": wrongAccount"))
@@ -27,7 +27,7 @@ struct WrongAccountTests {
         #expect(authority.requests == [.verify, .verify, .verify])
     }
 
-    @Test func `Hands no token out after a refresh that named another user`() async throws {
+    @Test func `Returns no token after a refresh that returned another user`() async throws {
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob"))])
         await expectAccountError(.serviceUnavailable) { try await signedIn().refresh(with: authority) }
         #expect(
@@ -40,7 +40,7 @@ struct WrongAccountTests {
         #expect(try await other().accessToken(with: authority) == Fixture.alice.credentials.accessToken)
     }
 
-    @Test func `Waits after a refresh that named another user`() async throws {
+    @Test func `Waits after a refresh that returned another user`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob")), .accept], clock: clock)
@@ -53,7 +53,7 @@ struct WrongAccountTests {
         #expect(authority.requests == [.refresh, .refresh, .verify])
     }
 
-    @Test func `Gives no old token for one that a refresh gave to another user`() async throws {
+    @Test func `Returns no old token if a refresh returned another user`() async throws {
         let store = try await signedIn()
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob"))])
         await expectAccountError(.serviceUnavailable) {
@@ -62,7 +62,7 @@ struct WrongAccountTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Asks again although the last confirmation is recent`() async throws {
+    @Test func `Checks again even if the last successful check is recent`() async throws {
         let authority = ScriptedAuthority(verify: [.identity(Self.bob), .accept])
         var alice = Fixture.alice
         alice.verifiedAt = Fixture.now

@@ -11,10 +11,10 @@ extension CheckFlow: SessionFlow {}
 extension RefreshFlow: SessionFlow {}
 extension SignOutFlow: SessionFlow {}
 
-/// Runs a session flow step by step: shows which effect it calls next, and takes the result.
+/// Runs a session flow step by step: shows which effect it calls next, and accepts the result.
 ///
-/// Each answer replays the flow from the start with all results so far, so a run is a value that can be copied and continued in different
-/// ways.
+/// Each answer replays the flow from the start with all earlier results, so a run is a value that can be copied and
+/// continued in different ways.
 struct FlowRun<Outcome: Sendable> {
     typealias Flow = (any SessionEffects) async -> Outcome
 
@@ -23,13 +23,13 @@ struct FlowRun<Outcome: Sendable> {
     /// The results so far.
     private(set) var results: [EffectResult]
 
-    /// All calls so far, including the one that waits for its result.
+    /// All calls so far, including the pending one.
     private(set) var calls: [EffectCall]
 
     /// The names of ``calls``.
     private(set) var actions: [String]
 
-    /// The call that waits for its result.
+    /// The pending call.
     var action: EffectCall { calls[calls.count - 1] }
 
     init(_ flow: some SessionFlow<Outcome>) async {
@@ -47,10 +47,10 @@ struct FlowRun<Outcome: Sendable> {
         self.outcome = outcome
     }
 
-    /// The result of the flow; `nil` if it has not ended.
+    /// The result of the flow, or `nil` if it has not ended.
     private(set) var outcome: Outcome?
 
-    /// Answers the call that waits.
+    /// Answers the pending call.
     mutating func answer(_ result: EffectResult) async {
         guard outcome == nil else {
             Issue.record("the flow has ended: \(actions)")
@@ -60,7 +60,7 @@ struct FlowRun<Outcome: Sendable> {
         await replay()
     }
 
-    /// Checks the name of the call that waits, and answers it.
+    /// Checks the name of the pending call, and answers it.
     mutating func expect(
         _ name: String, then result: EffectResult, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -104,21 +104,21 @@ struct FlowRun<Outcome: Sendable> {
         return isInTransaction
     }
 
-    /// Runs a flow with every sequence of results, and visits each call on the way and each end.
+    /// Runs a flow with every sequence of results, and visits each call and each end.
     ///
-    /// The search is depth-first. A flow cannot be copied in the middle, so each path runs the flow from the start.
+    /// The search is depth-first. A flow cannot be copied while it runs, so each path runs the flow from the start.
     ///
     /// - Parameters:
-    ///   - limit: How many calls a run has at most. A longer run does not end.
-    ///   - answers: The possible results of the call that waits.
-    ///   - visit: Gets each run at each of its calls, and the results before it.
+    ///   - limit: The maximum number of calls of a run. A longer run does not end.
+    ///   - answers: The possible results of the pending call.
+    ///   - visit: Receives each run at each of its calls, with the results before it.
     /// - Returns: The number of paths.
     static func explore(
         _ flow: some SessionFlow<Outcome>, limit: Int = 32, answers: @escaping (FlowRun) -> [EffectResult],
         visit: @escaping (FlowRun, [EffectResult]) -> Void
     ) async -> Int {
         let flow = closure(flow)
-        // The calls of the current path: their possible results, and which one is tried.
+        // The calls of the current path: their possible results, and the index of the current one.
         var open: [(answers: [EffectResult], index: Int)] = []
         var calls: [EffectCall] = []
         var actions: [String] = []

@@ -7,9 +7,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A service that gives out tokens and knows which of them are good, as a real one does.
+/// A service that issues tokens and tracks which of them are valid.
 ///
-/// A strict one takes each refresh token once: whoever uses one again has stolen it, and the session ends (RFC 9700,
+/// A strict service accepts each refresh token once. It treats a second use as theft and ends the session (RFC 9700,
 /// section 4.14.2).
 final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuthority {
     private struct State {
@@ -30,19 +30,19 @@ final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuth
         self.isStrict = isStrict
     }
 
-    /// What it answers to everything instead, if anything.
+    /// If set, the response to every request.
     var trouble: AuthorityError? {
         get { state.withLock { $0.trouble } }
         set { state.withLock { $0.trouble = newValue } }
     }
 
-    /// How often a refresh token came that is not good, or not any more.
+    /// How many invalid or spent refresh tokens were received.
     var alarmCount: Int { state.withLock { $0.alarmCount } }
 
-    /// How often it was told to revoke tokens.
+    /// The number of revocation requests.
     var revocationCount: Int { state.withLock { $0.revocationCount } }
 
-    /// Forgets all tokens.
+    /// Invalidates all tokens.
     func endSessions() {
         state.withLock { state in
             state.accessTokens = []
@@ -50,7 +50,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuth
         }
     }
 
-    /// The account of somebody who signs in.
+    /// The account of a user who signs in.
     func account(of username: String) -> Account {
         Account(
             id: "id of \(username)", issuer: "https://auth.example.com", username: username, credentials: newTokens(),
@@ -92,7 +92,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuth
         guard isGood else { throw AuthorityError.oauthError(.invalidGrant) }
     }
 
-    /// By token exchange for an audience, otherwise by a refresh.
+    /// Token exchange for an audience, otherwise a refresh.
     func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         target.audience == nil ? .refresh : .tokenExchange
     }

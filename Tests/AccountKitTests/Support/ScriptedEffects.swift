@@ -15,7 +15,7 @@ enum EffectCall: Sendable {
     /// The lock is acquired: `done`, `failed`.
     case beginTransaction
 
-    /// The same with a short timeout: `done`, `failed`.
+    /// The lock is acquired, with a short timeout: `done`, `failed`.
     case beginTransactionSoon
 
     /// The lock is released, and the flow continues: `done`.
@@ -125,7 +125,8 @@ enum EffectResult: Sendable {
 
 /// Answers the calls of a session flow from a script.
 ///
-/// Where the script ends, the flow is abandoned: all further calls fail, so that it ends soon, and its outcome does not count.
+/// When the script ends, the flow is abandoned: all further calls fail, so that it ends soon, and its outcome is
+/// ignored.
 final class ScriptedEffects: SessionEffects, SessionTransaction {
     private let script: (EffectCall, Int) -> EffectResult?
     private var callCount = 0
@@ -138,11 +139,11 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
 
     private static var abandoned: AccountError { AccountError(.busy, "the script has ended") }
 
-    /// - Parameter script: Returns the result of a call; `nil` ends the script. Its parameters are the call and the number of calls
-    ///   before it.
+    /// - Parameter script: Returns the result of a call, or `nil` to end the script. Its parameters are the call and
+    ///   the number of earlier calls.
     init(script: @escaping (EffectCall, Int) -> EffectResult?) { self.script = script }
 
-    /// - Returns: The result; `nil` if the flow is abandoned.
+    /// - Returns: The result, or `nil` if the flow is abandoned.
     private func perform(_ call: EffectCall) -> EffectResult? {
         guard unanswered == nil else { return nil }
         if hasReleasedLock {
@@ -161,10 +162,10 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
     }
 
     private func unexpected(_ result: EffectResult) {
-        Issue.record("\(result) is no result of call \(callCount)")
+        Issue.record("\(result) is not a result of call \(callCount)")
     }
 
-    /// For calls that succeed or fail.
+    /// For calls that either succeed or fail.
     private func attempt(_ call: EffectCall) throws(AccountError) {
         switch perform(call) {
         case .done?: return

@@ -7,32 +7,31 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the tests of the session state machines are about.
+/// Accounts, revisions and errors for the tests of session flows.
 enum Fixture {
     static let now = Date(timeIntervalSince1970: 1_893_499_200)
     static let old = ArchiveRevision(bytes: [1])
     static let other = ArchiveRevision(bytes: [2])
 
-    /// Alice, whose token is good for an hour.
+    /// Alice, with a token that is valid for an hour.
     static let alice = Account.fresh(at: now)
 
     /// Alice, whose token expired an hour ago.
     static let expired = Account.expired(at: now)
 
-    /// Alice without a refresh token.
     static let withoutRefreshToken = Account.testing(at: now, hasRefreshToken: false)
 
-    /// Alice with the tokens that another process has got.
+    /// Alice with tokens that another process has obtained.
     static let replaced = alice.with(token: "other-access", refreshToken: "other-refresh")
 
-    /// Alice after another process has changed her profile only.
+    /// Alice after another process has changed only her profile.
     static let renamed: Account = {
         var account = alice
         account.profile.nickname = "Ally"
         return account
     }()
 
-    /// Somebody else.
+    /// Another user.
     static let bob = Account.testing(id: "bob", at: now).with(token: "bob-access", refreshToken: "bob-refresh")
 
     static let newTokens = Credentials(
@@ -40,21 +39,22 @@ enum Fixture {
         expiresAt: now.addingTimeInterval(3600))
 
     static let diskFull = AccountError(.inaccessible, "no space left on device")
-    static let conflict = AccountError(.conflict, "changed meanwhile")
+    static let conflict = AccountError(.conflict, "another process changed the entry")
     static let ended = SignOut(.signedOutByUser, date: now)
     static let pending = RevocationQueue.Pending(
-        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: other, account: alice)
+        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: other,
+        payload: QueuedRevocation(of: alice, at: now))
 
-    /// What a storage may fail with.
+    /// Errors of a storage.
     static let failures: [AccountError] = [
         AccountError(.inaccessible, "no space left on device"),
         AccountError(.busy, "another process has the lock"),
-        AccountError(.conflict, "changed meanwhile"),
+        AccountError(.conflict, "another process changed the entry"),
         AccountError(.tooLarge, "too large"),
         AccountError(.insecureContainer, "others can write"),
     ]
 
-    /// Why an archive may not be readable.
+    /// Errors that make an archive unreadable.
     static let unreadable: [AccountError] = [
         AccountError(.noKey, "no key"), AccountError(.authenticationFailed, "wrong key"),
         AccountError(.damaged, "damaged"),
@@ -62,7 +62,7 @@ enum Fixture {
         AccountError(.insecureContainer, "others can write"),
     ]
 
-    /// Answers that are not granted, with each explicit rejection.
+    /// Failed requests, including each definite rejection.
     static let authorityErrors: [AuthorityError] = [
         .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
         .oauthError(.invalidClient), .bearerChallenge(error: "invalid_token"), .unauthorized, .forbidden(error: nil),
@@ -81,7 +81,7 @@ extension Account {
 }
 
 extension RefreshOutcome {
-    /// In words: what it is, whose access token, and why.
+    /// A description: the case, the access token and the reason.
     var text: String {
         switch self {
         case .renewed(let account): "renewed \(account.credentials.accessToken.reveal())"
@@ -95,7 +95,7 @@ extension RefreshOutcome {
 }
 
 extension SessionState {
-    /// In words: what it is, whose access token, and why.
+    /// A description: the case, the access token and the reason.
     var text: String {
         switch self {
         case .verified(let account): "verified \(account.credentials.accessToken.reveal())"

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A service whose answers a test makes at each step of a sign-in or refresh, and which remembers what it was asked.
+/// A service whose responses a test provides at each step of a sign-in or refresh. Records the requests.
 final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthority {
     typealias Tokens = @Sendable () async throws -> Credentials
 
@@ -26,10 +26,10 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
     }
 
     /// - Parameters:
-    ///   - supportsPerGrantRevocation: Whether the end of a sign-in leaves the user's others alone.
-    ///   - tokens: Answers a request for tokens, whatever is exchanged for them.
-    ///   - user: Answers whose they are.
-    ///   - revocation: Answers to the end of a sign-in.
+    ///   - supportsPerGrantRevocation: Whether a revocation ends only its own grant.
+    ///   - tokens: The response to a request for tokens, whatever is exchanged for them.
+    ///   - user: The response to the request for the user.
+    ///   - revocation: The response to a revocation.
     init(
         supportsPerGrantRevocation: Bool = false, tokens: @escaping Tokens = { Fixture.newTokens },
         user: @escaping @Sendable () async throws -> String = { "carol" },
@@ -41,10 +41,10 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
         self.revocation = revocation
     }
 
-    /// What it was asked: `tokens`, `user`, `verify`, `revoke` and what becomes of a browser.
+    /// The requests: `tokens`, `user`, `verify`, `revoke` and the events of a browser.
     var requests: [String] { state.withLock { $0.requests } }
 
-    /// The access tokens that it was asked to revoke.
+    /// The access tokens of the revocation requests.
     var revoked: [String] { state.withLock { $0.revoked } }
 
     fileprivate func note(_ request: String) { state.withLock { $0.requests.append(request) } }
@@ -115,7 +115,7 @@ private struct SteppedBrowserSignIn: BrowserSignIn {
     func receive(_ pastedURL: String) throws(AccountError) {}
 }
 
-/// What a service answers, one after the other; the last answer again and again.
+/// Responses from a service, one after the other. The last one repeats.
 final class Answers<Value: Sendable>: Sendable {
     private let answers: Mutex<[Result<Value, AuthorityError>]>
 
@@ -126,7 +126,7 @@ final class Answers<Value: Sendable>: Sendable {
     }
 }
 
-/// Counts the exchanges that it is told of.
+/// Counts the exchanges.
 final class ExchangeRecorder: ExchangeObserver {
     private struct State {
         var isInterrupted = false
@@ -139,7 +139,7 @@ final class ExchangeRecorder: ExchangeObserver {
 
     var isInterrupted: Bool { state.withLock { $0.isInterrupted } }
 
-    /// How many have begun, and how many of them have not ended.
+    /// The number of exchanges that have begun, and the number of exchanges in progress.
     var counts: [Int] { state.withLock { [$0.beginCount, $0.wasNegative ? -1 : $0.openCount] } }
 
     func interrupt() { state.withLock { $0.isInterrupted = true } }

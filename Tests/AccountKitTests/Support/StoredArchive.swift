@@ -12,7 +12,7 @@ extension InMemoryArchiveStorage {
         }
     }
 
-    /// How things stand for a process that starts now.
+    /// The state that a new process loads.
     func stateForNewProcess() async throws -> SessionState {
         try await AccountStore.testing(signedIn: nil, storage: self).load()
     }

@@ -2,7 +2,7 @@ import AccountKit
 import AccountCrypto
 import Synchronization
 
-/// A key of 32 equal bytes, of any kind but a passphrase.
+/// A key of 32 equal bytes, of any kind except a passphrase.
 struct TestKey: KeySource {
     let kind: KeyKind
     private let before: @Sendable () async throws -> Void
@@ -29,7 +29,7 @@ struct TestKey: KeySource {
     func makeKey() async throws -> ArchiveKey { try await key()! }
 }
 
-/// Someone who is asked for passphrases, gives these answers one after the other, and then gives up.
+/// A user who answers passphrase prompts with these answers in order, and then cancels.
 final class Person: Sendable {
     private let state: Mutex<(answers: [String], questions: [PassphraseKey.Question])>
 

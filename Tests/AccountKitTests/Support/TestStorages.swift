@@ -2,7 +2,7 @@ import AccountKit
 import AccountTesting
 import Synchronization
 
-/// A storage that does what a test wants at a few of its calls.
+/// A storage with hooks at some of its calls.
 struct HookedStorage: ArchiveStorage {
     var base: any ArchiveStorage = InMemoryArchiveStorage()
 
@@ -12,25 +12,25 @@ struct HookedStorage: ArchiveStorage {
     /// Called after an entry is read without the lock.
     var afterRead: @Sendable (ArchiveEntry) async -> Void = { _ in }
 
-    /// Called when the lock has been given up.
+    /// Called after the lock is released.
     var onEnd: @Sendable () async -> Void = {}
 
-    /// Called when somebody has begun to listen to an entry.
+    /// Called after a listener is added.
     var onListen: @Sendable (ArchiveEntry) -> Void = { _ in }
 
-    /// Called when a lease has been given up.
+    /// Called after a lease is released.
     var onLeaseEnd: @Sendable () async -> Void = {}
 
-    /// Says whether a lease lasts for so long, just before a refresh token is sent.
+    /// Whether a lease lasts this long, called immediately before a refresh token is sent.
     var onSending: @Sendable (Duration) async -> Bool = { _ in true }
 
     /// Says whether a lease is still held, immediately before the first byte of a refresh token is sent.
     var onFirstByte: @Sendable (Duration) -> Bool = { _ in true }
 
-    /// What is said of each change.
+    /// The reported durability of each change.
     var durability = ArchiveReceipt.Durability.durable
 
-    /// What tells of changes, in place of the storage.
+    /// The changes to report in place of those of the storage.
     var changes: AsyncThrowingStream<Void, any Error>?
 
     var sharedPlace: String? { base.sharedPlace }
@@ -116,7 +116,7 @@ struct HookedStorage: ArchiveStorage {
     }
 }
 
-/// A place where those who come wait, when told so, till they are let through.
+/// A place where tasks wait while it is shut.
 final class Gate: Sendable {
     private struct State {
         var isShut = false
@@ -126,10 +126,10 @@ final class Gate: Sendable {
 
     private let state = Mutex(State())
 
-    /// Lets the next one that comes wait.
+    /// Makes the next task wait.
     func shut() { state.withLock { $0.isShut = true } }
 
-    /// Comes to the gate.
+    /// Waits if the gate is shut.
     func pass() async {
         await withCheckedContinuation { continuation in
             let (isShut, watcher) = state.withLock { state in
@@ -142,7 +142,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Waits until somebody waits at the gate.
+    /// Waits until a task waits at the gate.
     func waitForSomebody() async {
         await withCheckedContinuation { continuation in
             let isSomebodyThere = state.withLock { state in
@@ -153,6 +153,6 @@ final class Gate: Sendable {
         }
     }
 
-    /// Lets the one who waits through.
+    /// Lets the waiting task continue.
     func open() { state.withLock { $0.waiting.take() }?.resume() }
 }

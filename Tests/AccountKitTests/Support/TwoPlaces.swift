@@ -2,7 +2,8 @@ import AccountKit
 import AccountTesting
 import Synchronization
 
-/// The storage of a machine and one that machines share, between which a session is moved, and a strict service. Each store stands for a process of its own.
+/// The storage of a machine, a storage that machines share, and a strict service, for moving a session. Each store acts
+/// as a separate process.
 struct TwoPlaces: Sendable {
     enum Place: String, Sendable { case here, there }
 
@@ -15,7 +16,7 @@ struct TwoPlaces: Sendable {
 
     func storage(_ place: Place) -> InMemoryArchiveStorage { place == .here ? here : there }
 
-    /// A store on the storage, or on one that stands before it.
+    /// A store on the storage of a place, or on a storage that wraps it.
     func store(
         _ place: Place, on storage: (any ArchiveStorage)? = nil, key: any KeySource = InMemoryKey(),
         lockTimeout: Duration = .seconds(30)
@@ -34,7 +35,7 @@ struct TwoPlaces: Sendable {
         try await store(source).moveSession(to: store(target), named: target.rawValue, from: source.rawValue)
     }
 
-    /// Whether the session can be refreshed at a place; then it is.
+    /// Refreshes the session at a place, and returns whether that succeeded.
     func refreshes(_ place: Place) async throws -> Bool {
         do {
             try await store(place).refresh(with: service)
@@ -45,7 +46,7 @@ struct TwoPlaces: Sendable {
         }
     }
 
-    /// At which places there is a refresh token that a program would use.
+    /// The places with a usable refresh token.
     func live() async -> [Place] {
         var places: [Place] = []
         for place in [Place.here, .there]
@@ -56,13 +57,13 @@ struct TwoPlaces: Sendable {
     }
 }
 
-/// What a process may do to its storages before it dies: so many calls, whatever they are.
+/// The number of storage calls that a process may make before it dies.
 final class Life: Sendable {
     private let rest: Mutex<Int>
 
     init(calls: Int) { rest = Mutex(calls) }
 
-    /// Whether it died.
+    /// Whether the process has died.
     var isOver: Bool { rest.withLock { $0 < 0 } }
 
     fileprivate func spend() throws {
@@ -74,7 +75,7 @@ final class Life: Sendable {
     }
 }
 
-/// A storage as a process sees it until it dies. Its locks go with it.
+/// A storage for a process that dies. Its locks are released then.
 struct MortalStorage: ArchiveStorage {
     let base: any ArchiveStorage
     let life: Life

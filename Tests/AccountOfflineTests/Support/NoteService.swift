@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// A note as the service has it.
+/// A note in the service's format.
 struct ServiceNote: Codable, Sendable, Hashable {
     var id: String
     var text: String
@@ -12,13 +12,13 @@ struct ServiceNote: Codable, Sendable, Hashable {
     var isStarred = false
 }
 
-/// A service of notes in memory, small and honest: lists with the newest first, in numbered pages with entity tags; it counts what
-/// it carries out, and goes wrong when it is told to.
+/// A small, correct service of notes in memory. Its lists begin with the newest note and have numbered pages with
+/// entity tags. It counts the changes that it makes, and fails on request.
 actor NoteService {
     enum Fault: Sendable, Hashable {
         /// The request does not arrive.
         case refused
-        /// The request is carried out, and the response is lost.
+        /// The request takes effect, but its response is lost.
         case lost
         case status(Int, [String: String] = [:], body: String = "")
         /// A captive portal's page, with status 200.
@@ -27,10 +27,9 @@ actor NoteService {
 
     let pageSize: Int
     private(set) var notes: [ServiceNote] = []
-    /// How often each change was carried out, by method, path and text.
+    /// How often each change was made, by method, path and text.
     private(set) var applied: [String: Int] = [:]
     private(set) var requests: [HTTPRequest] = []
-    /// The status of each response.
     private(set) var statuses: [Int] = []
     private var faults: [Fault] = []
     private var fault: (@Sendable (HTTPRequest) -> Fault?)?
@@ -41,7 +40,7 @@ actor NoteService {
 
     init(pageSize: Int = 3) { self.pageSize = pageSize }
 
-    // MARK: What a test does to it
+    // MARK: Actions of the test
 
     func fail(_ faults: Fault...) { self.faults += faults }
     func fail(when fault: (@Sendable (HTTPRequest) -> Fault?)?) { self.fault = fault }
@@ -57,7 +56,6 @@ actor NoteService {
         return notes[0].id
     }
 
-    /// Moves a note to the front.
     func edit(_ id: String, _ text: String) {
         guard let index = notes.firstIndex(where: { $0.id == id }) else { return }
         var note = notes.remove(at: index)
@@ -76,7 +74,7 @@ actor NoteService {
     func ids(_ list: String = "all") -> [String] { notes(list).map(\.id) }
     private func notes(_ list: String) -> [ServiceNote] { list == "starred" ? notes.filter(\.isStarred) : notes }
 
-    // MARK: What it does
+    // MARK: The service
 
     func send(_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data) {
         requests.append(request)
@@ -141,7 +139,7 @@ actor NoteService {
     private func note(_ id: String) -> ServiceNote? { notes.first { $0.id == id } }
     private func count(_ what: String) { applied[what, default: 0] += 1 }
 
-    /// - Parameter page: Its number, or `after-` and the id before it.
+    /// - Parameter page: Its number, or `after-` and the preceding id.
     private func page(_ list: String, _ page: String, _ request: HTTPRequest) throws -> (HTTPResponse, Data) {
         let all = notes(list)
         let before = all.firstIndex { "after-" + $0.id == page }

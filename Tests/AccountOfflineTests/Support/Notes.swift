@@ -18,11 +18,12 @@ struct Notes: RemoteCollection {
     }
 
     var pageSize = 3
-    /// Whether the service's lists are to be gone through by their cursors, which stay good.
+    /// Whether item positions have a cursor, the page number. Otherwise the lists are paged by the service's own
+    /// cursors, which stay valid.
     var hasNumbers = true
-    /// Whether the cursors name the item before, so that they stay good whatever comes in front.
+    /// Whether the cursors name the preceding item, which keeps them valid when items are inserted before it.
     var hasCursors = false
-    /// Whether it looks for what may have been carried out.
+    /// Whether the adapter checks for changes with an unknown result.
     var looks = true
 
     func request(for list: String, at cursor: String?) -> HTTPRequest {
@@ -108,7 +109,7 @@ struct Notes: RemoteCollection {
         }
         let (head, body) = try await fetch(request(forItem: change.object), nil)
         if head.status == .notFound {
-            return change.kind == .delete ? .done(nil) : .conflict("somebody else has removed it")
+            return change.kind == .delete ? .done(nil) : .conflict("another client has removed it")
         }
         guard head.status == .ok else { throw RemoteFailure(head, body) }
         let item = try item(head, body)
@@ -117,7 +118,7 @@ struct Notes: RemoteCollection {
         case .update:
             if wasSent, note.text == (try text(change)) { return .done(item) }
             return change.base.map { $0 == "\(note.version)" } ?? true
-                ? .pending : .conflict("somebody else has changed it")
+                ? .pending : .conflict("another client has changed it")
         case .star, .unstar: return wasSent && note.isStarred == (change.kind == .star) ? .done(nil) : .pending
         default: return .pending
         }

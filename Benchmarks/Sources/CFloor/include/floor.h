@@ -1,7 +1,7 @@
-// The least that anyone must do to read or save an account: system calls and libsodium, and nothing else.
+// The minimum for reading or saving an account: system calls and libsodium, and nothing else.
 //
-// Written from the format's documentation (Sources/AccountKit/AccountKit.docc/ArchiveFormat.md); shares no code with the
-// package. All checks that the documentation demands are made. Functions return NULL, or what went wrong.
+// Written from the format's documentation (Sources/AccountKit/AccountKit.docc/ArchiveFormat.md); shares no code with the package.
+// Makes all checks that the documentation requires. Functions return NULL, or a description of the error.
 #ifndef FLOOR_H
 #define FLOOR_H
 
@@ -20,19 +20,19 @@ struct floor_account {
 
 // Reads, verifies and decrypts.
 //
-// guarded: key and plaintext in memory of sodium_malloc, as the package has them; otherwise in plain memory, which is wiped.
+// guarded: keeps key and plaintext in memory of sodium_malloc, like the package; otherwise in plain memory, which is wiped.
 const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
                        bool guarded, struct floor_account *account);
 
 void floor_close(struct floor_account *account);
 
-// A string at the top of the record, in UTF-8 and with a zero byte at its end; empty if there is none.
+// Returns a string at the top of the record, in UTF-8 with a terminating zero byte; empty if there is none.
 const char *floor_string(const struct floor_account *account, const char *key, char *text, size_t text_size);
 
-// Writes a file beside the old one, and puts it in its place, durably: write, fsync, rename, fsync of the folder.
+// Writes a file beside the old one and replaces the old one, durably: write, fsync, rename, fsync of the folder.
 const char *floor_save(const char *folder, const char *path, const void *bytes, size_t count);
 
-// Reads a whole file into memory of malloc.
+// Reads a whole file into memory from malloc.
 const char *floor_read(const char *path, size_t limit, unsigned char **bytes, size_t *count);
 
 #endif

@@ -1,0 +1,15 @@
+/// The secret of a confidential client, and the allowed methods of sending it.
+///
+/// Source: RFC 6749, section 2.3.1.
+struct ClientSecret: Equatable, Sendable {
+    /// A method of sending the secret, with its name in discovery.
+    enum Method: String, Sendable {
+        /// In the `Authorization` field.
+        case basic = "client_secret_basic"
+        /// In the body.
+        case post = "client_secret_post"
+    }
+
+    let text: String
+    var methods: [Method] = [.basic, .post]
+}

@@ -1,0 +1,69 @@
+/// The settings of the example server, which are constant while it runs.
+struct ServerSettings: Sendable {
+    /// The service that the server imitates, if any.
+    var quirks: any ServiceQuirks = StandardQuirks()
+    /// The only client of the OAuth endpoints.
+    var clientID = "account-cli"
+    /// The client's secret. Without one, the client is public (RFC 6749, section 2.1).
+    var clientSecret: ClientSecret?
+    /// The redirect URIs, compared exactly. If there are none, the server accepts any port of the loopback interface
+    /// with the path `/callback`.
+    var redirectURIs: [String] = []
+    /// The known resources. If there are any, every token request must name one of them. Otherwise a request may name
+    /// any resource or none.
+    var resources: [String] = []
+    /// The audience that every sign-in must name.
+    var audience: String?
+    /// The audiences for token exchange (RFC 8693). If there are none, the server does not support this grant.
+    var exchangeAudiences: [String] = []
+    /// The lifetime of access tokens, in seconds.
+    var accessTokenLifetime = 3600
+    /// Whether a refresh returns a new refresh token and spends the old one.
+    var rotatesRefreshTokens = true
+    /// Whether a refresh also spends the access token that was issued with the old refresh token.
+    var rotatesAccessTokens = false
+    /// Which sign-ins get a refresh token.
+    var refreshTokens = RefreshTokenPolicy.always
+    /// Whether revoking a token ends the whole session or that token only.
+    var revocationEndsSignIn = true
+    /// Whether the reuse of a spent refresh token ends the session.
+    var detectsReuse = true
+    /// The lifetime of an authorization code, in seconds.
+    var authorizationCodeLifetime = 60
+    /// The lifetime of a device code, in seconds.
+    var deviceCodeLifetime = 600
+    /// The minimum time between two polls of a device, in seconds.
+    var deviceInterval = 5
+    var users = UserDirectory()
+    /// Whether clients connect over TLS, which determines the scheme of the issuer.
+    var usesTLS = false
+    /// A host name that the server accepts in addition to the loopback interface.
+    var name: String?
+
+    /// The supported grant types.
+    var grantTypes: [TokenRoutes.GrantType] {
+        quirks.grantTypes.filter { $0 != .tokenExchange || !exchangeAudiences.isEmpty }
+    }
+
+    /// What happens to an exchanged refresh token, unless the imitated service decides.
+    var rotation: TokenRules.Rotation {
+        guard rotatesRefreshTokens else { return .off }
+        return rotatesAccessTokens ? .spendsBoth : .spends
+    }
+
+    /// The scope for a client that requests none.
+    var defaultScope: Scope {
+        guard refreshTokens == .offlineAccess else { return quirks.defaultScope }
+        return Scope(names: quirks.defaultScope.names.filter { $0 != "offline_access" })
+    }
+}
+
+/// Which sign-ins get a refresh token, unless the imitated service decides.
+enum RefreshTokenPolicy: String, CaseIterable, Sendable {
+    case always
+    /// Sign-ins that requested the scope `offline_access`.
+    ///
+    /// Source: OpenID Connect Core 1.0, section 11.
+    case offlineAccess = "offline-access"
+    case never
+}

@@ -1,0 +1,101 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// `POST` at the token and revocation endpoints.
+struct TokenRoutes: Sendable {
+    /// The grant types that this server knows.
+    enum GrantType: String, CaseIterable {
+        case authorizationCode = "authorization_code"
+        case password
+        case refreshToken = "refresh_token"
+        case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+        case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+        /// The grant type of a form, or `nil` if it is unknown.
+        init?(in body: ByteBuffer) {
+            // The endpoint reports the error of an invalid form to the client.
+            guard let form = try? FormBody.parameters(in: String(buffer: body)) else { return nil }
+            self.init(rawValue: form["grant_type"] ?? "")
+        }
+    }
+
+    let server: AuthorizationServer
+
+    private var quirks: any ServiceQuirks { server.settings.quirks }
+
+    func add(to router: Router<ServerContext>) {
+        let endpoints = server.settings.quirks.endpoints
+        router.post(RouterPath(endpoints.token), use: token)
+        if let path = endpoints.revocation {
+            router.post(RouterPath(path), use: revoke)
+        }
+    }
+
+    /// Source: RFC 6749, sections 4.1.3, 4.3, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4; RFC 8693, section 2.
+    @Sendable
+    private func token(_ request: Request, context: ServerContext) async throws -> Response {
+        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        let grantType = GrantType(rawValue: try form.required("grant_type"))
+        guard let grantType, server.settings.grantTypes.contains(grantType) else {
+            throw OAuthError(.unsupportedGrantType, "unknown grant_type")
+        }
+        if quirks.needsSecret(for: grantType) { try form.requireSecret() }
+        let target = try form.target()
+        let response: JSONObject
+        switch grantType {
+        case .authorizationCode:
+            let signIn = try await server.redeem(
+                code: form.required("code"),
+                redirectURI: form.required("redirect_uri"),
+                verifier: form.required("code_verifier"),
+                target: target
+            )
+            response = try await self.response(to: request, signIn)
+        case .password:
+            let signIn = try await server.signIn(
+                username: form.required("username"),
+                password: form.required("password"),
+                scope: form.scope() ?? server.settings.defaultScope,
+                target: target
+            )
+            response = try await self.response(to: request, signIn)
+        case .refreshToken:
+            let tokens = try await server.refresh(
+                form.required("refresh_token"),
+                scope: form.scope(),
+                target: target
+            )
+            response = quirks.tokenResponse(tokens)
+        case .deviceCode:
+            let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
+            response = try await self.response(to: request, signIn)
+        case .tokenExchange:
+            let type = "urn:ietf:params:oauth:token-type:access_token"
+            guard try form.required("subject_token_type") == type, form["requested_token_type"] ?? type == type else {
+                throw OAuthError(.invalidRequest, "only access tokens are exchanged, and for access tokens")
+            }
+            let tokens = try await server.exchange(
+                form.required("subject_token"), scope: form.scope(), target: target)
+            var members = quirks.tokenResponse(tokens)
+            members["issued_token_type"] = .string(type)
+            response = members
+        }
+        return try quirks.encode(await server.altered(response, of: .token), for: request)
+    }
+
+    private func response(to request: Request, _ signIn: SignIn) async throws -> JSONObject {
+        let origin = try Origin(of: request, settings: server.settings)
+        var response = quirks.tokenResponse(signIn.tokens)
+        response["id_token"] = try await server.idToken(for: signIn, origin: origin).map { .string($0) }
+        return response
+    }
+
+    /// Source: RFC 7009. `token_type_hint` is only a hint, and this server ignores it.
+    @Sendable
+    private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
+        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        try await server.revoke(form.required("token"))
+        return Response(status: .ok, headers: .neverStored)
+    }
+}

@@ -1,0 +1,29 @@
+import HTTPTypes
+import Hummingbird
+
+/// Reports errors in the format of the imitated service.
+struct QuirksMiddleware: RouterMiddleware {
+    typealias Context = ServerContext
+
+    let quirks: any ServiceQuirks
+
+    func handle(
+        _ request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as OAuthError {
+            let refusal = quirks.response(to: error)
+            var response = try quirks.encode(refusal.body ?? [:], status: refusal.status, for: request)
+            response.headers[.wwwAuthenticate] = refusal.challenge
+            return response
+        } catch let challenge as BearerChallenge {
+            return try quirks.response(to: challenge).response
+        } catch let error as HTTPError where error.status == .notFound {
+            guard let body = quirks.notFound else { throw error }
+            return try .json(body, status: .notFound)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import HTTPTypes
+import Testing
+
+@testable import auth_server
+
+@Suite("With the quirks of Google")
+struct GoogleQuirksTests {
+    private static let secret = [("client_secret", "account-secret")]
+
+    private func token(_ api: API, _ fields: [(String, String)]) async throws -> API.Response {
+        try await api.form("/oauth/token", [("client_id", "account-cli")] + fields)
+    }
+
+    @Test("Only one well-known name exists")
+    func discovery() async throws {
+        try await TestServer(GoogleQuirks()).run { api in
+            let document = try await api.get("/.well-known/openid-configuration")
+            #expect(document.json["issuer"] == "http://localhost")
+            #expect(document.json["grant_types_supported"] != nil)
+            #expect(try await api.get("/.well-known/oauth-authorization-server").status == 404)
+        }
+    }
+
+    @Test("The device flow has its own field, statuses and a refresh token")
+    func device() async throws {
+        let test = try TestServer(GoogleQuirks())
+        try await test.run { api in
+            let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+            #expect(device.begun.json["verification_url"] == "http://localhost/device")
+            #expect(device.begun.json["verification_uri"] == nil)
+            #expect(device.begun.json["verification_uri_complete"] == nil)
+            let pending = try await device.poll()
+            #expect(pending.status == 428)
+            #expect(pending.error == "authorization_pending")
+            let tooSoon = try await device.poll()
+            #expect(tooSoon.status == 403)
+            #expect(tooSoon.error == "slow_down")
+            _ = try await device.decide()
+            test.clock.offset = 60
+            let response = try await device.poll()
+            #expect(response.json["refresh_token"] != nil)
+            #expect(try DecodedToken(response.string("id_token")).claims["iss"] == "localhost")
+
+            let refused = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+            _ = try await refused.decide("deny")
+            let denied = try await refused.poll()
+            #expect(denied.status == 403)
+            #expect(denied.error == "access_denied")
+        }
+    }
+
+    @Test("A client without a secret is refused")
+    func needsSecrets() async throws {
+        try await TestServer(GoogleQuirks()).run { api in
+            let device = try await DeviceFlow(api, GoogleQuirks()).poll()
+            let refresh = try await api.refresh("rt_x")
+            let code = try await api.redeem(try await BrowserFlow().code(api))
+            for response in [device, refresh, code] {
+                #expect(response.status == 401)
+                #expect(response.json == ["error": "invalid_client"])
+            }
+        }
+    }
+
+    @Test("Offline access returns a refresh token that never changes")
+    func offlineAccess() async throws {
+        try await TestServer(GoogleQuirks()).run { api in
+            func redeem(_ flow: BrowserFlow) async throws -> API.Response {
+                let fields = [
+                    ("grant_type", "authorization_code"), ("code", try await flow.code(api)),
+                    ("redirect_uri", BrowserFlow.callback), ("code_verifier", BrowserFlow.verifier),
+                ]
+                return try await token(api, fields + Self.secret)
+            }
+            #expect(try await redeem(BrowserFlow()).json["refresh_token"] == nil)
+            let response = try await redeem(BrowserFlow().with(["access_type": "offline"]))
+            let refreshToken = try response.string("refresh_token")
+            for _ in 1...2 {
+                let fields = [("grant_type", "refresh_token"), ("refresh_token", refreshToken)]
+                let refreshed = try await token(api, fields + Self.secret)
+                #expect(refreshed.status == 200)
+                #expect(refreshed.json["refresh_token"] == nil)
+            }
+        }
+    }
+
+    @Test("The issuer of an ID token has no scheme")
+    func issuer() async throws {
+        try await TestServer(GoogleQuirks()).listen { api, port in
+            let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+            _ = try await device.decide()
+            let claims = try DecodedToken(try await device.poll().string("id_token")).claims
+            #expect(claims["iss"] == .string("localhost:\(port)"))
+        }
+    }
+
+    @Test("Revoking an unknown token is an error")
+    func revocation() async throws {
+        try await TestServer(GoogleQuirks()).run { api in
+            let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+            _ = try await device.decide()
+            let refreshToken = try await device.poll().string("refresh_token")
+            #expect(try await api.form("/oauth/revoke", ["token": refreshToken]).status == 200)
+            let again = try await api.form("/oauth/revoke", ["token": refreshToken])
+            #expect(again.status == 400)
+            #expect(again.json == ["error": "invalid_token"])
+        }
+    }
+}

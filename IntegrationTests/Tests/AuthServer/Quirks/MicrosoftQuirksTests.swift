@@ -1,0 +1,94 @@
+import HTTPTypes
+import Testing
+
+@testable import auth_server
+
+@Suite("With the quirks of Microsoft")
+struct MicrosoftQuirksTests {
+    private static let issuer = "http://localhost/9122040d-6c67-4c5b-b112-36a304b66dad/v2.0"
+
+    @Test("The discovered issuer has a placeholder, and there is no revocation")
+    func discovery() async throws {
+        try await TestServer(MicrosoftQuirks()).run { api in
+            let document = try await api.get("/common/v2.0/.well-known/openid-configuration").json
+            #expect(document["issuer"] == "http://localhost/{tenantid}/v2.0")
+            #expect(document["token_endpoint"] == "http://localhost/common/oauth2/v2.0/token")
+            #expect(document["userinfo_endpoint"] == "http://localhost/oidc/userinfo")
+            #expect(document["revocation_endpoint"] == nil)
+            #expect(document["code_challenge_methods_supported"] == nil)
+            #expect(try await api.get("/.well-known/openid-configuration").status == 404)
+        }
+    }
+
+    @Test("An ID token names the tenant and is signed with a published key")
+    func idToken() async throws {
+        try await TestServer(MicrosoftQuirks()).run { api in
+            let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid profile")
+            _ = try await device.decide()
+            let response = try await device.poll()
+            #expect(response.json["refresh_token"] == nil)
+            let token = try DecodedToken(response.string("id_token"))
+            #expect(token.claims["iss"] == .string(Self.issuer))
+            #expect(token.claims["tid"] == "9122040d-6c67-4c5b-b112-36a304b66dad")
+            #expect(try token.isSigned(with: try await api.get("/common/discovery/v2.0/keys").json))
+            let info = try await api.get("/oidc/userinfo", bearer: try response.string("access_token"))
+            #expect(info.json["sub"] == token.claims["sub"])
+        }
+    }
+
+    @Test("offline_access returns a refresh token that a refresh keeps valid")
+    func refreshTokens() async throws {
+        try await TestServer(MicrosoftQuirks()).run { api in
+            let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid offline_access")
+            _ = try await device.decide()
+            let token = try await device.poll().string("refresh_token")
+            for _ in 1...2 {
+                let response = try await api.form(
+                    "/common/oauth2/v2.0/token",
+                    ["grant_type": "refresh_token", "refresh_token": token]
+                )
+                #expect(response.status == 200)
+                #expect(try response.string("refresh_token") != token)
+            }
+        }
+    }
+
+    @Test("Errors have numbers and their own names")
+    func errors() async throws {
+        try await TestServer(MicrosoftQuirks()).run { api in
+            let device = try await DeviceFlow(api, MicrosoftQuirks())
+            #expect(device.begun.json["verification_uri_complete"] == nil)
+            func expect(_ response: API.Response, _ error: String, _ number: Int) throws {
+                #expect(response.status == 400)
+                #expect(response.error == error)
+                #expect(response.json["error_codes"] == [.integer(number)])
+                #expect(try response.string("error_description").hasPrefix("AADSTS\(number): "))
+                #expect(try !response.string("trace_id").isEmpty)
+                #expect(try !response.string("correlation_id").isEmpty)
+            }
+            try expect(try await device.poll("made-up"), "bad_verification_code", 70_018)
+            _ = try await device.decide("deny")
+            try expect(try await device.poll(), "authorization_declined", 65_004)
+            let refresh = try await api.form(
+                "/common/oauth2/v2.0/token",
+                ["grant_type": "refresh_token", "refresh_token": "x"]
+            )
+            try expect(refresh, "invalid_grant", 700_082)
+        }
+    }
+
+    @Test("The browser is redirected to localhost only, without the issuer")
+    func browserFlow() async throws {
+        try await TestServer(MicrosoftQuirks()).run { api in
+            var flow = BrowserFlow()
+            flow.path = "/common/oauth2/v2.0/authorize"
+            #expect(try await flow.open(api).status == 400)
+            flow = flow.with(["redirect_uri": "http://localhost:49152/callback"])
+            #expect(try await flow.open(api).status == 200)
+            let parameters = try await BrowserFlow.parameters(of: flow.decide(api))
+            #expect(Set(parameters.keys) == ["code", "state"])
+            let refused = try await BrowserFlow.parameters(of: flow.decide(api, decision: "deny"))
+            #expect(refused["error"] == "access_denied")
+        }
+    }
+}

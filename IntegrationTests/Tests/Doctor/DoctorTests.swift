@@ -1,0 +1,281 @@
+import Foundation
+import Testing
+
+/// `doctor`: what it finds, what it repairs, and when it finds no problems.
+@Suite(.queued)
+struct DoctorTests {
+    /// The output of `doctor --json`.
+    struct Report: Decodable {
+        struct Finding: Decodable {
+            let problem: String
+            let advice: String
+            let isFixed: Bool
+        }
+
+        let isWell: Bool
+        let findings: [Finding]
+        let notes: [String]
+    }
+
+    private func report(_ account: Tool, _ arguments: String...) async throws -> (report: Report, outcome: Outcome) {
+        let outcome = try await account.run(["doctor", "--json"] + arguments)
+        return (try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8)), outcome)
+    }
+
+    @Test func `Finds no problems after a sign-in`() async throws {
+        try await SignedInUser.run { user in
+            let (report, outcome) = try await report(user.account)
+            #expect(outcome.exitCode == 0)
+            #expect(report.isWell)
+            #expect(report.findings.isEmpty)
+            // Notes about programs that this machine happens to have.
+            #expect(report.notes.allSatisfy { $0.contains("does not ask this tool for tokens") }, "\(outcome)")
+        }
+    }
+
+    static let mendable: [(damage: String, problem: String)] = [
+        ("chmod 755 $HOME_OF_ACCOUNT", "others can look into"), ("chmod 755 $KEYS", "others can look into"),
+        ("chmod 775 $KEYS", "others can write to"), ("chmod 644 $KEYS/Account.key", "others can use"),
+        ("chmod 644 $DOCUMENTS/Account.plist", "others can use"),
+        ("touch $DOCUMENTS/.Account.plist.0123456789abcdef.tmp", "left behind by a crash"),
+        ("touch $KEYS/Account.key.0123456789abcdef.tmp", "left behind by a crash"),
+        ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key file"),
+        ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key file"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library", "others can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences", "others can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences/Sessions/default", "others can write to"),
+        ("echo nonsense >$DOCUMENTS/Incoming.plist", "Incoming.plist"),
+        ("echo nonsense >$DOCUMENTS/Revocation-3.plist", "Revocation-3.plist"),
+        ("echo nonsense >$DOCUMENTS/Offline-2.plist", "Offline-2.plist"),
+        ("head -c 2000000 /dev/zero >$DOCUMENTS/Refresh.plist", "Refresh.plist"),
+    ]
+
+    @Test(arguments: mendable)
+    func `Repairs any damage that needs no data to be discarded`(damage: String, problem: String) async throws {
+        try await SignedInUser.run { user in
+            let home = user.container.home
+            let places = [
+                "HOME_OF_ACCOUNT": home, "KEYS": home + "/Library/Keys", "DOCUMENTS": home + "/Documents",
+            ]
+            let damaged = try await Command(words: ["sh", "-ec", damage], environment: places).run()
+            #expect(damaged.exitCode == 0, "\(damaged)")
+
+            let found = try await report(user.account)
+            #expect(found.outcome.exitCode == 78)
+            // `doctor` does not open the archive through such a path, which adds a second finding.
+            #expect((1...2).contains(found.report.findings.count), "\(found.outcome)")
+            #expect(found.report.findings.first?.problem.contains(problem) == true, "\(found.outcome)")
+            #expect(found.report.findings.allSatisfy { !$0.isFixed })
+            let fixed = try await report(user.account, "--fix")
+            #expect(fixed.outcome.exitCode == 0, "\(fixed.outcome)")
+            #expect(fixed.report.findings.map(\.isFixed) == [true], "\(fixed.outcome)")
+            let after = try await report(user.account)
+            #expect(after.outcome.exitCode == 0, "\(after.outcome)")
+            // `doctor` moves damaged files aside and names the copies.
+            let isMoved = damage.contains(" >")
+            #expect(after.report.notes.contains { $0.contains(".plist.unreadable") } == isMoved, "\(after.outcome)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `Resets a default session that no longer exists`() async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            #expect(try await user.account("switch", "work").exitCode == 0)
+            try FileManager.default.removeItem(atPath: user.container.home + "/Documents/Sessions/work")
+            let found = try await report(user.account)
+            #expect(found.outcome.exitCode == 78)
+            #expect(found.report.findings.map(\.problem) == ["the default session work does not exist"])
+            #expect(try await report(user.account, "--fix").outcome.exitCode == 0)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test(arguments: [".git", ".stfolder", ".dropbox"])
+    func `Finds a key file in a folder that is synced or versioned`(marker: String) async throws {
+        try await SignedInUser.run { user in
+            #expect(FileManager.default.createFile(atPath: user.container.home + "/Library/" + marker, contents: nil))
+            let found = try await report(user.account, "--fix")
+            #expect(found.outcome.exitCode == 78)
+            #expect(found.report.findings.count == 1)
+            #expect(found.report.findings[0].problem.contains("copies elsewhere"))
+            // The archive without the key may be copied.
+            try FileManager.default.moveItem(
+                atPath: user.container.home + "/Library/" + marker,
+                toPath: user.container.home + "/Documents/" + marker)
+            #expect(try await report(user.account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `Finds a parent folder that others can write to, unless it is sticky`() async throws {
+        try await SignedInUser.run { user in
+            try user.container.setPermissions(0o777, of: user.container.root)
+            let found = try await report(user.account)
+            #expect(found.outcome.exitCode == 78)
+            #expect(
+                found.report.findings.allSatisfy { $0.problem.contains("others can write to \(user.container.root)") })
+            try user.container.setPermissions(0o1777, of: user.container.root)
+            #expect(try await report(user.account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `Compares the clock with the service's`() async throws {
+        try await SignedInUser.run { user in
+            for (seconds, word) in [(-31_536_000.0, "ahead of"), (31_536_000.0, "behind")] {
+                try await user.server.setClock(ahead: seconds)
+                let found = try await report(user.account)
+                #expect(found.outcome.exitCode == 78, "\(found.outcome)")
+                #expect(found.report.findings.count == 1, "\(found.outcome)")
+                let problem = found.report.findings.first?.problem ?? ""
+                #expect(problem.contains("clock is 36") && problem.contains(word), "\(found.outcome)")
+            }
+        }
+    }
+
+    @Test func `Checks everything but the clock when offline`() async throws {
+        try await SignedInUser.runWithoutServer { account, _, _ in
+            let found = try await report(account)
+            #expect(found.outcome.exitCode == 0)
+            #expect(found.report.notes.contains { $0.contains("clock cannot be compared") }, "\(found.outcome)")
+        }
+    }
+
+    @Test func `Reports memory that cannot be locked, and other commands still work`() async throws {
+        try await SignedInUser.run { user in
+            func limited(_ arguments: [String]) async throws -> Outcome {
+                // Dropping the capability makes the limit apply to root, too.
+                try await user.account.command(arguments).run(
+                    by: "setpriv", "--inh-caps=-ipc_lock", "--bounding-set=-ipc_lock", "prlimit", "--memlock=0"
+                ).run()
+            }
+            let outcome = try await limited(["doctor"])
+            #expect(outcome.exitCode == 78)
+            #expect(outcome.output.contains("memory cannot be locked"))
+            #expect(try await limited(["whoami", "--offline"]).output == "alice\n")
+        }
+    }
+
+    @Test func `Finds leftover files that do not open, and keeps them`() async throws {
+        try await SignedInUser.run { user in
+            let names = ["Revocation-1.plist", "Offline-1.plist"]
+            // An archive of this session, which does not open as any other kind of file.
+            let archive = try #require(try user.container.entry(user.container.archive)?.bytes)
+            for name in names { try user.container.write(archive, to: user.container.home + "/Documents/" + name) }
+            let found = try await report(user.account, "--fix")
+            #expect(found.outcome.exitCode == 78)
+            for name in names {
+                #expect(found.report.findings.contains { $0.problem.contains(name) }, "\(found.outcome)")
+                #expect(try user.container.entry(user.container.home + "/Documents/" + name)?.bytes == archive)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("mount --bind '$' '$'; mount -o remount,bind,ro '$'", "read-only", "`sudo mount -o remount,rw "),
+        (
+            "mount -t tmpfs -o size=256k,mode=700 none '$'; cp -a '$.copy/.' '$'; head -c 1M /dev/zero >'$/filler' || true",
+            "no space", "`df -h "
+        ),
+    ])
+    func `Finds a folder that cannot save files`(mounts: String, problem: String, advice: String) async throws {
+        try await SignedInUser.run { user in
+            let home = user.container.home
+            let copied = try await Command(words: ["cp", "-a", home, home + ".copy"]).run()
+            #expect(copied.exitCode == 0, "\(copied)")
+            // One fault produces one finding, no matter how many folders and sessions it affects.
+            try await user.signIn(session: "work")
+            let doctor = user.account.command(["doctor", "--json"])
+                .run(inMountsOfItsOwn: mounts.replacing("$", with: home))
+            let outcome = try await doctor.run()
+            let found = try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
+            #expect(outcome.exitCode == 78 && !found.isWell, "\(outcome)")
+            #expect(found.findings.count == 1, "\(outcome)")
+            #expect(found.findings.first?.problem.contains(problem) == true, "\(outcome)")
+            #expect(found.findings.first?.problem.contains(home) == true, "\(outcome)")
+            #expect(found.findings.first?.advice.contains(advice) == true, "\(outcome)")
+            let refresh = try await user.account.command(["refresh"])
+                .run(inMountsOfItsOwn: mounts.replacing("$", with: home)).run()
+            #expect(refresh.exitCode == 74, "fails for the reason that doctor reports: \(refresh)")
+            #expect(try await report(user.account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `Finds a read-only folder before the first sign-in`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            let mounts = "mount --bind '$' '$'; mount -o remount,bind,ro '$'".replacing("$", with: container.root)
+            let outcome = try await account.command(["doctor"]).run(inMountsOfItsOwn: mounts).run()
+            #expect(outcome.exitCode == 78 && outcome.output.contains("read-only"), "\(outcome)")
+            #expect(try await account("doctor").exitCode == 0)
+            #expect(!container.exists(container.home))
+        }
+    }
+
+    @Test func `Finds a folder that its owner may not write to`() async throws {
+        try await SignedInUser.run { user in
+            let account = try await user.account.unprivileged(in: user.container)
+            let documents = user.container.home + "/Documents"
+            try user.container.setPermissions(0o500, of: documents)
+            let found = try await report(account)
+            #expect(found.outcome.exitCode == 78 && found.report.findings.count == 1, "\(found.outcome)")
+            #expect(found.report.findings.first?.advice.contains("`chmod u+rwx \(documents)`") == true)
+            try user.container.setPermissions(0o700, of: documents)
+            #expect(try await report(account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `Shows problems first, and notes last under a heading`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            try container.setPermissions(0o644, of: container.archive)
+            let outcome = try await account("doctor")
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("problem: others can use \(container.archive)") == true, "\(outcome)")
+            let heading = try #require(lines.firstIndex(of: "Notes:"), "\(outcome)")
+            #expect(lines[..<heading].allSatisfy { $0.hasPrefix("problem: ") }, "\(outcome)")
+            let notes = lines[(heading + 1)...]
+            #expect(!notes.isEmpty && notes.allSatisfy { $0.hasPrefix("  ") }, "\(outcome)")
+            #expect(notes.contains { $0.contains("ACCOUNT_HOME=") }, "\(outcome)")
+            try container.setPermissions(0o600, of: container.archive)
+            let well = try await account("doctor")
+            #expect(well.exitCode == 0 && well.output.hasPrefix("No problems found"), "\(well)")
+        }
+    }
+
+    static let faults = [
+        "chmod 755 $HOME_OF_ACCOUNT", "chmod 644 $KEYS/Account.key", "chmod 644 $DOCUMENTS/Account.plist",
+        "touch $DOCUMENTS/.Account.plist.0123456789abcdef.tmp", "cp -p $KEYS/Account.key $KEYS/Account.key.next",
+        "touch $HOME_OF_ACCOUNT/Library/.git", "chmod 777 $HOME_OF_ACCOUNT",
+    ]
+
+    @Test(arguments: faults)
+    func `Makes one suggestion for each fault, with the command`(damage: String) async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            let home = user.container.home
+            let places = [
+                "HOME_OF_ACCOUNT": home, "KEYS": home + "/Library/Keys", "DOCUMENTS": home + "/Documents",
+            ]
+            let damaged = try await Command(words: ["sh", "-ec", damage], environment: places).run()
+            #expect(damaged.exitCode == 0, "\(damaged)")
+            let found = try await report(user.account)
+            #expect(found.report.findings.count == (damage.hasSuffix(".git") ? 2 : 1), "\(found.outcome)")
+            for finding in found.report.findings {
+                #expect(finding.advice.matches(of: /`[^`]+`/).count == 1, "\(finding)")
+                #expect(finding.problem.matches(of: /`/).isEmpty, "\(finding)")
+            }
+        }
+    }
+
+    @Test func `Keeps an archive that does not open, and gives advice`() async throws {
+        try await SignedInUser.run { user in
+            try FileManager.default.removeItem(atPath: user.container.key)
+            let archive = try user.container.entry(user.container.archive)
+            let found = try await report(user.account, "--fix")
+            #expect(found.outcome.exitCode == 78)
+            #expect(found.report.findings.count == 1)
+            #expect(found.report.findings[0].problem.contains("restore the key at "))
+            #expect(try user.container.entry(user.container.archive) == archive)
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import Foundation
+import Testing
+
+/// `homepwner` with an account: items and photos that are encrypted for the signed-in user.
+@Suite(.queued(minutes: 10))
+struct HomepwnerSealedTests {
+    private static let marker = "marker-9b1e"
+
+    @Test func `Sealed items work like others and are never stored in plain text`() async throws {
+        try await SealedHousehold.run { user in
+            let household = user.household
+            let photo = try user.photo("1.jpg", of: Self.marker)
+            let bear = try await household.add(Self.marker, "--serial", Self.marker, "--photo", photo, "--sealed")
+            #expect(try household.files(containing: Self.marker) == [])
+            #expect(!household.container.exists(household.document))
+
+            // Later commands recognize the sealed items, with or without the option.
+            let tape = try await household.add("Tape " + Self.marker)
+            _ = try await household.add("Lamp", "--sealed")
+            #expect(try await household.items().map(\.name) == [Self.marker, "Tape " + Self.marker, "Lamp"])
+            #expect(try await household.homepwner("edit", tape, "--name", Self.marker + " edited").exitCode == 0)
+            #expect(try await household.homepwner("photo", "set", tape, photo).exitCode == 0)
+            #expect(try await household.exportedPhoto(of: bear) == Data(contentsOf: URL(filePath: photo)))
+            #expect(try await household.exportedPhoto(of: tape) == Data(contentsOf: URL(filePath: photo)))
+            #expect(try await household.homepwner("remove", bear).exitCode == 0)
+            #expect(try household.files(containing: Self.marker) == [])
+
+            let file = household.container.path("items.plist")
+            #expect(try await household.homepwner("export", "--xml", file).exitCode == 0)
+            let imported = try await household.homepwner("import", file)
+            #expect(imported.errors == "Imported 0 items. 2 already existed.\n", "\(imported)")
+            #expect(!household.container.exists(household.document))
+        }
+    }
+
+    @Test func `The first items can be imported sealed`() async throws {
+        try await SealedHousehold.run { user in
+            let file = user.household.container.path("items.plist")
+            try user.household.container.write(
+                "<plist><array><dict><key>name</key><string>\(Self.marker)</string></dict></array></plist>".utf8,
+                to: file)
+            #expect(try await user.household.homepwner("import", file, "--sealed").exitCode == 0)
+            #expect(try user.household.files(containing: Self.marker) == [])
+            #expect(try await user.household.items().map(\.name) == [Self.marker])
+        }
+    }
+
+    @Test func `Adding a sealed item requires a session, and the error says so`() async throws {
+        try await Household.run { household in
+            let outcome = try await household.homepwner("add", "Bear", "--sealed")
+            #expect(outcome.exitCode == 77 && outcome.errors.contains("run `homepwner account login`"), "\(outcome)")
+            #expect(outcome.output.isEmpty)
+            #expect(try await household.homepwner("seal").exitCode == 77)
+            #expect(try await household.homepwner("account", "login").exitCode == 64)
+            // Commands that need no account do not ask for one.
+            #expect(try await household.homepwner("account", "logout").exitCode == 0)
+            _ = try await household.add("Bear")
+            #expect(try household.disagreement(isTidy: false) == nil)
+        }
+    }
+
+    @Test func `An ended session keeps sealed items for the same user only`() async throws {
+        try await SealedHousehold.run { user in
+            let homepwner = user.household.homepwner
+            let photo = try user.photo("1.jpg", of: Self.marker)
+            let bear = try await user.household.add(Self.marker, "--photo", photo, "--sealed")
+            // A token from the environment is not a session, and does not start a new list in plain text.
+            let token = try await homepwner.with("HOMEPWNER_TOKEN", "x")("add", "x")
+            #expect(token.exitCode == 64 && token.errors.contains("HOMEPWNER_TOKEN"), "\(token)")
+            try await user.server.endSessions()
+            #expect(try await homepwner("account", "whoami", "--verify").exitCode == 77)
+            for command in [
+                ["list"], ["show", bear], ["add", "x"], ["remove", bear], ["photo", "set", bear, photo], ["seal"],
+            ] {
+                let outcome = try await homepwner.run(command)
+                #expect(outcome.exitCode == 77 && outcome.errors.contains("account login"), "\(outcome)")
+            }
+            try await user.signIn(as: "bob")
+            #expect(try await user.household.items().isEmpty)
+            _ = try await user.household.add("bob's", "--sealed")
+            #expect(try await homepwner("show", bear).exitCode == 64)
+            // Signing out removes bob's items, not alice's.
+            #expect(try await homepwner("account", "logout", "--force").exitCode == 0)
+            try await user.signIn()
+            #expect(try await user.household.items().map(\.name) == [Self.marker])
+            #expect(try await user.household.exportedPhoto(of: bear) == Data(contentsOf: URL(filePath: photo)))
+        }
+    }
+
+    @Test func `Signing out warns about lost items, then removes all of them`() async throws {
+        try await SealedHousehold.run { user in
+            let homepwner = user.household.homepwner
+            for number in 1...2 { _ = try await user.household.add("\(number)", "--sealed") }
+            let refusal = try await homepwner("account", "logout")
+            let text = "would lose 2 items that are kept only on this machine"
+            #expect(refusal.exitCode == 75 && refusal.errors.contains(text), "\(refusal)")
+            let refused = try await Terminal.run(
+                homepwner.command(["account", "logout"]), .wait("[y/N]"), .type("n"), .enter)
+            #expect(refused.exitCode == 130 && refused.screen.contains(text), "\(refused)")
+            #expect(try await user.household.items().count == 2)
+
+            let logout = try await Terminal.run(
+                homepwner.command(["account", "logout"]), .wait("[y/N]"), .type("y"), .enter)
+            #expect(logout.exitCode == 0, "\(logout)")
+            let files = try FileManager.default.subpathsOfDirectory(atPath: user.household.container.home)
+            #expect(!files.contains { $0.hasSuffix("Items.plist") || $0.contains("Offline-") }, "\(files)")
+            #expect(try await user.household.items().isEmpty)
+            try await user.signIn()
+            #expect(try await user.household.items().isEmpty)
+        }
+    }
+
+    @Test func `seal moves all plain-text items into the sealed ones`() async throws {
+        try await SealedHousehold.run { user in
+            let (household, homepwner) = (user.household, user.household.homepwner)
+            let nothing = try await homepwner("seal")
+            #expect(nothing.exitCode == 0 && nothing.errors.contains("No items yet"), "\(nothing)")
+            let photo = try user.photo("1.jpg", of: Self.marker)
+            let bear = try await household.add(Self.marker, "--photo", photo)
+            _ = try await household.add("Tape")
+            let items = try await household.items()
+            let refusal = try await homepwner("add", "x", "--sealed")
+            #expect(refusal.exitCode == 64 && refusal.errors.contains("with `homepwner seal`"), "\(refusal)")
+            #expect(try await household.items() == items)
+
+            let plain = try #require(try household.container.entry(household.document))
+            let seal = try await homepwner("seal")
+            #expect(seal.exitCode == 0 && seal.errors == "Sealed 2 items.\n", "\(seal)")
+            #expect(try household.files(containing: Self.marker) == [])
+            #expect(try await household.items() == items)
+            #expect(try await household.exportedPhoto(of: bear) == Data(contentsOf: URL(filePath: photo)))
+            #expect(try await homepwner("seal").errors == "The items are sealed already.\n")
+
+            // Add a plain-text file beside the sealed items, such as one from a backup. No command shows only one of
+            // the two.
+            try household.container.write(
+                String(decoding: plain.bytes, as: UTF8.self).replacing("Tape", with: "Old tape").utf8,
+                to: household.document)
+            for command in [
+                ["list"], ["add", "x"], ["remove", bear], ["export", "--xml", household.container.path("x")],
+            ] {
+                let outcome = try await homepwner.run(command)
+                #expect(outcome.exitCode == 65 && outcome.errors.contains("run `homepwner seal`"), "\(outcome)")
+            }
+            try FileManager.default.createDirectory(atPath: household.photos, withIntermediateDirectories: true)
+            let photos = try FileManager.default.subpathsOfDirectory(atPath: household.documents + "/Offline")
+            let id = try #require(photos.first { $0.contains("/Items/") }).suffix(32)
+            try FileManager.default.copyItem(atPath: photo, toPath: household.photos + "/" + id)
+            #expect(try await homepwner("seal").errors == "Sealed 2 items.\n")
+            let names = try await household.items().map(\.name)
+            #expect(names == [Self.marker, "Tape", "Old tape"], "equal items exist once")
+            #expect(try household.files(containing: Self.marker) == [])
+        }
+    }
+
+    @Test(arguments: ["signal=KILL", "error=ENOSPC"])
+    func `A kill or full disk during seal loses nothing, and a rerun completes`(
+        fault: String
+    ) async throws {
+        try await SealedHousehold.run { user in
+            let photo = try user.photo("1.jpg", of: Self.marker)
+            let bear = try await user.household.add(Self.marker, "--photo", photo)
+            _ = try await user.household.add("Tape")
+            let items = try await user.household.items()
+            let content = try Data(contentsOf: URL(filePath: photo))
+
+            let dry = try user.household.copy("dry")
+            let calls = try await writingCalls(of: dry.homepwner.command(["seal"]), in: dry)
+            #expect(calls.count > 10, "\(calls)")
+            var failureCount = 0
+            for call in calls {
+                let copy = try user.household.copy("\(call.name)-\(call.number)")
+                let outcome = try await copy.homepwner.command(["seal"])
+                    .run(
+                        by: "strace", "-f", "-qq", "-o", copy.container.path("calls"), "-e", "trace=\(call.name)", "-e",
+                        "inject=\(call.name):\(fault):when=\(call.number)"
+                    ).run()
+                if outcome.exitCode != 0 { failureCount += 1 }
+                #expect([0, 74, 137].contains(outcome.exitCode), "\(call): \(outcome)")
+                // Unless the command reports items in both places, all items are present, either in plain text or
+                // sealed.
+                let list = try await copy.homepwner("list")
+                #expect([0, 65].contains(list.exitCode), "\(call): \(list)")
+                if list.exitCode == 0 { #expect(try await copy.items() == items, "\(call)") }
+                let again = try await copy.homepwner("seal")
+                #expect(again.exitCode == 0, "\(call): \(again)")
+                #expect(try await copy.items() == items, "\(call)")
+                #expect(try await copy.exportedPhoto(of: bear) == content, "\(call)")
+                #expect(try copy.files(containing: Self.marker) == [], "\(call)")
+            }
+            // The threads do not always share the work in the same way.
+            #expect(failureCount * 2 >= calls.count, "\(failureCount) of \(calls)")
+        }
+    }
+
+    /// The system calls with which a command changes files.
+    private func writingCalls(of command: Command, in household: Household) async throws -> [HomepwnerFaultTests.Call] {
+        let file = household.container.path("calls")
+        let outcome = try await command.run(
+            by: "strace", "-f", "-qq", "-e", "trace=mkdir,write,fsync,rename,unlink", "-e", "signal=none", "-o", file
+        ).run()
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        var counts: [String: Int] = [:]
+        var calls: [HomepwnerFaultTests.Call] = []
+        for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
+            guard let match = line.firstMatch(of: /^(\d+) +([a-z]+)\(/) else { continue }
+            counts["\(match.1) \(match.2)", default: 0] += 1
+            let call = HomepwnerFaultTests.Call(name: String(match.2), number: counts["\(match.1) \(match.2)"]!)
+            if !calls.contains(call) { calls.append(call) }
+        }
+        return calls
+    }
+}

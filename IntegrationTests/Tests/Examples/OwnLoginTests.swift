@@ -1,0 +1,140 @@
+import Testing
+
+/// `embed-login`: the same commands in a tool whose service does not support OAuth.
+@Suite(.queued)
+struct OwnLoginTests {
+    /// Runs a test with alice signed in to the notes service.
+    private func run<Result: Sendable>(
+        _ test: (_ notes: Tool, _ container: Container, _ server: ExampleServer) async throws -> Result
+    ) async throws -> Result {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                var environment = container.environment
+                environment["ACCOUNT_HOME"] = nil
+                environment["NOTES_HOME"] = container.home
+                environment["NOTES_SERVER"] = server.issuer
+                let notes = Tool(path: try BuiltProducts.path(of: "embed-login"), environment: environment)
+                let login = try await notes(
+                    "account", "login", "--username", "alice", "--password-stdin",
+                    input: ExampleServer.alicePassword + "\n")
+                try #require(login.exitCode == 0, "\(login)")
+                #expect(login.errors == "Signed in as alice.\n")
+                try await server.clearLog()
+                return try await test(notes, container, server)
+            }
+        }
+    }
+
+    @Test func `Greets the user with the service's profile`() async throws {
+        try await run { notes, _, server in
+            let greeting = try await notes()
+            #expect(greeting.exitCode == 0)
+            #expect(greeting.output == "Hello alice, you have 1250 points.\n")
+            let name = try await notes("account", "whoami", "--verify")
+            #expect(name.output == "alice\n")
+            #expect(try await server.log()["/userinfo"] == 2)
+        }
+    }
+
+    @Test func `Greets the user when offline or on a server error`() async throws {
+        try await run { notes, container, server in
+            let nowhere = notes.with("NOTES_SERVER", "http://127.0.0.1:1")
+            let greeting = try await nowhere()
+            #expect(greeting.exitCode == 0)
+            #expect(greeting.output.hasPrefix("Hello alice. (offline"))
+            try await server.setFaults(Fault(path: "/userinfo", status: 500))
+            let trouble = try await notes()
+            #expect(trouble.exitCode == 0)
+            #expect(trouble.output.hasPrefix("Hello alice. (unclearReply"))
+            #expect(container.exists(container.archive))
+        }
+    }
+
+    @Test func `The service's own error code ends the session`() async throws {
+        try await run { notes, container, server in
+            try await server.endSessions()
+            let greeting = try await notes()
+            #expect(greeting.exitCode == 0)
+            #expect(greeting.output == "Hello stranger. Sign in with `notes account login`.\n")
+            #expect(!container.exists(container.archive))
+            let name = try await notes("account", "whoami")
+            #expect(name.exitCode == 77)
+            #expect(name.errors.contains("(session_revoked). Sign in with `embed-login account login`."))
+        }
+    }
+
+    @Test func `The app and its commands use the same session`() async throws {
+        try await run { notes, _, _ in
+            let login = try await notes(
+                "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
+                input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            #expect(try await notes().output.hasPrefix("Hello alice,"))
+            #expect(try await notes.with("NOTES_SESSION", "work")().output.hasPrefix("Hello bob,"))
+            _ = try await notes("account", "switch", "work")
+            #expect(try await notes().output.hasPrefix("Hello bob,"))
+            #expect(try await notes("account", "whoami").output == "bob\n")
+            #expect(try await notes.with("NOTES_SESSION", "default")().output.hasPrefix("Hello alice,"))
+        }
+    }
+
+    @Test func `The app uses a token from the environment and never stores it`() async throws {
+        try await run { notes, container, _ in
+            let login = try await notes(
+                "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
+                input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            let token = try await notes("account", "token", "--session", "work").output.dropLast()
+            let before = try container.contents()
+            let given = notes.with("NOTES_TOKEN", String(token))
+            #expect(try await given().output.hasPrefix("Hello bob@example.org,"))
+            let name = try await given("account", "whoami")
+            #expect(name.output == "bob@example.org\n", "\(name)")
+            #expect(try await given("account", "logout").exitCode == 64)
+            let wrong = notes.with("NOTES_TOKEN", "made-up")
+            #expect(try await !wrong().output.contains("alice"))
+            #expect(try container.contents() == before)
+            #expect(try await notes().output.hasPrefix("Hello alice,"))
+        }
+    }
+
+    @Test func `Help names the tool's commands and supported options only`() async throws {
+        try await run { notes, _, _ in
+            let help = try await notes("account", "login", "--help").output
+            #expect(help.contains("embed-login account login"))
+            #expect(help.contains("--password-stdin"))
+            for option in ["--issuer", "--client-id", "--device", "--web", "--scope", "--with-token"] {
+                #expect(!help.contains(option), "\(option)")
+            }
+            #expect(try await notes("help", "account", "token").output.contains("$(embed-login account token)"))
+        }
+    }
+
+    @Test func `A wrong password keeps the session`() async throws {
+        try await run { notes, container, _ in
+            let before = try container.entry(container.archive)
+            let login = try await notes("account", "login", "--username", "bob", "--password-stdin", input: "wrong\n")
+            #expect(login.exitCode == 77)
+            #expect(login.errors.contains("wrong password"))
+            #expect(try container.entry(container.archive) == before)
+            #expect(try await notes("account", "whoami").output == "alice\n")
+        }
+    }
+
+    @Test func `Uses its own service and ignores other tools' variables`() async throws {
+        try await run { notes, container, _ in
+            let issuer = try await notes("account", "login", "--issuer", "https://auth.example.com")
+            #expect(issuer.exitCode == 64)
+            let other = notes.with("ACCOUNT_HOME", container.path("other")).with("ACCOUNT_TOKEN", "t")
+                .with("ACCOUNT_SESSION", "work")
+            #expect(try await other("account", "whoami", "--offline").output == "alice\n")
+            #expect(!container.exists(container.path("other")))
+
+            // Another app cannot open this app's archive.
+            let account = try Tool.account(in: container)
+            let stolen = try await account("whoami", "--offline", "--json")
+            #expect(stolen.exitCode == 65)
+            #expect(try stolen.document().reason == "wrongKeyOrDamaged")
+        }
+    }
+}

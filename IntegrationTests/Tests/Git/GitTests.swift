@@ -1,0 +1,214 @@
+import Foundation
+import Testing
+
+/// git(1) with `account git-credential` as its credential helper.
+@Suite(.queued)
+struct GitTests {
+    /// Runs a test with alice's git and a git server that accepts her tokens.
+    private func run(
+        serverOptions: [String] = [], hasRule: Bool = true,
+        _ test: (_ user: SignedInUser, _ git: Tool, _ server: GitServer) async throws -> Void
+    ) async throws {
+        try await SignedInUser.run { user in
+            try await GitServer.run(in: user.container, issuer: user.server.issuer, serverOptions) { server in
+                if hasRule { try await addRule(user.account, server.url) }
+                try await test(user, try Tool.git(in: user.container), server)
+            }
+        }
+    }
+
+    private func addRule(_ account: Tool, _ url: String) async throws {
+        let outcome = try await account("rule", "add", url)
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+
+    /// Tells the helper through git that a server has rejected a token, so the token's next use refreshes it.
+    private func refuse(_ token: String, _ git: Tool, _ server: GitServer) async throws {
+        let address = server.url.dropFirst("http://".count)
+        let outcome = try await git(
+            "credential", "reject", input: "protocol=http\nhost=\(address)\nusername=alice\npassword=\(token)\n\n")
+        #expect(outcome.exitCode == 0, "\(outcome)")
+    }
+
+    private func expectOneReason(_ outcome: Outcome, _ reason: String) {
+        #expect(outcome.exitCode == 128, "\(outcome)")
+        #expect(outcome.errors.contains(reason), "\(outcome)")
+        #expect(outcome.errors.contains("told us to quit"), "\(outcome)")
+        #expect(!outcome.errors.contains("could not read"), "git has asked for a name: \(outcome)")
+    }
+
+    @Test(arguments: [["Basic"], ["Bearer", "Basic"]])
+    func `git clones, commits, pushes and fetches without a prompt`(schemes: [String]) async throws {
+        try await run(serverOptions: schemes.flatMap { ["--scheme", $0] }) { user, git, server in
+            let (first, second) = (user.container.path("first"), user.container.path("second"))
+            for words in [
+                ["clone", "--quiet", server.repository, first], ["-C", first, "commit", "-qm", "One", "--allow-empty"],
+                ["-C", first, "push", "--quiet", "origin", "main"], ["clone", "--quiet", server.repository, second],
+                ["-C", first, "commit", "-qm", "Two", "--allow-empty"], ["-C", first, "push", "--quiet"],
+                ["-C", second, "fetch", "--quiet"],
+            ] {
+                let outcome = try await git.run(words)
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                #expect(outcome.output == "")
+            }
+            let log = try await git("-C", second, "log", "--format=%s", "origin/main")
+            #expect(log.output == "Two\nOne\n", "\(log)")
+            let authorizations = try await server.authorizations()
+            #expect(authorizations.count >= 5)
+            #expect(authorizations.allSatisfy { $0.hasPrefix("Basic ") })
+            #expect(try await user.server.log()["refreshes"] == 0)
+
+            // Only the archive contains the token.
+            let token = Array(try await user.account.storedToken().utf8)
+            for (name, entry) in try user.container.files() {
+                #expect(entry.bytes.firstRange(of: token) == nil, "\(name)")
+            }
+        }
+    }
+
+    @Test func `git sends no token to a host without a rule, even after a redirect`() async throws {
+        try await run { user, git, server in
+            try await GitServer.run(in: user.container, name: "elsewhere") { other in
+                let outcome = try await git("ls-remote", other.repository)
+                #expect(outcome.exitCode == 128, "\(outcome)")
+                #expect(outcome.errors.contains("could not read Username"), "\(outcome)")
+
+                #expect(try await git("ls-remote", server.repository).exitCode == 0)
+                try await server.redirect(to: other.url)
+                #expect(try await git("ls-remote", server.repository).exitCode == 128)
+
+                let requests = try await other.log()
+                #expect(requests.count >= 2)
+                #expect(requests.compactMap(\.authorization) == [])
+            }
+        }
+    }
+
+    @Test func `A rejected token is refreshed before its next use`() async throws {
+        try await run { user, git, server in
+            try await user.server.expireTokens()
+            let refused = try await git("ls-remote", server.repository)
+            #expect(refused.exitCode == 128, "\(refused)")
+            #expect(try await user.server.log()["refreshes"] == 0)
+            #expect(try await git("ls-remote", server.repository).exitCode == 0)
+            #expect(try await user.server.log()["refreshes"] == 1)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `Fifty fetches with an expired token refresh once`() async throws {
+        try await run { user, git, server in
+            let clone = user.container.path("clone")
+            #expect(try await git("clone", "--quiet", server.repository, clone).exitCode == 0)
+            try await refuse(try await user.account.storedToken(), git, server)
+            try await user.server.expireTokens()
+            try await user.server.clearLog()
+            try await withThrowingTaskGroup { group in
+                for _ in 1...50 {
+                    group.addTask {
+                        try await git("-C", clone, "fetch", "--quiet", "--dry-run", "--no-write-fetch-head")
+                    }
+                }
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
+            }
+            let log = try await user.server.log()
+            #expect(log["refreshes"] == 1)
+            #expect(log["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Signed out, git fails immediately without asking for a password`() async throws {
+        try await run { user, git, server in
+            #expect(try await user.account("logout").exitCode == 0)
+            expectOneReason(try await git("ls-remote", server.repository), "Sign in with `account login`.")
+            #expect(try await server.authorizations() == [])
+
+            #expect(try await user.account("rule", "add", server.url, "--session", "work").exitCode == 0)
+            expectOneReason(
+                try await git("ls-remote", server.repository), "Sign in with `account login --session work`.")
+        }
+    }
+
+    @Test func `git reports that the service has ended the session`() async throws {
+        try await run { user, git, server in
+            try await refuse(try await user.account.storedToken(), git, server)
+            try await user.server.endSessions()
+            expectOneReason(try await git("ls-remote", server.repository), "ended this session")
+            #expect(try await user.account("whoami", "--offline").exitCode == 77)
+        }
+    }
+
+    @Test func `Offline, uses a valid token, and an expired one causes no prompt`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            let git = try Tool.git(in: container)
+            try await GitServer.run(in: container) { server in
+                try await addRule(account, server.url)
+                #expect(try await git("ls-remote", server.repository).exitCode == 0)
+
+                try await refuse(try await account.storedToken(), git, server)
+                let outcome = try await git("ls-remote", server.repository)
+                expectOneReason(outcome, "you are still signed in")
+                #expect(try await account("whoami", "--offline").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `git reports a captive portal, and the session stays`() async throws {
+        try await run { user, git, server in
+            try await refuse(try await user.account.storedToken(), git, server)
+            try await user.server.setFaults(
+                Fault(
+                    path: "*", status: 200, headers: ["Content-Type": "text/html"],
+                    body: "<html>Sign in to Wi-Fi</html>"))
+            expectOneReason(try await git("ls-remote", server.repository), "you are still signed in")
+            try await user.server.clearFaults()
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `With a locked archive, fails immediately and advises to unlock it`() async throws {
+        try await run { user, git, server in
+            let added = try await Terminal.run(
+                user.account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .type("correct horse"),
+                .enter, .wait("Confirm passphrase: "), .type("correct horse"), .enter)
+            #expect(added.exitCode == 0, "\(added)")
+            let removed = try await Terminal.run(
+                user.account.command(["key", "remove", "file"]), .wait("Passphrase: "), .type("correct horse"), .enter)
+            #expect(removed.exitCode == 0, "\(removed)")
+
+            // On a terminal, where the command could prompt.
+            let session = try await Terminal.run(git.command(["ls-remote", server.repository]))
+            #expect(session.exitCode == 128, "\(session)")
+            #expect(session.screen.contains("`account unlock --session default`"), "\(session)")
+            #expect(session.screen.contains("told us to quit"), "\(session)")
+            #expect(!session.screen.contains("Passphrase"), "\(session)")
+
+            // The other helpers do the same.
+            for (words, code) in [(["kube-credential", "--any-cluster"], 65), (["docker-credential", "get"], 1)]
+                as [([String], Int32)]
+            {
+                let address = String(server.url.dropFirst("http://".count))
+                let command = Command(
+                    words: ["sh", "-c", "echo \(address) | \"$@\"", "sh", user.account.path] + words,
+                    environment: user.account.environment)
+                let session = try await Terminal.run(command)
+                #expect(session.exitCode == code, "\(session)")
+                #expect(session.screen.contains("`account unlock --session default`"), "\(session)")
+                #expect(!session.screen.contains("Passphrase"), "\(session)")
+            }
+        }
+    }
+
+    @Test func `Rules with paths require useHttpPath, and a note says so`() async throws {
+        try await run(hasRule: false) { user, git, server in
+            try await addRule(user.account, server.url + "/team")
+            let outcome = try await git("ls-remote", server.repository)
+            #expect(outcome.exitCode == 128, "\(outcome)")
+            #expect(
+                outcome.errors.contains("git config --global credential.\(server.url).useHttpPath true"), "\(outcome)")
+
+            #expect(try await git("config", "--global", "credential.\(server.url).useHttpPath", "true").exitCode == 0)
+            #expect(try await git("ls-remote", server.repository).exitCode == 0)
+        }
+    }
+}

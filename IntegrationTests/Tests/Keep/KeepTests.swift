@@ -1,0 +1,359 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// `account keep`: maintains a file with a valid token.
+@Suite(.queued)
+struct KeepTests {
+    /// The file's text, or `nil` while the file does not exist. Tests wait for either.
+    private func text(_ path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
+
+    private func names(_ folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    }
+
+    /// Creates a folder for the file that only alice can use.
+    private func folder(_ container: Container) throws -> String {
+        let folder = container.path("kept")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        return folder
+    }
+
+    @Test(arguments: [Signal.terminate, .interrupt, .terminalClosed])
+    func `Maintains a private file while it runs, and removes it on exit`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            let keep = user.account.command(["keep", "--file", path])
+            let outcome = try await keep.run(by: "sh", "-c", "umask 000; exec \"$@\"", "sh").whileRunning { keep in
+                try await keep.errors.wait(for: "\(path) has a token that is valid until")
+                #expect(text(path) == (try await user.account.storedToken()))
+                let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+                #expect(mode == 0o600)
+                try await keep.send(signal)
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            #expect(outcome.output == "")
+            #expect(try names(folder) == [])
+        }
+    }
+
+    @Test func `Writes the file as its own user, and reports a read-only folder`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let account = try await user.account.unprivileged(in: user.container)
+            #expect(try await account("keep", "--once", "--file", path).exitCode == 0)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(attributes[.ownerAccountID] as? UInt32 == Privileges.unprivilegedUser)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+            #expect(text(path) == (try await account.storedToken()))
+
+            let foreign = user.container.path("foreign")
+            try FileManager.default.createDirectory(
+                atPath: foreign, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o555])
+            let once = try await account("keep", "--once", "--file", foreign + "/token")
+            #expect(once.exitCode == 74, "\(once)")
+            #expect(once.output == "")
+            #expect(once.errors.contains("cannot write the token to \(foreign)/token"), "\(once)")
+            #expect(once.errors.contains("Permission denied"), "\(once)")
+            #expect(try names(foreign) == [])
+
+            // Without `--once`, the command reports the error and tries again.
+            let outcome = try await account.command(["keep", "--file", foreign + "/token"]).whileRunning { keep in
+                try await keep.errors.wait(for: "cannot write the token to \(foreign)/token")
+                try user.container.setPermissions(0o777, of: foreign)
+                try await keep.errors.wait(for: "has a token that is valid until")
+                #expect(text(foreign + "/token") == text(path))
+                try await keep.send(.terminate)
+            }
+            #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
+            #expect(try names(foreign) == [])
+
+            // The command does not replace another user's file, even if the folder's permissions allow it.
+            try user.container.write("e30.e30.c2ln".utf8, to: foreign + "/token", permissions: 0o644)
+            if Privileges.isRoot {
+                let other = try await account("keep", "--once", "--file", foreign + "/token")
+                #expect(other.exitCode == 64 && other.errors.contains("move it away"), "\(other)")
+                #expect(text(foreign + "/token") == "e30.e30.c2ln")
+            }
+        }
+    }
+
+    @Test func `Renews early, follows sign-outs and sign-ins, and runs the hook`() async throws {
+        try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "6"]) { user in
+            let path = try folder(user.container) + "/token"
+            let hook = #"echo "hook $ACCOUNT_SESSION $ACCOUNT_EVENT ${ACCOUNT_KEY-}${NOTIFY_SOCKET-}""#
+            let account = user.account.with("ACCOUNT_KEY", "/secret").with("NOTIFY_SOCKET", "/secret")
+            let outcome = try await account.command(["keep", "--file", path, "--exec", hook]).whileRunning { keep in
+                @Sendable func count(_ event: String, in text: String) -> Int {
+                    text.split(separator: "\n").count { $0 == "hook default \(event) " }
+                }
+                func wait(_ event: String, _ least: Int) async throws {
+                    _ = try await keep.errors.match { count(event, in: $0) >= least ? true : nil }
+                }
+                try await wait("written", 3)
+                #expect(try await user.server.log()["rotations"] >= 2)
+                #expect(try await user.account("logout").exitCode == 0)
+                try await wait("removed", 1)
+                try await waitUntil("the file is removed") { text(path) == nil }
+                let written = count("written", in: await keep.errors.text)
+                try await user.signIn()
+                try await wait("written", written + 1)
+                try await keep.send(.terminate)
+            }
+            #expect(!outcome.errors.contains("/secret"), "\(outcome)")
+            #expect(
+                outcome.errors.split(separator: "\n").filter { $0.hasPrefix("hook") }.last == "hook default removed ")
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Offline, keeps a valid token and removes an expired one`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            let path = try folder(container) + "/token"
+            let token = try await account.storedToken()
+            #expect(try await account("keep", "--once", "--file", path).exitCode == 0)
+            #expect(text(path) == token)
+            // A day later, the token has expired and cannot be refreshed.
+            let clock = try await WrongClock(in: container)
+            let once = try await clock.run(account, ahead: 86_400, ["keep", "--once", "--file", path])
+            #expect(once.exitCode == 69 && once.errors.contains("you are still signed in"), "\(once)")
+            #expect(text(path) == nil)
+        }
+    }
+
+    @Test func `Tells the user once to sign in, with a desktop notification too`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let programs = user.container.path("programs")
+            try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
+            let script = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"\(programs)/told\"; echo >>\"\(programs)/told\"\n"
+            let program = URL(filePath: programs + "/notify-send")
+            try Data(script.utf8).write(to: program)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+            let outcome = try await user.account.command(["keep", "--file", path])
+                .run(by: "sh", "-c", "PATH=\"\(programs):$PATH\"; exec \"$@\"", "sh").whileRunning { keep in
+                    try await keep.errors.wait(for: "has a token")
+                    try await user.server.endSessions()
+                    // Another command detects that the session has ended.
+                    #expect(try await user.account("refresh").exitCode == 77)
+                    try await keep.errors.wait(for: "Waiting.")
+                    #expect(text(path) == nil)
+                    try await waitUntil("someone was told") { text(programs + "/told")?.hasSuffix("\n") == true }
+                    for _ in 1...3 { #expect(try await user.account("token").exitCode == 77) }
+                    try await user.signIn()
+                    try await waitUntil("the file exists again") { text(path) != nil }
+                    try await keep.send(.terminate)
+                }
+            #expect(outcome.errors.matches(of: /ended this session/).count == 1, "\(outcome)")
+            let told = try #require(text(programs + "/told"))
+            #expect(told.count { $0 == "\n" } == 1, "\(told)")
+            #expect(told.contains("ended this session") && told.contains("account login"))
+        }
+    }
+
+    // The command first records which token it is going to write, and then writes the token.
+    @Test(arguments: [
+        ("fsync", 1, 0o200), ("fsync", 2, 0o200), ("rename", 1, 0o600), ("rename", 2, 0o600), ("fchmod", 1, 0o600),
+        ("fchmod", 3, 0o600),
+    ])
+    func `A killed command leaves only files that the next one removes`(
+        call: String, count: Int, mode: Int
+    ) async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            let keep = user.account.command(["keep", "--once", "--file", path])
+            let injection = "inject=/^\(call):signal=KILL:when=\(count)"
+            let killed = try await keep.run(by: "strace", "-f", "-qq", "-o", "/dev/null", "-e", injection).run()
+            #expect(killed.wasEnded(by: .kill), "\(killed)")
+            let names = try names(folder)
+            let left = names.filter { $0.hasPrefix(".token.keep-") }
+            #expect(left.count == 1 && names.count == (count == 1 ? 1 : 2), "\(names)")
+            let file = folder + "/" + (left.first ?? "")
+            // No program can read a file before it is complete and on disk.
+            #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
+            #expect(text(file)?.isEmpty == false || call == "fchmod")
+            #expect(try await keep.run().exitCode == 0)
+            #expect(try self.names(folder) == [".token.keep", "token"])
+        }
+    }
+
+    @Test func `After a kill, the next command recognizes its own file`() async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            let keep = user.account.command(["keep", "--once", "--file", path])
+            #expect(try await keep.run().exitCode == 0)
+            #expect(try await user.account("refresh").exitCode == 0)
+            let killed = try await keep.run(
+                by: "strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=/^rename:signal=KILL:when=2"
+            ).run()
+            #expect(killed.wasEnded(by: .kill), "\(killed)")
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await keep.run().exitCode == 0)
+            #expect(text(path) == (try await user.account.storedToken()))
+            #expect(try names(folder) == [".token.keep", "token"])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `Notifies the service manager: ready, status, watchdog and stopping`(
+        isAbstract: Bool
+    ) async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let socket = isAbstract ? "account-test-\(UUID().uuidString)" : user.container.path("socket")
+            let words =
+                ["python3", "-B", BuiltProducts.fixture("notify.py")] + (isAbstract ? ["--abstract"] : []) + [socket]
+            var command = user.account.command(["keep", "--file", path])
+            command.words = words + command.words
+            let outcome = try await command.whileRunning { keep in
+                try await keep.output.wait(for: "READY=1 | STATUS=\(path) has a token that is valid until ")
+                #expect(text(path) != nil, "the file exists when the service is ready")
+                try await keep.output.wait(for: "WATCHDOG=1\nWATCHDOG=1\nWATCHDOG=1")
+                #expect(try await user.account("logout").exitCode == 0)
+                try await keep.output.wait(for: "\nSTATUS=There is no token")
+                try await keep.send(.terminate)
+            }
+            #expect(outcome.output.contains("STOPPING=1"), "\(outcome)")
+            #expect(outcome.output.contains("ended -15"), "\(outcome)")
+            #expect(outcome.output.matches(of: /READY=1/).count == 1)
+        }
+    }
+
+    @Test func `Reports ready to the service manager even when signed out`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            var command = account.command(["keep", "--session", "work"])
+            command.words =
+                ["python3", "-B", BuiltProducts.fixture("notify.py"), container.path("socket")] + command.words
+            let outcome = try await command.whileRunning { keep in
+                let login = "Sign in with `account login --session work`."
+                try await keep.output.wait(for: "READY=1 | STATUS=There is no token. Not signed in. \(login)")
+                try await keep.send(.terminate)
+            }
+            #expect(outcome.errors.contains("Waiting."), "\(outcome)")
+        }
+    }
+
+    @Test func `Keeps an ID token until its own expiry`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let outcome = try await user.account("keep", "--once", "--json", "--id-token", "--file", path)
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let token = try #require(text(path))
+            #expect(token.split(separator: ".").count == 3)
+            struct Document: Decodable { let file: String, session: String, expiresAt: String }
+            let document = try outcome.document(Document.self)
+            #expect(document.file == path && document.session == "default" && !outcome.output.contains(token))
+            // An expired ID token is not written, and this service issues none on a refresh.
+            let clock = try await WrongClock(in: user.container)
+            let month = 30 * 86_400
+            try await user.server.setClock(ahead: Double(month))
+            let arguments = ["keep", "--once", "--id-token", "--file", path]
+            let ended = try await clock.run(user.account, ahead: month, arguments)
+            #expect(ended.exitCode == 77 && text(path) == nil, "\(ended)")
+            // A service that issues an ID token on a refresh.
+            let now = Date.now.addingTimeInterval(TimeInterval(month))
+            let new = try user.server.idToken(
+                until: now.addingTimeInterval(3600), setting: ["iat": .integer(Int(now.timeIntervalSince1970))])
+            try await user.server.alter(.token, setting: ["id_token": .text(new)])
+            #expect(try await user.account("refresh").exitCode == 0)
+            let later = try await clock.run(user.account, ahead: month, arguments)
+            #expect(later.exitCode == 0 && text(path) == new, "\(later)")
+        }
+    }
+
+    @Test(arguments: ["hunter2\n", "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=\n", "e30.e30.c2ln", "opaque-token"])
+    func `Never replaces a file that another program wrote`(content: String) async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            func keep() async throws -> Outcome { try await user.account("keep", "--once", "--file", path) }
+            func expectRefusal() async throws {
+                try user.container.write(content.utf8, to: path)
+                let refused = try await keep()
+                #expect(refused.exitCode == 64 && refused.errors.contains("move it away"), "\(refused)")
+                #expect(text(path) == content)
+            }
+            try await expectRefusal()
+            #expect(try names(folder) == ["token"])
+            try FileManager.default.removeItem(atPath: path)
+            // The command replaces its own file, even after the session has received another token.
+            #expect(try await keep().exitCode == 0)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await keep().exitCode == 0)
+            #expect(text(path) == (try await user.account.storedToken()))
+            try await expectRefusal()
+        }
+    }
+
+    @Test func `Replaces a token of the session that an earlier version wrote`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            try user.container.write(try await user.account.storedToken().utf8, to: path)
+            #expect(try await user.account("keep", "--once", "--file", path).exitCode == 0)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("keep", "--once", "--file", path).exitCode == 0)
+            #expect(text(path) == (try await user.account.storedToken()))
+        }
+    }
+
+    @Test func `Shows every warning about the folder of the file`() async throws {
+        try await SignedInUser.run { user in
+            // A folder on disk, in case the temporary folder of the tests is in memory.
+            let folder = BuiltProducts.fixture("..") + "/kept-\(UUID().uuidString)"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            try user.container.setPermissions(0o777, of: folder)
+            let outcome = try await user.account("keep", "--once", "--file", folder + "/token")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.errors.contains("is on a disk"), "\(outcome)")
+            #expect(outcome.errors.contains("others can write to \(folder),"), "\(outcome)")
+        }
+    }
+
+    @Test(.enabled(if: Privileges.isRoot))
+    func `Does not follow another user's link in place of the default folder`() async throws {
+        try await SignedInUser.run { user in
+            let account = user.account.with("ACCOUNT_HOME", nil)
+            try await SignedInUser(server: user.server, container: user.container, account: account).signIn()
+            let target = try folder(user.container)
+            let link = user.container.path("temporary/account-\(geteuid())")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            let given = try await Command(words: ["chown", "-h", "\(Privileges.unprivilegedUser)", link]).run()
+            #expect(given.exitCode == 0, "\(given)")
+            let outcome = try await account("keep", "--once")
+            #expect(outcome.exitCode == 65 && outcome.errors.contains(link), "\(outcome)")
+            #expect(try names(target) == [])
+            // Without the link, the command creates the folder.
+            try FileManager.default.removeItem(atPath: link)
+            #expect(try await account("keep", "--once").exitCode == 0)
+            #expect(text(link + "/default.token") == (try await account.storedToken()))
+        }
+    }
+
+    @Test func `Refuses a file it cannot maintain, and says what to do`() async throws {
+        try await SignedInUser.run(byToken: true) { user in
+            let folder = try folder(user.container)
+            try Data("mine, not yours\n".utf8).write(to: URL(filePath: folder + "/letter"))
+            for (arguments, code, said) in [
+                (["--file", folder + "/letter"], 64, "move it away"), (["--file", folder], 64, "move it away"),
+                (["--file", folder + "/none/token"], 64, "mkdir -m 700"),
+                (["--once", "--id-token", "--file", folder + "/token"], 78, "--scope openid"),
+            ] as [([String], Int32, String)] {
+                let outcome = try await user.account.run(["keep"] + arguments)
+                #expect(outcome.exitCode == code && outcome.errors.contains(said), "\(outcome)")
+            }
+            let given = try await user.account.with("ACCOUNT_TOKEN", "given")("keep", "--once")
+            #expect(given.exitCode == 64 && given.errors.contains("unset it"), "\(given)")
+            #expect(text(folder + "/letter") == "mine, not yours\n")
+            #expect(try names(folder) == ["letter"])
+            let usual = try await user.account("keep", "--once")
+            #expect(usual.exitCode == 0 && text(user.container.home + "/tmp/default.token") != nil, "\(usual)")
+            #expect(try await user.account("keep", "--once", "--session", "work").exitCode == 77)
+        }
+    }
+}

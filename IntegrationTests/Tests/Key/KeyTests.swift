@@ -1,0 +1,365 @@
+import Foundation
+import Testing
+
+/// `key`, `unlock` and `lock`: the keys that open the archive.
+@Suite(.queued)
+struct KeyTests {
+    private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    /// The output of `key --json`.
+    struct Keys: Decodable {
+        struct Slot: Decodable {
+            let id: String
+            let kind: String
+            let opensNow: Bool
+        }
+
+        struct Source: Decodable {
+            let kind: String
+            let command: [String]?
+        }
+
+        let slots: [Slot]
+        let sources: [Source]
+    }
+
+    private func keys(_ account: Tool) async throws -> Keys {
+        let outcome = try await account("key", "--json")
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        return try JSONDecoder().decode(Keys.self, from: Data(outcome.output.utf8))
+    }
+
+    /// Runs a test with wang signed in, without a service.
+    private func run(_ test: (_ account: Tool, _ container: Container) async throws -> Void) async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            try await signIn(account, container)
+            try await test(account, container)
+        }
+    }
+
+    private func legacyFile(_ container: Container) async throws -> String {
+        let file = container.path("old.plist")
+        let made = try await Command(
+            words: ["python3", "-B", BuiltProducts.fixture("legacy_archive.py"), "binary", "canary-token", file]
+        ).run()
+        guard made.exitCode == 0 else { throw Unexpected(made) }
+        return file
+    }
+
+    private func signIn(_ account: Tool, _ container: Container) async throws {
+        let outcome = try await account("import", try await legacyFile(container))
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+
+    /// Runs the command without a controlling terminal, even if the tests have one.
+    private func runDetached(_ account: Tool, _ arguments: String...) async throws -> Outcome {
+        try await account.command(arguments).run(by: "setsid", "--wait").run()
+    }
+
+    /// Gives the archive a passphrase and removes its key file.
+    private func lock(_ account: Tool, by passphrase: String) async throws {
+        let added = try await Terminal.run(
+            account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .silentNow, .type(passphrase),
+            .enter, .wait("Confirm passphrase: "), .type(passphrase), .enter)
+        #expect(added.exitCode == 0, "\(added)")
+        let removed = try await Terminal.run(
+            account.command(["key", "remove", "file"]), .wait("Passphrase: "), .type(passphrase), .enter)
+        #expect(removed.exitCode == 0, "\(removed)")
+        #expect(!added.screen.contains(passphrase) && !removed.screen.contains(passphrase))
+    }
+
+    // MARK: The key file
+
+    @Test func `Uses a key file by default, and lists and replaces it`() async throws {
+        try await run { account, container in
+            let before = try await keys(account)
+            #expect(before.slots.map(\.kind) == ["file"])
+            #expect(before.slots.map(\.opensNow) == [true])
+            let key = try container.entry(container.key)?.bytes
+
+            let outcome = try await account("key", "rotate")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.errors == "Replaced the key file and the key that encrypts the data.\n")
+            #expect(try await keys(account).slots.map(\.id) != before.slots.map(\.id))
+            #expect(try container.entry(container.key)?.bytes != key)
+            #expect(try await account("whoami", "--offline").output == "wang\n")
+            #expect(try await account("doctor").exitCode == 0)
+        }
+    }
+
+    @Test func `Refuses to remove the only key, and the archive still opens`() async throws {
+        try await run { account, _ in
+            for name in ["file", try await keys(account).slots[0].id] {
+                let outcome = try await account("key", "remove", name)
+                #expect(outcome.exitCode == 64)
+                #expect(outcome.errors.contains("the only key of the archive"))
+            }
+            #expect(try await account("key", "remove", "passphrase").exitCode == 64)
+            #expect(try await account("whoami", "--offline").output == "wang\n")
+        }
+    }
+
+    // MARK: The environment
+
+    @Test func `Reads the key from ACCOUNT_KEY or a systemd credential`() async throws {
+        try await run { account, container in
+            let variable = account.with("ACCOUNT_KEY", Self.key)
+            #expect(try await variable("key", "add", "environment").exitCode == 0)
+            #expect(try await variable("key", "remove", "file").exitCode == 0)
+            #expect(!container.exists(container.key))
+            #expect(try await variable("whoami", "--offline").output == "wang\n")
+
+            let folder = container.path("credentials")
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            try container.write([UInt8](0..<32), to: folder + "/account.key")
+            #expect(try await account.with("CREDENTIALS_DIRECTORY", folder)("whoami", "--offline").output == "wang\n")
+
+            let without = try await account("whoami", "--offline")
+            #expect(without.exitCode == 65)
+            #expect(without.output == "")
+            let wrong = try await account.with("ACCOUNT_KEY", String(Self.key.reversed()))("whoami", "--offline")
+            #expect([65, 78].contains(wrong.exitCode), "\(wrong)")
+            #expect(try await variable("whoami", "--offline").output == "wang\n")
+        }
+    }
+
+    @Test func `Never replaces a missing key with a weaker one`() async throws {
+        try await run { account, container in
+            let variable = account.with("ACCOUNT_KEY", Self.key)
+            _ = try await variable("key", "add", "environment")
+            _ = try await variable("key", "remove", "file")
+            #expect(try await variable("logout", "--local").exitCode == 0)
+            let before = try container.files()
+            let outcome = try await account("import", container.path("old.plist"))
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.errors.contains("ACCOUNT_KEY"))
+            #expect(!container.exists(container.archive))
+            #expect(!container.exists(container.key))
+            #expect(try container.files().keys == before.keys)
+
+            try await signIn(variable, container)
+            #expect(try await keys(variable).slots.map(\.kind) == ["environment"])
+        }
+    }
+
+    @Test func `Keys can be chosen before the first sign-in`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with("ACCOUNT_KEY", Self.key)
+            #expect(try await account("key", "add", "environment").exitCode == 0)
+            #expect(try await account("key", "remove", "file").exitCode == 0)
+            #expect(try await account("key", "remove", "environment").exitCode == 64)
+            try await signIn(account, container)
+            #expect(try await keys(account).slots.map(\.kind) == ["environment"])
+            #expect(!container.exists(container.key))
+        }
+    }
+
+    // MARK: A command
+
+    @Test func `A key command keeps opening the archive until it is removed`() async throws {
+        try await run { account, container in
+            try container.write(Array(Self.key.utf8), to: container.path("first"))
+            try container.write(Array(String(repeating: "5a", count: 32).utf8), to: container.path("second"))
+            for name in ["first", "second"] {
+                let outcome = try await account("key", "add", "command", "--", "cat", container.path(name))
+                #expect(outcome.exitCode == 0, "\(outcome)")
+            }
+            let slots = try await keys(account).slots
+            #expect(slots.map(\.kind) == ["file", "command", "command"])
+            #expect(try await account("key", "remove", "command").errors.contains("several keys"))
+            #expect(try await account("key", "remove", String(slots[1].id.prefix(8))).exitCode == 0)
+            #expect(try await account("key", "remove", "file").exitCode == 0)
+            try FileManager.default.removeItem(atPath: container.path("first"))
+            let left = try await keys(account)
+            #expect(left.slots.map(\.id) == [slots[2].id])
+            #expect(left.sources.map(\.command) == [["cat", container.path("second")]])
+            #expect(try await account("whoami", "--offline").output == "wang\n")
+
+            try FileManager.default.removeItem(atPath: container.path("second"))
+            let without = try await account("whoami", "--offline")
+            #expect(without.exitCode == 65)
+            #expect(without.errors.contains("ended with 1"))
+        }
+    }
+
+    @Test func `A command that prints no key changes nothing`() async throws {
+        try await run { account, container in
+            let before = try container.files()
+            for command in [["/nonexistent"], ["false"], ["echo", "password"]] {
+                let outcome = try await account.run(["key", "add", "command", "--"] + command)
+                #expect(outcome.exitCode == 65, "\(outcome)")
+            }
+            #expect(try await account("key", "add", "command").exitCode == 64)
+            #expect(try await account("key", "add", "file", "--", "cat").exitCode == 64)
+            #expect(try await keys(account).slots.map(\.kind) == ["file"])
+            #expect(try await keys(account).sources.map(\.kind) == ["file"])
+            let after = try container.files()
+            #expect(after["container/Documents/Account.plist"] == before["container/Documents/Account.plist"])
+        }
+    }
+
+    /// Follows the instructions of the documentation, with a separate keyring.
+    @Test func `Reads the key from a desktop keyring`() async throws {
+        try await run { account, container in
+            let script = """
+                printf 'keyring password\\n' | gnome-keyring-daemon --unlock --components=secrets >/dev/null
+                openssl rand -base64 32 | secret-tool store --label=account service account
+                "$1" key add command -- secret-tool lookup service account
+                "$1" key remove file
+                "$1" whoami --offline
+                secret-tool clear service account
+                "$1" whoami --offline || echo "without: $?"
+                """
+            let session = Command(
+                words: ["dbus-run-session", "--", "sh", "-ec", script, "sh", account.path],
+                environment: account.environment.merging(["XDG_RUNTIME_DIR": container.path("temporary")]) { $1 })
+            let outcome = try await session.run()
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output.hasSuffix("wang\nwithout: 65\n"), "\(outcome)")
+            #expect(!container.exists(container.key))
+        }
+    }
+
+    @Test func `Reads the key from a password store`() async throws {
+        try await run { account, container in
+            let script = """
+                gpg --batch --quiet --passphrase '' --quick-generate-key test@example.com default default never
+                pass init test@example.com >/dev/null
+                openssl rand -base64 32 | pass insert --echo account-key >/dev/null
+                "$1" key add command -- pass show account-key >/dev/null
+                "$1" key remove file >/dev/null
+                "$1" whoami --offline
+                gpgconf --kill all
+                """
+            let outcome = try await Command(
+                words: ["sh", "-ec", script, "sh", account.path], environment: account.environment
+            ).run()
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output == "wang\n")
+        }
+    }
+
+    // MARK: A passphrase
+
+    @Test func `Asks for the passphrase without echo and allows retries`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            #expect(!container.exists(container.key))
+            let session = try await Terminal.run(
+                account.command(["whoami", "--offline"]), .wait("Passphrase: "), .silentNow, .type("correct house"),
+                .enter, .wait("attempt 2 of 3): "), .type("correct horse"), .enter)
+            #expect(session.exitCode == 0)
+            #expect(session.echo)
+            #expect(session.screen.hasSuffix("wang\r\n"))
+            #expect(!session.screen.contains("hor"))
+
+            let before = try container.entry(container.archive)
+            let wrong = try await Terminal.run(
+                account.command(["whoami", "--offline"]), .wait("Passphrase: "), .type("a"), .enter, .wait("2 of 3): "),
+                .type("b"), .enter, .wait("3 of 3): "), .type("c"), .enter)
+            #expect(wrong.exitCode == 65)
+            #expect(wrong.screen.contains("You are not signed out"))
+            let interrupted = try await Terminal.run(
+                account.command(["whoami", "--offline"]), .wait("Passphrase: "), .controlC)
+            #expect(interrupted.echo)
+            #expect(interrupted.exitCode != 0)
+            #expect(try container.entry(container.archive) == before)
+        }
+    }
+
+    @Test func `Asks for the passphrase on the terminal when stdin is redirected`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            let session = try await Terminal.run(
+                account.command(["whoami", "--offline"]).run(by: "sh", "-c", "exec \"$@\" < /dev/null", "sh"),
+                .wait("Passphrase: "), .type("correct horse"), .enter)
+            #expect(session.screen.hasSuffix("wang\r\n"), "\(session)")
+        }
+    }
+
+    @Test func `Unlocked, opens the archive without a passphrase until it is locked`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            let locked = try await runDetached(account, "whoami", "--offline")
+            #expect(locked.exitCode == 65)
+            #expect(locked.errors.contains("unlock"))
+
+            let unlocked = try await Terminal.run(
+                account.command(["unlock", "--for", "1h"]), .wait("Passphrase: "), .type("correct horse"), .enter)
+            #expect(unlocked.exitCode == 0, "\(unlocked)")
+            #expect(try await runDetached(account, "whoami", "--offline").output == "wang\n")
+            #expect(try await runDetached(account, "status").exitCode == 0)
+            #expect(try await keys(account).slots.map(\.opensNow) == [true])
+            // The kernel deletes the key when the time is over.
+            let slot = try await keys(account).slots[0].id
+            let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
+            let entry = try #require(entries.first { $0.contains(slot) })
+            #expect(entry.split(separator: " ").contains { $0 == "1h" || $0 == "59m" || $0 == "60m" }, "\(entry)")
+            // Permissions for the owner only and none for a possessor: see keyrings(7).
+            #expect(entry.split(separator: " ")[4] == "003f0000", "\(entry)")
+
+            #expect(try await runDetached(account, "lock").exitCode == 0)
+            #expect(try await runDetached(account, "whoami", "--offline").exitCode == 65)
+            #expect(try await runDetached(account, "lock").exitCode == 0, "locking it again is not an error")
+        }
+    }
+
+    @Test func `A new passphrase locks the archive, and logout forgets it`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            let rotated = try await Terminal.run(
+                account.command(["key", "rotate"]), .wait("Passphrase: "), .type("correct horse"), .enter,
+                .wait("New passphrase: "), .type("battery"), .enter, .wait("Confirm"), .type("stapel"), .enter,
+                .wait("don't match"), .wait("New passphrase: "), .type("staple"), .enter, .wait("Confirm"),
+                .type("staple"), .enter)
+            #expect(rotated.exitCode == 0, "\(rotated)")
+            let unlocked = try await Terminal.run(
+                account.command(["unlock"]), .wait("Passphrase: "), .type("staple"), .enter)
+            #expect(unlocked.screen.contains("Unlocked for 8h."))
+            let slot = try await keys(account).slots[0].id
+            #expect(try await runDetached(account, "logout", "--local").exitCode == 0)
+            // The kernel still lists a deleted key for a moment, marked as invalid.
+            let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
+            let forgotten = entries.filter { $0.contains(slot) }.map { $0.split(separator: " ")[1] }
+            #expect(forgotten.allSatisfy { $0.hasSuffix("i") }, "\(forgotten)")
+
+            // The next archive requires a passphrase, too, and there is no terminal to enter one.
+            let outcome = try await runDetached(account, "import", container.path("old.plist"))
+            #expect(outcome.exitCode == 64)
+            #expect(!container.exists(container.archive))
+            #expect(!container.exists(container.key))
+        }
+    }
+
+    @Test func `Lists and switches sessions without asking for a passphrase`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            let listed = try await Terminal.run(account.command(["sessions"]))
+            #expect(listed.exitCode == 0)
+            #expect(listed.screen.contains("default") && listed.screen.contains("locked"))
+            #expect(!listed.screen.contains("Passphrase"))
+            let chosen = try await Terminal.run(account.command(["switch", "default"]))
+            #expect(chosen.exitCode == 0)
+            #expect(chosen.screen.contains("locked by a passphrase") && chosen.screen.contains("unlock"))
+            #expect(!chosen.screen.contains("not signed in"))
+        }
+    }
+
+    @Test(arguments: ["0s", "8", "h", "-1h", "8w", "1.5h", "99999999999d"])
+    func `Rejects an invalid duration`(time: String) async throws {
+        try await run { account, _ in
+            let outcome = try await account("unlock", "--for=\(time)")
+            #expect(outcome.exitCode == 64)
+        }
+    }
+
+    @Test func `Locking an archive without a passphrase is an error`() async throws {
+        try await run { account, _ in
+            for command in ["lock", "unlock"] {
+                let outcome = try await account(command)
+                #expect(outcome.exitCode == 64)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Testing
+
+/// Password prompts, and errors where no terminal allows a prompt.
+@Suite(.queued)
+struct PromptTests {
+    static let loginsWithoutTerminal: [(arguments: [String], names: [String])] = [
+        ([], ["--device", "--password-stdin", "--username", "--with-token"]),
+        (["--password"], ["--password-stdin", "--username"]),
+        (["--password", "--username", "alice"], ["--password-stdin"]),
+        (["--password-stdin"], ["--username"]),
+    ]
+
+    @Test(arguments: loginsWithoutTerminal)
+    func `Without a terminal, fails and names the missing option`(
+        arguments: [String], names: [String]
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let outcome = try await Tool.account(in: container).run(
+                    ["login", "--issuer", server.issuer] + arguments, input: "alice\n")
+                #expect(outcome.exitCode == 64)
+                #expect(outcome.output == "")
+                for name in names { #expect(outcome.errors.contains(name), "\(outcome)") }
+                #expect(try await server.log()["/oauth/token"] == 0)
+                #expect(!container.exists(container.archive))
+            }
+        }
+    }
+
+    @Test func `Asks for the password without echo, on standard error`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let output = container.path("output")
+                let login = try Tool.account(in: container).command(["login", "--password", "--issuer", server.issuer])
+                // The screen shows standard error and the terminal's echo.
+                let session = try await Terminal.run(
+                    login.run(by: "sh", "-c", "exec \"$@\" > '\(output)'", "sh"),
+                    .wait("User name: "), .type("alice"), .enter, .wait("Password for alice: "), .silent,
+                    .type(ExampleServer.alicePassword), .enter)
+                #expect(session.exitCode == 0, "\(session)")
+                #expect(session.echo)
+                #expect(session.screen.contains("User name: alice"))
+                #expect(!session.screen.contains("correct"))
+                #expect(session.screen.contains("Signed in as alice at \(server.issuer)."))
+                #expect(try container.entry(output)?.bytes == [])
+                #expect(try await Tool.account(in: container)("whoami").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Disables echo before it shows the question`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", "--issuer", server.issuer, "--username", "alice"])
+                // Delays each change of terminal settings, to simulate a fast typist.
+                let slow = login.run(by: "strace", "-f", "-o", "/dev/null", "-e", "inject=ioctl:delay_exit=100000")
+                let session = try await Terminal.run(
+                    slow, .wait("Password for alice: "), .silentNow, .type(ExampleServer.alicePassword), .enter)
+                #expect(session.exitCode == 0, "\(session)")
+                #expect(!session.screen.contains("correct"))
+            }
+        }
+    }
+
+    @Test func `A mistyped password can be edited before it is sent`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", "--issuer", server.issuer, "--username", "alice"])
+                let session = try await Terminal.run(
+                    login, .wait("Password for alice: "), .silent, .type("no"), .controlU,
+                    .type(ExampleServer.alicePassword), .type("ü"), .backspace, .enter)
+                #expect(session.exitCode == 0, "\(session)")
+            }
+        }
+    }
+
+    @Test func `Ctrl-C at the password prompt exits with 130 and restores echo`() async throws {
+        try await SignedInUser.run { user in
+            let before = try user.container.entry(user.container.archive)
+            let session = try await Terminal.run(
+                user.account.command(["login", "--username", "bob"]), .wait("Password for bob: "), .silent,
+                .type("hun"),
+                .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.echo)
+            #expect(!session.screen.contains("hun"))
+            #expect(try user.container.entry(user.container.archive) == before)
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+            #expect(try await user.account("whoami").output == "alice\n")
+        }
+    }
+
+    @Test func `Ctrl-C at the user name prompt exits with 130`() async throws {
+        try await SignedInUser.run { user in
+            let session = try await Terminal.run(
+                user.account.command(["login", "--password"]), .wait("User name: "), .type("al"), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.echo)
+            #expect(try await user.account("whoami").output == "alice\n")
+        }
+    }
+
+    @Test func `An empty password exits with 64 and restores echo`() async throws {
+        try await SignedInUser.run { user in
+            for key in [Terminal.Step.controlD, .enter] {
+                let session = try await Terminal.run(
+                    user.account.command(["login", "--username", "bob"]), .wait("Password for bob: "), .silent, key)
+                #expect(session.exitCode == 64, "\(session)")
+                #expect(session.echo)
+            }
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+        }
+    }
+
+    @Test func `Advises how to pass a token instead of asking on a terminal`() async throws {
+        try await Container.run { container in
+            let login = try Tool.account(in: container).command(
+                ["login", "--issuer", "https://auth.example.com", "--with-token"])
+            let session = try await Terminal.run(login)
+            #expect(session.exitCode == 64, "\(session)")
+            #expect(session.screen.contains("login --with-token < FILE"))
+        }
+    }
+
+    @Test func `Tells a waiting user which service it waits for, and how long`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 1500))
+            let session = try await Terminal.run(user.account.command(["whoami", "--verify"]))
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(session.screen.contains("Waiting for \(user.server.issuer), up to 5 s"))
+            #expect(session.screen.hasSuffix("alice\r\n"))
+        }
+    }
+
+    @Test func `Reads a password up to the first line end and no further`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", "--issuer", server.issuer, "--username", "alice", "--password-stdin"])
+                // Both commands share standard input, so the second reads the rest.
+                let both = login.run(by: "sh", "-c", "\"$@\" && cat", "sh")
+                for lineEnd in ["\n", "\r\n"] {
+                    let outcome = try await both.run(input: ExampleServer.alicePassword + lineEnd + "the rest")
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    #expect(outcome.output == "the rest")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["", "\n", String(repeating: "x", count: 100_000)])
+    func `Rejects empty or oversized input for a password or token`(input: String) async throws {
+        try await SignedInUser.run { user in
+            for arguments in [["--username", "bob", "--password-stdin"], ["--with-token"]] {
+                let outcome = try await user.account.run(["login"] + arguments, input: input)
+                #expect(outcome.exitCode == 64, "\(outcome.errors)")
+                #expect(outcome.errors.contains("standard input"))
+                #expect(outcome.errors.count < 500)
+            }
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+}

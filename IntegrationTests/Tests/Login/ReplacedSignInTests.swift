@@ -1,0 +1,234 @@
+import Foundation
+import Testing
+
+/// A sign-in that replaces another one, whose tokens are revoked.
+@Suite(.queued)
+struct ReplacedSignInTests {
+    private func logIn(_ account: Tool, as username: String, _ arguments: [String] = []) async throws {
+        let password = username == "alice" ? ExampleServer.alicePassword : ExampleServer.bobPassword
+        let outcome = try await account.run(
+            ["login", "--username", username, "--password-stdin"] + arguments, input: password + "\n")
+        #expect(outcome.exitCode == 0, "\(outcome)")
+    }
+
+    // MARK: Asking
+
+    @Test func `Names the user that a sign-in replaces, and how to keep both`() async throws {
+        try await SignedInUser.run { user in
+            let words = ["login", "--username", "bob", "--password-stdin"]
+            let outcome = try await user.account.run(words, input: ExampleServer.bobPassword + "\n")
+            #expect(outcome.exitCode == 0 && outcome.output == "", "\(outcome)")
+            let note = "bob replaces alice at \(user.server.issuer) in session default."
+            #expect(outcome.errors.contains(note), "\(outcome)")
+            #expect(outcome.errors.contains("`account login --session NAME`"), "\(outcome)")
+            #expect(outcome.errors.hasSuffix("Signed in as bob at \(user.server.issuer).\n"), "\(outcome)")
+
+            struct Document: Decodable {
+                struct Part: Decodable { let username: String }
+                let account: Part
+                let replaced: Part?
+            }
+            let alice = ["login", "--username", "alice", "--password-stdin", "--json"]
+            let json = try await user.account.run(alice, input: ExampleServer.alicePassword + "\n")
+            let document = try json.document(Document.self)
+            #expect(document.account.username == "alice" && document.replaced?.username == "bob", "\(json)")
+            #expect(json.errors.contains("alice replaces bob"), "\(json)")
+            // A sign-in of the same user does not replace another user.
+            let again = try await user.account.run(alice, input: ExampleServer.alicePassword + "\n")
+            #expect(try again.document(Document.self).replaced == nil && again.errors == "", "\(again)")
+        }
+    }
+
+    /// Signs bob in at a terminal while alice is signed in, up to the question.
+    private func logInAsBob(_ user: SignedInUser, _ steps: Terminal.Step...) async throws -> Terminal.Session {
+        try await Terminal.run(
+            user.account.command(["login", "--username", "bob"]),
+            [
+                .wait("Password for bob: "), .silent, .type(ExampleServer.bobPassword), .enter,
+                .wait("alice at \(user.server.issuer) is signed in to session default"),
+                .wait("Replace this account with bob? [y/N] "),
+            ] + steps)
+    }
+
+    private func expectOnlyAlice(_ user: SignedInUser) async throws {
+        #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        #expect(try await user.account("refresh").exitCode == 0)
+        #expect(try await user.server.liveTokens(of: "bob") == [])
+        #expect(try await user.account("sessions").output.split(separator: "\n").count == 1)
+    }
+
+    @Test func `Asks at a terminal before a sign-in replaces another user`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let session = try await logInAsBob(user, .type("y"), .enter)
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(try await user.account("whoami", "--verify").output == "bob\n")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.account("sessions").output.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func `Offers a new session, and keeps both users`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await user.signIn(session: "taken")
+            let session = try await logInAsBob(
+                user, .type("n"), .enter, .wait("new session"), .type("no/name"), .enter,
+                .wait("is not a session name"), .wait("new session"), .type("taken"), .enter,
+                .wait("alice is signed in to session taken"), .wait("new session"), .type("bobs"), .enter)
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(session.screen.contains("Signed in as bob at \(user.server.issuer) (session bobs)."), "\(session)")
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("whoami", "--verify", "--session", "taken").output == "alice\n")
+            #expect(try await user.account("whoami", "--verify", "--session", "bobs").output == "bob\n")
+            // The new session remembers its service.
+            #expect(try await user.account("refresh", "--session", "bobs").exitCode == 0)
+            let login = ["login", "--session", "bobs", "--username", "bob", "--password-stdin"]
+            let again = try await user.account.run(login, input: ExampleServer.bobPassword + "\n")
+            #expect(again.exitCode == 0, "\(again)")
+        }
+    }
+
+    @Test func `Keeps the stored user and revokes the new tokens if the answer is no`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let session = try await logInAsBob(user, .enter, .wait("new session"), .enter)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.screen.contains("alice is still signed in"), "\(session)")
+            try await expectOnlyAlice(user)
+        }
+    }
+
+    @Test func `Ctrl-C at the question keeps the old user and revokes the new tokens`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let session = try await logInAsBob(user, .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.echo)
+            try await expectOnlyAlice(user)
+        }
+    }
+
+    @Test func `Asks after a sign-in on another device, too`() async throws {
+        let options = ExampleServer.eachTokenByItself + ["--device-interval", "1"]
+        try await SignedInUser.run(serverOptions: options) { user in
+            let shown = user.container.path("shown")
+            async let session = Terminal.run(
+                user.account.command(["login", "--device"]), .find("[A-Z]{4}-[A-Z]{4}"), .tell(shown),
+                .wait("Replace this account with bob? [y/N] "), .enter, .wait("new session"), .type("bobs"), .enter)
+            try await waitUntil("the code is shown") { user.container.exists(shown) }
+            let screen = try String(contentsOfFile: shown, encoding: .utf8)
+            let code = try #require(screen.firstMatch(of: /[A-Z]{4}-[A-Z]{4}/)).output
+            try await user.server.decide(
+                "approve", String(code), username: "bob", password: ExampleServer.bobPassword)
+            let end = try await session
+            #expect(end.exitCode == 0, "\(end)")
+            // The countdown does not overwrite the question.
+            let question = try #require(end.screen.firstRange(of: "Replace this"))
+            #expect(!end.screen[question.upperBound...].contains("Waiting:"), "\(end)")
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("whoami", "--verify", "--session", "bobs").output == "bob\n")
+        }
+    }
+
+    // MARK: Revoking
+
+    @Test func `Another user's sign-in revokes both tokens of the old session`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await logIn(user.account, as: "bob")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.account("whoami", "--verify").output == "bob\n")
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `The same user's sign-in revokes the old tokens where this is safe`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--quirks", "gitlab", "--revocation-ends", "token"]) { server in
+                let account = try Tool.account(in: container)
+                let service = ["--service", "gitlab", "--issuer", server.issuer, "--client-id", "account-cli"]
+                try await logIn(account, as: "alice", service)
+                let before = try await account.storedToken()
+                try await logIn(account, as: "alice", service)
+                #expect(try await !server.accepts(before))
+                #expect(try await server.liveTokens(of: "alice").map(\.kind).sorted() == ["access", "refresh"])
+                #expect(try await account("refresh").exitCode == 0)
+            }
+        }
+    }
+
+    @Test func `logout revokes sign-ins that the same user has replaced`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let before = try await user.account.storedToken()
+            try await logIn(user.account, as: "alice")
+            #expect(try await user.account("whoami", "--verify").exitCode == 0)
+            #expect(try await user.server.accepts(before))
+            #expect(try await user.server.log()["/oauth/revoke"] == 0)
+            let status = try await user.account("status")
+            #expect(status.output.contains("will be revoked at \(user.server.issuer) when you sign out"), "\(status)")
+
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await !user.account("status").output.contains("Revocation"))
+        }
+    }
+
+    @Test func `Signing in at another service revokes the old tokens at the old one`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await ExampleServer.run { other in
+                try await logIn(user.account, as: "alice", ["--issuer", other.issuer])
+                #expect(try await user.server.liveTokens(of: "alice") == [])
+                #expect(try await other.log()["/oauth/revoke"] == 0)
+                #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `A later command revokes tokens if the service failed`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
+            try await logIn(user.account, as: "bob")
+            #expect(try await user.server.liveTokens(of: "alice").count == 2)
+            try await user.server.clearFaults()
+            let doctor = try await user.account("doctor", "--fix")
+            #expect(doctor.exitCode == 0, "\(doctor)")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.account("whoami", "--verify").output == "bob\n")
+        }
+    }
+
+    @Test func `An import that replaces a session revokes its tokens`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let file = user.container.path("old.plist")
+            let made = try await Command(
+                words: ["python3", "-B", BuiltProducts.fixture("legacy_archive.py"), "binary", "old-token", file]
+            ).run()
+            try #require(made.exitCode == 0, "\(made)")
+            #expect(try await user.account("import", file, "--replace").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.account("whoami", "--offline").output == "wang\n")
+        }
+    }
+
+    @Test func `Skips a revocation that would end the user's new session`() async throws {
+        try await Container.run { container in
+            let options = ["--quirks", "google", "--device-interval", "1"]
+            try await ExampleServer.run(options + ["--demo-user", "carol:secret"]) { server in
+                let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", "account-secret")
+                func logIn(as username: String, _ password: String) async throws {
+                    let words = ["login", "--device", "--service", "google", "--client-id", "account-cli"]
+                    let outcome = try await account.command(words + ["--issuer", server.issuer]).whileRunning { login in
+                        let code = try await login.errors.match {
+                            $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
+                        }
+                        try await server.decide("approve", code, username: username, password: password)
+                    }
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                }
+                try await logIn(as: "alice", ExampleServer.alicePassword)
+                try await logIn(as: "alice", ExampleServer.alicePassword)
+                #expect(try await account("whoami", "--verify").output.hasPrefix("alice"))
+                #expect(try await server.log()["/oauth/revoke"] == 0)
+                try await logIn(as: "carol", "secret")
+                #expect(try await server.log()["/oauth/revoke"] > 0)
+                #expect(try await account("whoami", "--verify").output.hasPrefix("carol"))
+            }
+        }
+    }
+}

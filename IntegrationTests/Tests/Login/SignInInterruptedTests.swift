@@ -1,0 +1,99 @@
+import Subprocess
+import Testing
+
+/// A sign-in that is interrupted after its code or password has been sent: no user is signed in, and the tokens are
+/// revoked.
+@Suite(.queued(minutes: 10))
+struct SignInInterruptedTests {
+    private enum Way: String, CaseIterable, Sendable {
+        case password
+        case browser = "authorization_code"
+        case device = "urn:ietf:params:oauth:grant-type:device_code"
+    }
+
+    private static let rows = Way.allCases.flatMap { way in SlowExchangeTests.signals.map { (way, $0) } }
+
+    /// Signs in as alice, and calls `meanwhile` while the response with her tokens is held.
+    private func logIn(
+        _ way: Way, _ server: ExampleServer, _ account: Tool,
+        meanwhile: @escaping @Sendable (RunningCommand, Gate) async throws -> Void
+    ) async throws -> Outcome {
+        let gate = try await server.hold("/oauth/token", grantType: way.rawValue, ifStatus: 200)
+        @Sendable func act(_ login: RunningCommand) async throws {
+            try await gate.waitUntilHeld()
+            try await meanwhile(login, gate)
+        }
+        let issuer = ["--issuer", server.issuer]
+        switch way {
+        case .password:
+            let words = ["login", "--username", "alice", "--password-stdin"] + issuer
+            return try await account.command(words).whileRunning(input: ExampleServer.alicePassword + "\n", act)
+        case .browser: return try await account.logIn(at: server, issuer) { login, _ in try await act(login) }
+        case .device: return try await account.logInOnDevice(at: server, issuer, meanwhile: act)
+        }
+    }
+
+    private func run(_ test: (Container, ExampleServer, Tool) async throws -> Void) async throws {
+        try await Container.run { container in
+            let options = ExampleServer.eachTokenByItself + ["--device-interval", "1"]
+            try await ExampleServer.run(options) { try await test(container, $0, try .account(in: container)) }
+        }
+    }
+
+    @Test(arguments: rows)
+    private func `A signal during the token request cancels, and revokes the tokens`(row: (Way, Signal)) async throws {
+        try await run { container, server, account in
+            let outcome = try await logIn(row.0, server, account) { login, gate in
+                try await login.send(row.1)
+                try await gate.open()
+            }
+            #expect(outcome.wasEnded(by: row.1), "\(outcome)")
+            #expect(!container.exists(container.archive))
+            #expect(try await account("whoami").exitCode == 77)
+            #expect(try await server.liveTokens(of: "alice") == [])
+            #expect(try await server.log()["/oauth/revoke"] > 0)
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    private func `An interrupted sign-in keeps the existing session`(way: Way) async throws {
+        try await run { container, server, account in
+            let bob = try await account(
+                "login", "--issuer", server.issuer, "--username", "bob", "--password-stdin",
+                input: ExampleServer.bobPassword + "\n")
+            try #require(bob.exitCode == 0, "\(bob)")
+            let before = try container.entry(container.archive)
+            let outcome = try await logIn(way, server, account) { login, gate in
+                try await login.send(.interrupt)
+                try await gate.open()
+            }
+            #expect(outcome.exitCode == 130, "\(outcome)")
+            #expect(try container.entry(container.archive) == before)
+            #expect(try await account("whoami", "--verify").output == "bob\n")
+            #expect(try await server.liveTokens(of: "alice") == [])
+        }
+    }
+
+    @Test(arguments: [Way.password, .browser, .device], [5, 45])
+    private func `Signs in when the token response is late`(way: Way, seconds: Int) async throws {
+        try await run { _, server, account in
+            try await server.setFaults(
+                Fault(
+                    path: "/oauth/token", grantType: way.rawValue, ifStatus: 200, delayMilliseconds: seconds * 1000,
+                    times: 1))
+            let issuer = ["--issuer", server.issuer]
+            let outcome =
+                switch way {
+                case .password:
+                    try await account.run(
+                        ["login", "--username", "alice", "--password-stdin"] + issuer,
+                        input: ExampleServer.alicePassword + "\n")
+                case .browser: try await account.logIn(at: server, issuer)
+                case .device: try await account.logInOnDevice(at: server, issuer)
+                }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+            #expect(try await server.liveTokens(of: "alice").count == 2)
+        }
+    }
+}

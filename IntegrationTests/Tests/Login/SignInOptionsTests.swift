@@ -1,0 +1,188 @@
+import Foundation
+import Testing
+
+/// Services that require an exact redirect URI, an audience, resources or further parameters, and a browser on another
+/// machine.
+@Suite(.queued)
+struct SignInOptionsTests {
+    private func run(
+        _ options: [String], _ test: (ExampleServer, Tool, Container) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(options + ["--device-interval", "1"]) { server in
+                try await test(server, try .account(in: container), container)
+            }
+        }
+    }
+
+    private func query(_ address: String) -> [String: [String]] {
+        // The query is form-encoded, so a plus sign means a space.
+        let items = URLComponents(string: address.replacing("+", with: "%20"))?.queryItems ?? []
+        return Dictionary(grouping: items, by: \.name).mapValues { $0.map { $0.value ?? "" } }
+    }
+
+    // MARK: Redirect URIs
+
+    @Test func `Uses the redirect URI exactly as given, and remembers it`() async throws {
+        let uri = "http://127.0.0.1:\(try FreePort.find())/signed/in"
+        try await run(["--redirect-uri", uri]) { server, account, _ in
+            for arguments in [["--issuer", server.issuer, "--redirect-uri", uri], []] {
+                let login = try await account.logIn(at: server, arguments) { _, address in
+                    #expect(query(address)["redirect_uri"] == [uri])
+                }
+                #expect(login.exitCode == 0, "\(login)")
+                #expect(try await account("whoami", "--verify").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Reports a port in use before it opens a browser`() async throws {
+        try await run([]) { server, account, container in
+            let taken = "http://127.0.0.1:\(server.port)/callback"
+            let login = try await account.with("BROWSER", "true")(
+                "login", "--web", "--issuer", server.issuer, "--redirect-uri", taken)
+            #expect(login.exitCode != 0, "\(login)")
+            #expect(login.errors.contains(String(server.port)), "\(login)")
+            #expect(try await server.log()["/oauth/token"] == 0)
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    static let noRedirects = [
+        "https://127.0.0.1:8400/callback", "http://example.com:8400/callback", "http://192.168.1.7:8400/", "callback",
+        "http://127.0.0.1:8400/callback#part", "http://127.0.0.1:8400/callback?x=1",
+    ]
+
+    @Test(arguments: noRedirects)
+    func `Rejects a redirect URI that is not on the loopback interface`(uri: String) async throws {
+        try await run([]) { server, account, _ in
+            let login = try await account("login", "--web", "--issuer", server.issuer, "--redirect-uri", uri)
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--redirect-uri"), "\(login)")
+            #expect(try await server.log().requests == [])
+        }
+    }
+
+    // MARK: Audience and resources
+
+    @Test func `Every way to sign in sends the audience and remembers it`() async throws {
+        try await run(["--audience", "https://api.example/"]) { server, account, _ in
+            let words = ["--issuer", server.issuer, "--audience", "https://api.example/"]
+            let browser = try await account.logIn(at: server, words)
+            #expect(browser.exitCode == 0, "\(browser)")
+            #expect(try await server.liveTokens(of: "alice").last?.audience == "https://api.example/")
+            let device = try await account.logInOnDevice(at: server)
+            #expect(device.exitCode == 0, "\(device)")
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+        }
+    }
+
+    @Test func `Every token request sends the resources, and login remembers them`() async throws {
+        let resources = ["https://files.example/", "urn:example:mail"]
+        let options = resources.flatMap { ["--resource", $0] }
+        try await run(options) { server, account, _ in
+            let words = ["--issuer", server.issuer] + options
+            let browser = try await account.logIn(at: server, words)
+            #expect(browser.exitCode == 0, "\(browser)")
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+            let device = try await account.logInOnDevice(at: server)
+            #expect(device.exitCode == 0, "\(device)")
+            #expect(try await account("refresh").exitCode == 0)
+            let requests = try await server.log().requests.filter {
+                ["/oauth/token", "/oauth/device_authorization", "/oauth/authorize"].contains($0.path)
+            }
+            #expect(requests.count >= 6)
+            for request in requests {
+                #expect(request.resource == resources.joined(separator: " "), "\(request)")
+            }
+            for token in try await server.liveTokens(of: "alice") { #expect(token.resources == resources) }
+        }
+    }
+
+    @Test(arguments: ["files", "https://files.example/#part", ""])
+    func `Rejects a resource that is not an absolute URI`(resource: String) async throws {
+        try await run([]) { server, account, _ in
+            let login = try await account("login", "--web", "--issuer", server.issuer, "--resource", resource)
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--resource"), "\(login)")
+            #expect(try await server.log()["/oauth/token"] == 0)
+        }
+    }
+
+    // MARK: Further parameters
+
+    @Test func `Sends extra parameters with the browser and remembers them`() async throws {
+        try await run([]) { server, account, _ in
+            let words = [
+                "--issuer", server.issuer, "--parameter", "prompt=consent", "--parameter",
+                "login_hint=a=b c@example.org",
+            ]
+            for arguments in [words, []] {
+                let login = try await account.logIn(at: server, arguments) { _, address in
+                    #expect(query(address)["prompt"] == ["consent"])
+                    #expect(query(address)["login_hint"] == ["a=b c@example.org"])
+                }
+                #expect(login.exitCode == 0, "\(login)")
+            }
+        }
+    }
+
+    static let ownParameters = [
+        "state=x", "redirect_uri=http://127.0.0.1/", "client_id=x", "response_type=token", "nonce=x",
+        "code_challenge=x", "code_challenge_method=plain", "scope=x", "response_mode=fragment", "client_secret=x", "x",
+        "=x",
+    ]
+
+    @Test(arguments: ownParameters)
+    func `Rejects parameters that the sign-in depends on`(parameter: String) async throws {
+        try await run([]) { server, account, _ in
+            let login = try await account("login", "--web", "--issuer", server.issuer, "--parameter", parameter)
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--parameter"), "\(login)")
+            #expect(try await server.log()["/oauth/token"] == 0)
+        }
+    }
+
+    // MARK: A browser on another machine
+
+    /// Runs `login --web --paste` on a terminal, follows the URL that it shows, and pastes what `pasted` returns for
+    /// the redirect.
+    private func paste(
+        _ account: Tool, _ server: ExampleServer, _ container: Container,
+        _ pasted: @escaping @Sendable (_ redirection: String) -> [String]
+    ) async throws -> Terminal.Session {
+        let (shown, typed) = (container.path("shown"), container.path("typed"))
+        async let session = Terminal.run(
+            account.with("BROWSER", "true").command(["login", "--web", "--paste", "--issuer", server.issuer]),
+            columns: 200, .find(#"http\S+code_challenge\S+\s"#), .tell(shown), .typeFile(typed))
+        try await waitUntil("the URL was shown") { container.exists(shown) }
+        let screen = try String(contentsOfFile: shown, encoding: .utf8)
+        guard let address = screen.firstMatch(of: /(http\S+code_challenge\S+)\s/) else { throw Unexpected(screen) }
+        let redirection = try await server.redirection(from: String(address.1))
+        let text = pasted(redirection).map { $0 + "\r" }.joined()
+        try container.write(text.utf8, to: typed + ".new")
+        try FileManager.default.moveItem(atPath: typed + ".new", toPath: typed)
+        return try await session
+    }
+
+    @Test func `Accepts the pasted address of a browser on another machine`() async throws {
+        try await run([]) { server, account, container in
+            let session = try await paste(account, server, container) { [$0] }
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `Rejects a pasted response to another sign-in and asks again`() async throws {
+        try await run([]) { server, account, container in
+            let session = try await paste(account, server, container) {
+                ["nonsense", "http://127.0.0.1/callback?code=x&state=another", $0]
+            }
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(try await server.log().requests.filter { $0.grantType == "authorization_code" }.count == 1)
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+}

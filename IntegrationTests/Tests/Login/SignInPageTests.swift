@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+/// Traces of `login --web` that other users of the machine can see.
+@Suite(.queued)
+struct SignInPageTests {
+    /// Installs a browser that records its argument and stays open.
+    private func browser(in container: Container) async throws -> String {
+        let program = container.path("browser")
+        let script = """
+            #!/bin/sh
+            echo "$1" >"$HOME/argument.new" && mv "$HOME/argument.new" "$HOME/argument"
+            read -r line <"$HOME/closed"
+
+            """
+        try container.write(script.utf8, to: program, permissions: 0o700)
+        let fifo = try await Command(words: ["mkfifo", container.path("user/closed")]).run()
+        try #require(fifo.exitCode == 0, "\(fifo)")
+        return program
+    }
+
+    /// Ends the browser.
+    private func close(in container: Container) {
+        let end = open(container.path("user/closed"), O_WRONLY | O_NONBLOCK)
+        #expect(end >= 0)
+        Foundation.close(end)
+    }
+
+    /// The arguments of all processes (proc(5)).
+    private func arguments() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc").filter { Int($0) != nil }.compactMap { process in
+            // The process may have ended.
+            FileManager.default.contents(atPath: "/proc/\(process)/cmdline").map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    @Test(arguments: [nil, "Downloads"])
+    func `No process has the secrets of a sign-in in its arguments`(folder: String?) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let user = container.path("user")
+                let place = folder.map { user + "/" + $0 } ?? user
+                if folder != nil {
+                    try FileManager.default.createDirectory(
+                        atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+                }
+                let program = try await browser(in: container)
+                let account = try Tool.account(in: container).with("BROWSER", program)
+                var page = ""
+                let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
+                    try await waitUntil("the browser is started") {
+                        FileManager.default.fileExists(atPath: user + "/argument")
+                    }
+                    let items = URLComponents(string: address)?.queryItems ?? []
+                    let all = try arguments()
+                    #expect(all.contains { $0.contains(program) })
+                    for name in ["state", "nonce", "code_challenge"] {
+                        let value = try #require(items.first { $0.name == name }?.value)
+                        #expect(!all.contains { $0.contains(value) }, "\(name)")
+                    }
+                    let argument = try String(contentsOfFile: user + "/argument", encoding: .utf8).dropLast()
+                    page = try #require(URL(string: String(argument))).path(percentEncoded: false)
+                    #expect(URL(filePath: page).deletingLastPathComponent().path == place)
+                    let entry = try #require(try container.entry(page))
+                    #expect(entry.permissions == 0o600)
+                    let text = String(decoding: entry.bytes, as: UTF8.self)
+                    #expect(text.contains("url=" + address.replacing("&", with: "&amp;")))
+                    _ = try await HTTP.get(try await server.redirection(from: address))
+                }
+                close(in: container)
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                #expect(!page.isEmpty && !container.exists(page))
+                #expect(try await account("whoami", "--verify").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Opens no browser from a folder that others can write to`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let user = container.path("user")
+                try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: user)
+                let program = try await browser(in: container)
+                let account = try Tool.account(in: container).with("BROWSER", program)
+                let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
+                    _ = try await HTTP.get(try await server.redirection(from: address))
+                }
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                #expect(outcome.errors.contains("cannot open the browser automatically"), "\(outcome)")
+                #expect(!container.exists(user + "/argument"))
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Testing
+
+/// Revocations that could not be sent immediately.
+@Suite(.queued)
+struct QueuedSignOutTests {
+    /// Runs a test with bob signed in after alice has signed out, and her revocation queued because the service failed.
+    private func run(
+        queuedBy fault: Fault = Fault(path: "/oauth/revoke", status: 503), _ test: (SignedInUser) async throws -> Void
+    ) async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await user.server.setFaults(fault)
+            let logout = try await user.account("logout")
+            try #require(logout.exitCode == 0, "\(logout)")
+            let login = try await user.account(
+                "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            try #require(try await user.server.liveTokens(of: "alice").count == 2)
+            try await test(user)
+        }
+    }
+
+    @Test(arguments: [["doctor", "--fix"], ["logout"]])
+    func `logout and doctor --fix send a queued revocation immediately`(words: [String]) async throws {
+        try await run { user in
+            try await user.server.clearFaults()
+            #expect(try await user.account.run(words).exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+        }
+    }
+
+    @Test(arguments: [["whoami", "--verify"], ["refresh"], ["token", "--min-validity", "86400"]])
+    func `Commands that reach the service send a queued revocation`(words: [String]) async throws {
+        try await run { user in
+            try await user.server.clearFaults()
+            // A day later, since AccountKit delays the next attempt.
+            let outcome = try await WrongClock(in: user.container).run(user.account, ahead: 86_400, words)
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+        }
+    }
+
+    @Test(arguments: RevocationOutcomeTests.refusals)
+    func `A rejected revocation is dropped after a few attempts`(fault: Fault) async throws {
+        try await run(queuedBy: fault) { user in
+            for _ in 1...8 { #expect(try await user.account("whoami", "--verify").exitCode == 0) }
+            #expect(try await user.server.log()["/oauth/revoke"] <= 6)
+            try await user.server.clearLog()
+            for _ in 1...4 { #expect(try await user.account("whoami", "--verify").output == "bob\n") }
+            #expect(try await user.server.log()["/oauth/revoke"] == 0)
+        }
+    }
+
+    @Test func `Retries a queued revocation once per command at most`() async throws {
+        try await run { user in
+            try await user.server.clearLog()
+            for _ in 1...10 { #expect(try await user.account("whoami", "--verify").exitCode == 0) }
+            #expect(try await user.server.log()["/oauth/revoke"] <= 20)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Subprocess
+import Testing
+
+/// Signing in, refreshing and signing out at Authlib, whose refresh tokens are single-use.
+@Suite(.queued(minutes: 15), .server("authlib", importing: "authlib"))
+struct AuthlibTests {
+    private func run(secretMethod: String? = nil, _ test: (PythonServerUser) async throws -> Void) async throws {
+        try await PythonServerUser.run(userInfo: "/userinfo", secretMethod: secretMethod, test)
+    }
+
+    private func runSignedIn(_ test: (PythonServerUser) async throws -> Void) async throws {
+        try await run { alice in
+            try await alice.signInWithPassword()
+            try await test(alice)
+        }
+    }
+
+    private static let credentials: [Browser.Step] = [
+        .type("alice", into: "[name=username]"), .type(PythonServer.password, into: "[name=password]"),
+    ]
+
+    @Test func `Signs in with the browser`() async throws {
+        try await run { alice in
+            let login = try await alice.signIn(following: Self.credentials + [.press("button[value=accept]")])
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.page.heading == "You are signed in")
+            try await alice.expectVerified()
+        }
+    }
+
+    @Test func `Ends the attempt when the user denies it in the browser`() async throws {
+        try await run { alice in
+            let login = try await alice.signIn(following: Self.credentials + [.press("button[value=deny]")])
+            #expect(login.outcome.exitCode == 77, "\(login.outcome)")
+            #expect(login.outcome.errors.contains("access_denied"), "\(login.outcome)")
+            #expect(!alice.container.exists(alice.container.archive))
+        }
+    }
+
+    /// The service promises an `iss` parameter in each response, but omits it from its errors.
+    @Test func `Names the error of a response that lacks the promised issuer`() async throws {
+        try await run { alice in
+            let options = alice.options + ["--parameter", "prompt=none"]
+            let login = try await alice.account.logIn(options) { _ = try await HTTP.get($0) }
+            #expect(login.exitCode == 69, "\(login)")
+            #expect(login.errors.contains("unverified error: login_required"), "\(login)")
+        }
+    }
+
+    @Test func `Names the variable for the secret of a client that has one`() async throws {
+        try await run(secretMethod: "basic") { alice in
+            let words = ["login", "--issuer", alice.issuer, "--client-id", alice.client, "--username", "alice"]
+            let account = alice.account.with("ACCOUNT_CLIENT_SECRET", nil)
+            let login = try await account.run(words + ["--password-stdin"], input: PythonServer.password + "\n")
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("set ACCOUNT_CLIENT_SECRET"), "\(login)")
+        }
+    }
+
+    @Test func `Names the scope that user info requires`() async throws {
+        try await run { alice in
+            let words = ["login", "--issuer", alice.issuer, "--client-id", alice.client, "--username", "alice"]
+            let scopes = ["--password-stdin", "--no-default-scopes", "--scope", "profile"]
+            let login = try await alice.account.run(words + scopes, input: PythonServer.password + "\n")
+            #expect(login.exitCode == 69, "\(login)")
+            #expect(login.errors.contains("--scope openid"), "\(login)")
+            #expect(!login.errors.contains("try again"), "\(login)")
+        }
+    }
+
+    @Test func `Reminds a waiting user of the options that a service may refuse`() async throws {
+        try await run { alice in
+            let words = ["login", "--web", "--issuer", alice.issuer, "--client-id", "nosuch"]
+            let outcome = try await alice.account.with("BROWSER", "true").command(words).whileRunning { login in
+                _ = try await login.errors.match { $0.contains("check --client-id and --redirect-uri") ? true : nil }
+                try await login.send(.interrupt)
+            }
+            #expect(outcome.exitCode == 130, "\(outcome)")
+        }
+    }
+
+    @Test(arguments: ["accept": 0 as Int32, "deny": 77])
+    func `Signs in with a code on another device, unless it is denied`(
+        answer: String, exitCode: Int32
+    ) async throws {
+        try await run { alice in
+            let words = ["login", "--device", "--issuer", alice.issuer, "--client-id", alice.client]
+            let outcome = try await alice.account.command(words).whileRunning { login in
+                let code = try await login.errors.match {
+                    $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
+                }
+                let password = PythonServer.password.replacing(" ", with: "+")
+                let form = "user_code=\(code)&username=alice&password=\(password)&answer=\(answer)"
+                let response = try await HTTP.postForm(alice.issuer + "/device", form)
+                #expect(response.text.contains("<h1>Done</h1>"))
+            }
+            #expect(outcome.exitCode == exitCode, "\(outcome)")
+            if exitCode == 0 { try await alice.expectVerified() }
+        }
+    }
+
+    @Test func `Signs in with a password`() async throws {
+        try await runSignedIn { try await $0.expectVerified() }
+    }
+
+    /// The service lists both methods, but accepts only the one that the client is registered with.
+    @Test func `Tries the other client secret method once`() async throws {
+        try await run(secretMethod: "post") { alice in
+            try await alice.signInWithPassword()
+            #expect(try await alice.account("refresh").exitCode == 0)
+            let log = try await alice.server.log(of: alice.client)
+            #expect(log.map { "\($0.authentication) \($0.status)" } == ["basic 401", "post 200", "post 200"])
+            #expect(try await alice.account("logout", "--json").output.contains(#""revocation":"done""#))
+        }
+    }
+
+    @Test func `Sends the client secret as --client-auth says`() async throws {
+        try await run(secretMethod: "post") { alice in
+            try await alice.signInWithPassword(["--client-auth", "post"])
+            let log = try await alice.server.log(of: alice.client)
+            #expect(log.map { "\($0.authentication) \($0.status)" } == ["post 200"])
+        }
+    }
+
+    @Test func `Sends each refresh token once`() async throws {
+        try await runSignedIn { try await $0.expectRotation() }
+    }
+
+    @Test func `Refreshes once for eight processes`() async throws {
+        try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
+    }
+
+    @Test func `Refreshes silently when the access token expired early`() async throws {
+        try await runSignedIn { alice in
+            try await alice.server.expireTokens(of: alice.client)
+            let outcome = try await alice.account("whoami", "--max-age", "0")
+            #expect(outcome.output == "alice\n" && outcome.errors == "", "\(outcome)")
+            #expect(try await alice.refreshes().map(\.status) == [200])
+        }
+    }
+
+    @Test func `Revokes the tokens on logout`() async throws {
+        try await runSignedIn { try await $0.expectRevokedByLogout() }
+    }
+
+    @Test func `Logout revokes the earlier sign-ins of the same user`() async throws {
+        try await runSignedIn { alice in
+            let first = try await alice.account.storedToken()
+            try await alice.signInWithPassword()
+            try await alice.expectVerified()
+            #expect(try await alice.accepts(first))
+            #expect(try await alice.account("logout").exitCode == 0)
+            #expect(try await !alice.accepts(first))
+        }
+    }
+
+    @Test func `Warns when the service has narrowed the session`() async throws {
+        try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
+    }
+
+    @Test(arguments: [
+        ["refresh", "--session", "other"], ["whoami", "--verify", "--session", "other"], ["logout", "--all"],
+        ["token", "--min-validity", "1800", "--session", "other"],
+    ])
+    func `A command that reaches the service revokes an offline logout's tokens`(words: [String]) async throws {
+        try await runSignedIn { alice in
+            try await alice.signInWithPassword(["--session", "other"])
+            let token = try await alice.account.storedToken()
+            let logout = try await alice.account.command(["logout"]).runWithoutServers()
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.errors.contains("The next command that reaches it revokes the tokens."), "\(logout)")
+            #expect(try await alice.accepts(token))
+            let outcome = try await alice.account.run(words)
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try await !alice.accepts(token))
+        }
+    }
+
+    @Test func `Signs out when the service rejects the refresh token`() async throws {
+        try await runSignedIn { try await $0.expectSignedOutByRejection() }
+    }
+
+    @Test func `Keeps the session when the service is unreachable`() async throws {
+        try await runSignedIn { try await $0.expectKeptOffline() }
+    }
+}

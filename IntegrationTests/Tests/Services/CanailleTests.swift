@@ -1,0 +1,69 @@
+import Testing
+
+/// Signing in, refreshing and signing out at Canaille, whose refresh tokens are single-use and expire with the access
+/// token.
+@Suite(.queued(minutes: 15), .server("canaille", importing: "canaille"))
+struct CanailleTests {
+    private func run(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
+        try await PythonServerUser.run(userInfo: "/oauth/userinfo", secretMethod: hasSecret ? "basic" : nil, test)
+    }
+
+    private func runSignedIn(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
+        try await run(hasSecret: hasSecret) { alice in
+            try await alice.signInWithPassword()
+            try await test(alice)
+        }
+    }
+
+    private static let pages: [Browser.Step] = [
+        .type("alice", into: "[name=login]"), .press("button[type=submit]"),
+        .type(PythonServer.password, into: "[name=password]"), .press("button[type=submit]"),
+        .press("button[value=accept]"),
+    ]
+
+    @Test func `Signs in with the browser`() async throws {
+        try await run { alice in
+            let login = try await alice.signIn(following: Self.pages)
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.page.heading == "You are signed in")
+            try await alice.expectVerified()
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `Signs in with a password, with and without a client secret`(hasSecret: Bool) async throws {
+        try await runSignedIn(hasSecret: hasSecret) { alice in
+            try await alice.expectVerified()
+            let expected = hasSecret ? "basic" : "none"
+            #expect(try await alice.server.log(of: alice.client).map(\.authentication) == [expected])
+        }
+    }
+
+    @Test func `Sends each refresh token once`() async throws {
+        try await runSignedIn { try await $0.expectRotation(hasUniqueTokens: false) }
+    }
+
+    @Test func `Warns when the service has narrowed the session`() async throws {
+        try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
+    }
+
+    @Test func `Refreshes once for eight processes`() async throws {
+        try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
+    }
+
+    @Test func `Revokes the tokens of a client with a secret on logout`() async throws {
+        try await runSignedIn(hasSecret: true) { try await $0.expectRevokedByLogout() }
+    }
+
+    @Test func `Reports that a client without a secret may not revoke`() async throws {
+        try await runSignedIn { try await $0.expectRefusedRevocationToBeReported() }
+    }
+
+    @Test func `Signs out when the service rejects the refresh token`() async throws {
+        try await runSignedIn { try await $0.expectSignedOutByRejection() }
+    }
+
+    @Test func `Keeps the session when the service is unreachable`() async throws {
+        try await runSignedIn { try await $0.expectKeptOffline() }
+    }
+}

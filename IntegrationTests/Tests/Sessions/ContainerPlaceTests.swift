@@ -1,0 +1,65 @@
+import Testing
+
+/// The location of each file when `ACCOUNT_HOME` is not set.
+@Suite(.queued)
+struct ContainerPlaceTests {
+    /// Runs a test with alice signed in, with the given environment variables.
+    private func run(
+        _ variables: (Container) -> [String: String],
+        _ test: (_ account: Tool, _ container: Container) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                var account = try Tool.account(in: container).with("ACCOUNT_HOME", nil)
+                account.environment.merge(variables(container)) { $1 }
+                let login = try await account(
+                    "login", "--issuer", server.issuer, "--username", "alice", "--password-stdin",
+                    input: ExampleServer.alicePassword + "\n")
+                try #require(login.exitCode == 0, "\(login)")
+                try await test(account, container)
+                #expect(try await account("whoami").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Stores archive, key and settings in three folders of the home folder`() async throws {
+        try await run({ _ in [:] }) { _, container in
+            let user = container.root + "/user"
+            #expect(container.exists(user + "/.local/share/account/Documents/Account.plist"))
+            #expect(container.exists(user + "/.local/state/account/Account.key"))
+            #expect(container.exists(user + "/.config/account/Sessions/default/Service.plist"))
+        }
+    }
+
+    @Test func `Uses absolute XDG variables and ignores relative ones`() async throws {
+        let variables = { (container: Container) in
+            [
+                "XDG_DATA_HOME": container.path("data"), "XDG_STATE_HOME": container.path("state"),
+                "XDG_CONFIG_HOME": "relative",
+            ]
+        }
+        try await run(variables) { _, container in
+            #expect(container.exists(container.path("data/account/Documents/Account.plist")))
+            #expect(container.exists(container.path("state/account/Account.key")))
+            #expect(container.exists(container.root + "/user/.config/account/Sessions/default/Service.plist"))
+        }
+    }
+
+    @Test func `Accepts a home directory as ACCOUNT_HOME`() async throws {
+        try await run({ ["ACCOUNT_HOME": $0.root + "/user"] }) { _, container in
+            #expect(container.exists(container.root + "/user/Documents/Account.plist"))
+            #expect(container.exists(container.root + "/user/Library/Keys/Account.key"))
+        }
+    }
+
+    @Test func `Without a home directory, names the variables to set`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with("ACCOUNT_HOME", nil).with("HOME", "relative")
+            // A user ID without an entry in the user database has no other home directory.
+            let nobody = account.command(["whoami"]).run(by: "unshare", "--map-user=54321")
+            let outcome = try await nobody.run()
+            #expect(outcome.exitCode == 64, "\(outcome)")
+            #expect(outcome.errors.contains("set HOME"))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Testing
+
+/// Several sessions in one container.
+@Suite(.queued)
+struct SessionsTests {
+    /// Runs a test with alice in the default session and bob in the session `work`.
+    private func run(_ test: (SignedInUser) async throws -> Void) async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await user.account(
+                "login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin", "--session", "work",
+                input: ExampleServer.bobPassword + "\n")
+            try #require(outcome.exitCode == 0, "\(outcome)")
+            try await user.server.clearLog()
+            try await test(user)
+        }
+    }
+
+    @Test func `--session overrides ACCOUNT_SESSION, which overrides switch`() async throws {
+        try await run { user in
+            let name = { (account: Tool, arguments: [String]) in
+                try await account.run(["whoami", "--offline"] + arguments).output
+            }
+            #expect(try await name(user.account, []) == "alice\n")
+            #expect(try await name(user.account, ["--session", "work"]) == "bob\n")
+            #expect(try await name(user.account.with("ACCOUNT_SESSION", "work"), []) == "bob\n")
+            #expect(try await name(user.account.with("ACCOUNT_SESSION", ""), []) == "alice\n")
+
+            let switched = try await user.account("switch", "work")
+            #expect(switched.exitCode == 0)
+            #expect(switched.output == "")
+            #expect(switched.errors == "The default session is now work, signed in as bob.\n")
+            #expect(try await name(user.account, []) == "bob\n")
+            #expect(try await name(user.account.with("ACCOUNT_SESSION", "default"), []) == "alice\n")
+            #expect(
+                try await name(user.account.with("ACCOUNT_SESSION", "work"), ["--session", "default"]) == "alice\n")
+            #expect(try await user.account("whoami", "--json").document().session == "work")
+        }
+    }
+
+    @Test func `Lists the sessions and marks the default one with a star`() async throws {
+        try await run { user in
+            let text = try await user.account("sessions")
+            #expect(text.exitCode == 0)
+            let lines = text.output.split(separator: "\n")
+            #expect(lines.count == 2)
+            #expect(lines.first?.hasPrefix("* default ") == true)
+            #expect(lines.first?.contains("alice at \(user.server.issuer)") == true)
+            #expect(lines.last?.hasPrefix("  work ") == true)
+
+            _ = try await user.account("switch", "work")
+            _ = try await user.account("logout", "--session", "default")
+            struct Document: Decodable {
+                struct Part: Decodable, Equatable { let session: String, state: String, isDefault: Bool }
+                let sessions: [Part]
+            }
+            let document = try await user.account("sessions", "--json").document(Document.self)
+            #expect(document.sessions.contains(.init(session: "work", state: "unverified", isDefault: true)))
+            #expect(!document.sessions.contains { $0.session == "default" && $0.state == "unverified" })
+        }
+    }
+
+    @Test(arguments: [
+        ["whoami"], ["whoami", "--offline"], ["token"], ["token", "--id-token"], ["refresh"], ["status"],
+        ["exec", "env"],
+        ["keep", "--once"], ["kube-credential", "--any-cluster"],
+    ])
+    func `The advice to sign in names the session`(arguments: [String]) async throws {
+        try await run { user in
+            // The option must come before the command of `exec`.
+            func outcome(_ account: Tool, _ session: String...) async throws -> String {
+                let outcome = try await account.run(Array(arguments.prefix(1) + session + arguments.dropFirst()))
+                #expect(outcome.exitCode == 77, "\(outcome)")
+                return outcome.output + outcome.errors
+            }
+            let other = try await outcome(user.account, "--session", "other")
+            #expect(other.contains("`account login --session other`"), "\(other)")
+            let environment = try await outcome(user.account.with("ACCOUNT_SESSION", "other"))
+            #expect(environment.contains("`account login --session other`"), "\(environment)")
+            _ = try await user.account("logout")
+            let usual = try await outcome(user.account)
+            #expect(usual.contains("`account login`"), "\(usual)")
+            // If another session is the default one, the advice must name `default`, too.
+            #expect(try await user.account("switch", "work").exitCode == 0)
+            let named = try await outcome(user.account, "--session", "default")
+            #expect(named.contains("`account login --session default`"), "\(named)")
+            let hyphen = try await outcome(user.account, "--session=-x")
+            #expect(hyphen.contains("`account login --session=-x`"), "\(hyphen)")
+        }
+    }
+
+    @Test func `Signing out of one session keeps the other`() async throws {
+        try await run { user in
+            let archive = try user.container.entry(user.container.archive)
+            let outcome = try await user.account("logout", "--session", "work")
+            #expect(outcome.errors == "Signed out bob (session work).\n")
+            #expect(try user.container.entry(user.container.archive) == archive)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("whoami", "--session", "work").exitCode == 77)
+        }
+    }
+
+    @Test func `An archive copied from another session does not open`() async throws {
+        try await run { user in
+            let alice = try #require(try user.container.entry(user.container.archive))
+            try user.container.write(alice.bytes, to: user.container.archive(of: "work"))
+            let outcome = try await user.account("whoami", "--session", "work", "--json")
+            #expect(outcome.exitCode == 65)
+            #expect(try outcome.document().reason == "wrongKeyOrDamaged")
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test(arguments: [
+        "", ".", "..", ".hidden", "a/b", "../default", "a b", "ä", "a\n", "a:b", "~", String(repeating: "a", count: 65),
+    ])
+    func `Rejects an invalid session name with 64 and creates nothing`(name: String) async throws {
+        try await SignedInUser.run { user in
+            let before = try user.container.contents()
+            let login = try await user.account(
+                "login", "--issuer", user.server.issuer, "--username", "alice", "--password-stdin", "--session=\(name)",
+                input: ExampleServer.alicePassword + "\n")
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains(name.isEmpty ? "--session" : "is not a session name"), "\(login)")
+            #expect(try await user.account("whoami", "--session=\(name)").exitCode == 64)
+            #expect(try await user.account("switch", name).exitCode == 64)
+            if !name.isEmpty {
+                #expect(try await user.account.with("ACCOUNT_SESSION", name)("whoami").exitCode == 64)
+            }
+            #expect(try user.container.contents() == before)
+            #expect(try await user.server.log().requests == [])
+        }
+    }
+
+    @Test(arguments: ["a", "-", "_", "A.b_c-9", "Account.plist", String(repeating: "z", count: 64)])
+    func `Accepts every session name of the allowed form`(name: String) async throws {
+        try await SignedInUser.run { user in
+            let login = try await user.account(
+                "login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin", "--session=\(name)",
+                input: ExampleServer.bobPassword + "\n")
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(user.container.exists(user.container.archive(of: name)))
+            #expect(try await user.account("whoami", "--session=\(name)").output == "bob\n")
+            #expect(try await user.account("sessions").output.contains(name))
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+
+/// The executables that SwiftPM has built, and the files next to the tests' sources.
+enum BuiltProducts {
+    struct Missing: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// The folder of the built executables.
+    static var folder: URL {
+        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        return bundle?.deletingLastPathComponent() ?? Bundle.main.bundleURL
+    }
+
+    /// A path in the build folder for files that take long to create and can be recreated.
+    static func cache(_ name: String) -> String {
+        folder.deletingLastPathComponent().appending(component: name).path
+    }
+
+    /// The path of a built executable.
+    static func path(of executable: String) throws -> String {
+        let path = folder.appending(component: executable).path
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw Missing(description: "there is no executable \(path)")
+        }
+        return path
+    }
+
+    /// The folder of these tests' sources: `IntegrationTests/Tests`.
+    private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The folder of the repository.
+    private static let repository = sources.deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The path of a file in `Fixtures`.
+    static func fixture(_ name: String) -> String { sources.path + "/Fixtures/" + name }
+
+    /// The path of a file in `Examples`.
+    static func example(_ name: String) -> String { repository.path + "/Examples/" + name }
+
+    /// Saves a file for review after the tests, replacing the one of an earlier run.
+    ///
+    /// - Parameter name: The file's name in `.build/artefacts`.
+    static func keep(_ bytes: Data, as name: String) throws {
+        let folder = repository.appending(components: ".build", "artefacts")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try bytes.write(to: folder.appending(component: name), options: .atomic)
+    }
+}

@@ -1,0 +1,243 @@
+import Foundation
+import Testing
+
+/// An authorization server in Python that is not part of this project, with control endpoints for the tests; see
+/// `Fixtures/door.py`.
+struct PythonServer: Sendable {
+    /// A request to the token endpoint.
+    struct Request: Decodable, Equatable, Sendable {
+        let grant: String
+        let authentication: String
+        let scope: String?
+        let status: Int
+    }
+
+    static let password = "correct horse battery staple"
+
+    /// The address of the server.
+    let origin: String
+
+    /// Prepares the server's Python environment, which takes a while the first time, and serves during the test.
+    ///
+    /// - Parameters:
+    ///   - name: The folder in `Fixtures`.
+    ///   - module: A module that the server imports.
+    static func run<Result: Sendable>(
+        _ name: String, importing module: String, _ test: (PythonServer) async throws -> Result
+    ) async throws -> Result {
+        try await Container.run { container in
+            let python = try await PythonEnvironment.prepare(name, importing: module, in: container)
+            let words = [python, "-B", BuiltProducts.fixture(name + "/server.py"), "--port"]
+            return try await ServerProcess.run(
+                Command(words: words + [String(try FreePort.find())], environment: container.environment)
+            ) { try await test(PythonServer(origin: $0)) }
+        }
+    }
+
+    /// Adds a client.
+    ///
+    /// - Parameter secretMethod: The method by which the client must send its secret, `basic` or `post`, or `nil` if it
+    ///   has none.
+    func register(_ client: String, redirectURI: String, secretMethod: String?) async throws {
+        let form = "client_id=\(client)&redirect_uri=\(redirectURI)"
+        let secret = PythonServerUser.secret
+        let rest = secretMethod.map { "&client_secret=\(secret)&method=client_secret_\($0)" } ?? ""
+        try await expect(try await HTTP.postForm(origin + "/control/client", form + rest))
+    }
+
+    /// Expires a client's access tokens.
+    func expireTokens(of client: String) async throws {
+        try await expect(try await HTTP.postForm(origin + "/control/expire?client_id=" + client, ""))
+    }
+
+    /// Ends a client's sessions, as an administrator would.
+    func endSignIns(of client: String) async throws {
+        try await expect(try await HTTP.postForm(origin + "/control/end?client_id=" + client, ""))
+    }
+
+    /// A client's requests to the token endpoint, in order.
+    func log(of client: String) async throws -> [Request] {
+        let response = try await HTTP.get(origin + "/control/log?client_id=" + client)
+        return try JSONDecoder().decode([Request].self, from: Data(response.text.utf8))
+    }
+
+    private func expect(_ response: HTTP.Response) async throws {
+        guard response.status == 200 else { throw Unexpected("\(response.status) \(response.text)") }
+    }
+}
+
+/// One server for all tests of a suite.
+struct SharedPythonServer: SuiteTrait, TestScoping {
+    @TaskLocal fileprivate static var current: PythonServer?
+
+    let name: String
+    let module: String
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await withoutActuallyEscaping(function) { function in
+            try await PythonServer.run(name, importing: module) { server in
+                try await Self.$current.withValue(server) { try await function() }
+            }
+        }
+    }
+}
+
+extension SuiteTrait where Self == SharedPythonServer {
+    static func server(_ name: String, importing module: String) -> Self { Self(name: name, module: module) }
+}
+
+/// alice, with a separate client at the suite's server.
+struct PythonServerUser: Sendable {
+    static let secret = "s3crettests"
+
+    let container: Container
+    let account: Tool
+    let server: PythonServer
+    let client: String
+    let redirectURI: String
+    let issuer: String
+    let userInfo: String
+
+    /// Runs a test with alice before her first sign-in.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the issuer.
+    ///   - userInfo: The path of the user info endpoint.
+    ///   - secretMethod: The method by which the client must send its secret, `basic` or `post`, or `nil` if it has
+    ///     none.
+    static func run(
+        path: String = "", userInfo: String, secretMethod: String? = nil, _ test: (Self) async throws -> Void
+    ) async throws {
+        guard let server = SharedPythonServer.current else { throw Unexpected("the suite has no server") }
+        let client = "client-" + UUID().uuidString.lowercased()
+        let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
+        try await server.register(client, redirectURI: redirectURI, secretMethod: secretMethod)
+        try await Container.run { container in
+            try await test(
+                Self(
+                    container: container,
+                    account: try .account(in: container).with(
+                        "ACCOUNT_CLIENT_SECRET", secretMethod == nil ? nil : secret),
+                    server: server, client: client, redirectURI: redirectURI, issuer: server.origin + path,
+                    userInfo: server.origin + userInfo))
+        }
+    }
+
+    /// The options of `login` that name the service and the client.
+    var options: [String] { ["--issuer", issuer, "--client-id", client, "--redirect-uri", redirectURI] }
+
+    func signInWithPassword(_ more: [String] = []) async throws {
+        let words = ["login", "--issuer", issuer, "--client-id", client, "--username", "alice", "--password-stdin"]
+        let outcome = try await account.run(words + more, input: PythonServer.password + "\n")
+        try #require(outcome.exitCode == 0, "\(outcome)")
+    }
+
+    /// Signs in on the service's pages.
+    func signIn(following steps: [Browser.Step]) async throws -> BrowserLogin {
+        try await Browser.run(in: container) { try await account.logIn(with: $0, following: steps, options) }
+    }
+
+    func expectVerified() async throws {
+        let outcome = try await account("whoami", "--verify")
+        #expect(outcome.exitCode == 0 && outcome.output == "alice\n", "\(outcome)")
+    }
+
+    /// Whether the service accepts an access token.
+    func accepts(_ token: String) async throws -> Bool { try await HTTP.get(userInfo, bearer: token).status == 200 }
+
+    func refreshes() async throws -> [PythonServer.Request] {
+        try await server.log(of: client).filter { $0.grant == "refresh_token" }
+    }
+}
+
+// MARK: - Expectations for all of these servers
+
+extension PythonServerUser {
+    /// Expects that each refresh uses the newest refresh token. The service would reject an earlier one.
+    ///
+    /// - Parameter hasUniqueTokens: Whether two access tokens of the same second differ. Otherwise the last one may be
+    ///   a revoked one.
+    func expectRotation(hasUniqueTokens: Bool = true) async throws {
+        for _ in 1...3 {
+            let outcome = try await account("refresh")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+        }
+        #expect(try await refreshes().map(\.status) == [200, 200, 200])
+        if hasUniqueTokens { try await expectVerified() }
+    }
+
+    /// The first access token is valid for ten minutes, the next for an hour.
+    func expectOneRefreshForEightProcesses() async throws {
+        let tokens = try await withThrowingTaskGroup { group in
+            for _ in 1...8 { group.addTask { try await account("token", "--min-validity", "1800") } }
+            var tokens: Set<String> = []
+            for try await outcome in group {
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                tokens.insert(outcome.output)
+            }
+            return tokens
+        }
+        #expect(tokens.count == 1)
+        #expect(try await refreshes().count == 1)
+    }
+
+    /// The service limits the next refresh token to the scope of a refresh.
+    func expectWarningAfterNarrowing() async throws {
+        #expect(try await account("token", "--scope", "openid").exitCode == 0)
+        #expect(try await !account("status").output.contains("Problem"))
+        for isAskedAgain in [false, true] {
+            let before = try await refreshes().count
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+            #expect(refresh.errors.contains("removed permissions from this session: it has lost profile"), "\(refresh)")
+            let statuses = try await refreshes().dropFirst(before).map(\.status)
+            #expect(statuses == (isAskedAgain ? [400, 200] : [200]))
+        }
+        let status = try await account("status")
+        #expect(status.output.contains("Sign in again with `account login`"), "\(status)")
+    }
+
+    func expectRevokedByLogout() async throws {
+        let token = try await account.storedToken()
+        #expect(try await accepts(token))
+        let logout = try await account("logout", "--json")
+        #expect(logout.exitCode == 0, "\(logout)")
+        #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+        #expect(try await !accepts(token))
+    }
+
+    func expectRefusedRevocationToBeReported() async throws {
+        let logout = try await account("logout", "--json")
+        #expect(logout.exitCode == 0, "\(logout)")
+        #expect(logout.output.contains(#""revocation":"refused""#), "\(logout)")
+        #expect(!container.exists(container.archive))
+    }
+
+    func expectSignedOutByRejection() async throws {
+        try await server.endSignIns(of: client)
+        let ended = try await account("whoami", "--max-age", "0")
+        #expect(ended.exitCode == 77, "\(ended)")
+        #expect(ended.errors.contains("\(issuer) ended this session on "), "\(ended)")
+        #expect(!container.exists(container.archive))
+    }
+
+    func expectKeptOffline() async throws {
+        let before = try container.files()
+        let offline = try await account.command(["whoami", "--max-age", "0"]).runWithoutServers()
+        #expect(offline.exitCode == 0 && offline.output == "alice\n", "\(offline)")
+        #expect(offline.errors.contains("You are still signed in"), "\(offline)")
+        #expect(try container.files() == before)
+        try await expectVerified()
+    }
+}
+
+extension Command {
+    /// Runs the program in a separate network namespace, where no server listens on the loopback interface.
+    func runWithoutServers() async throws -> Outcome {
+        let unshare = ["unshare", "--net"] + (Privileges.isRoot ? [] : ["--map-root-user"])
+        let script = "ip link set lo up; exec \"$@\""
+        return try await Command(words: unshare + ["sh", "-ec", script, "sh"] + words, environment: environment).run()
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// `account token --id-token`: prints an ID token that has not expired, or fails.
+@Suite(.queued)
+struct IDTokenCommandTests {
+    private struct Document: Decodable {
+        let token: String
+        let tokenType: String?
+        let expiresAt: String?
+        let session: String
+    }
+
+    @Test func `Prints the ID token, with its expiry in JSON`() async throws {
+        try await SignedInUser.run { user in
+            let text = try await user.account("token", "--id-token")
+            #expect(text.exitCode == 0, "\(text)")
+            let token = String(text.output.dropLast())
+            #expect(text.output == token + "\n")
+            #expect(token.split(separator: ".").count == 3)
+            #expect(token != (try await user.account.storedToken()))
+            let json = try await user.account("token", "--id-token", "--json").document(Document.self)
+            #expect(json.token == token)
+            #expect(json.session == "default")
+            #expect(json.tokenType == nil)
+            // The access token expires in about ten minutes.
+            let end = try Date(try #require(json.expiresAt), strategy: .iso8601)
+            #expect(3000...3610 ~= end.timeIntervalSinceNow)
+            #expect(try await user.server.log()["refreshes"] == 0)
+        }
+    }
+
+    @Test func `Refreshes an ID token that is about to expire, and reuses the new one`() async throws {
+        try await SignedInUser.run { user in
+            let new = try user.server.idToken(until: .now.addingTimeInterval(7200))
+            try await user.server.alter(.token, setting: ["id_token": .text(new)])
+            let refreshed = try await user.account("token", "--id-token", "--min-validity", "3700")
+            #expect(refreshed.output == new + "\n", "\(refreshed)")
+            #expect(try await user.server.log()["refreshes"] == 1)
+            #expect(try await user.account("token", "--id-token", "--min-validity", "3700").output == new + "\n")
+            #expect(try await user.account("kube-credential", "--any-cluster", "--id-token").output.contains(new))
+            #expect(try await user.server.log()["refreshes"] == 1)
+        }
+    }
+
+    @Test func `Refreshes once if no ID token results, and never prints an expired one`() async throws {
+        try await SignedInUser.run { user in
+            let clock = try await WrongClock(in: user.container)
+            func ask(ahead seconds: Int) async throws -> Outcome {
+                try await clock.run(user.account, ahead: seconds, ["token", "--id-token"])
+            }
+            let old = try await ask(ahead: 0).output
+            for _ in 1...2 { #expect(try await ask(ahead: 3580).output == old) }
+            #expect(try await user.server.log()["refreshes"] == 1)
+            for _ in 1...2 {
+                let outcome = try await ask(ahead: 3700)
+                #expect(outcome.exitCode == 77, "\(outcome)")
+                #expect(outcome.output == "")
+                #expect(outcome.errors.contains("account login"), "\(outcome)")
+            }
+            #expect(try await user.server.log()["refreshes"] == 2)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `Offline, prints a valid ID token and no expired one`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            let clock = try await WrongClock(in: container)
+            let good = try await clock.run(account, ahead: 3580, ["token", "--id-token"])
+            #expect(good.exitCode == 0, "\(good)")
+            #expect(good.output.split(separator: ".").count == 3)
+            let old = try await clock.run(account, ahead: 3700, ["token", "--id-token", "--json"])
+            #expect(old.exitCode == 69, "\(old)")
+            #expect(!old.output.contains(good.output.dropLast()))
+            #expect(try await account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `Without an ID token, says how to get one`() async throws {
+        try await SignedInUser.run(byToken: true) { user in
+            let none = try await user.account("token", "--id-token")
+            #expect(none.exitCode == 78, "\(none)")
+            #expect(none.output == "")
+            #expect(none.errors.contains("account login --session default --scope openid"), "\(none)")
+            let json = try await user.account("token", "--id-token", "--json")
+            #expect(json.exitCode == 78)
+            #expect(json.output.contains("misconfigured"))
+            let given = try await user.account.with("ACCOUNT_TOKEN", "given")("token", "--id-token")
+            #expect(given.exitCode == 64 && given.errors.contains("unset it"), "\(given)")
+            let both = try await user.account("token", "--id-token", "--audience", "api")
+            #expect(both.exitCode == 64 && both.errors.contains("omit --audience"), "\(both)")
+            #expect(try await user.account("logout").exitCode == 0)
+            let signedOut = try await user.account("token", "--id-token", "--json")
+            #expect(signedOut.exitCode == 77, "\(signedOut)")
+            #expect(signedOut.output.contains(#""state":"signedOut""#))
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import Subprocess
+import Testing
+
+/// A service that rotates refresh tokens immediately and responds late. AccountKit completes every exchange that it has
+/// started.
+@Suite(.queued(minutes: 10))
+struct SlowExchangeTests {
+    /// Expects that the session is valid after a slow refresh.
+    ///
+    /// - Parameter refreshes: The expected number of refreshes, or `nil` if it is not determined.
+    private func expectSignedIn(_ user: SignedInUser, refreshes: Int? = 1) async throws {
+        try await user.server.clearFaults()
+        func expectRefreshes() async throws {
+            let log = try await user.server.log()
+            if let refreshes { #expect(log["rotations"] == refreshes) }
+            #expect(log["reuseAlarms"] == 0)
+        }
+        try await expectRefreshes()
+        let name = try await user.account("whoami", "--verify")
+        #expect(name.output == "alice\n", "\(name)")
+        let token = try await user.account("token")
+        #expect(try await user.server.accepts(String(token.output.dropLast())), "\(token)")
+        try await expectRefreshes()
+        let status = try await user.account("status", "--json").document()
+        #expect(status.unfinishedRefreshAt == nil)
+    }
+
+    /// The arguments of a command that refreshes, and the delay of the response.
+    static let delays: [(words: [String], seconds: Int)] = [
+        (["whoami", "--max-age", "0"], 5), (["whoami", "--max-age", "0"], 8), (["whoami", "--max-age", "0"], 25),
+        (["whoami", "--max-age", "0"], 45), (["token", "--min-validity", "86400"], 8),
+        (["token", "--min-validity", "86400"], 25), (["refresh"], 8), (["refresh"], 45),
+    ]
+
+    @Test(arguments: delays)
+    func `A late response does not sign the user out`(row: (words: [String], seconds: Int)) async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            try await user.server.setFaults(
+                Fault(
+                    path: "/oauth/token", grantType: "refresh_token", delayMilliseconds: row.seconds * 1000,
+                    afterHandler: true))
+            let outcome = try await user.account.run(row.words)
+            // A command that cannot wait that long fails without signing the user out.
+            #expect(
+                row.words[0] == "whoami" ? outcome.exitCode == 0 : [0, 69].contains(outcome.exitCode), "\(outcome)")
+            if row.words[0] == "whoami" { #expect(outcome.output == "alice\n") }
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `whoami prints the name in time and exits after storing the tokens`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcome = try await user.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
+                try await gate.waitUntilHeld()
+                // The response is still held.
+                try await whoami.output.wait(for: "alice\n")
+                try await gate.open()
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output == "alice\n")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `A second process stops waiting in time and sends no request`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            async let refresh = user.account("refresh")
+            try await gate.waitUntilHeld()
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            let check = try await user.account("whoami", "--max-age", "0", "--json")
+            #expect(check.exitCode == 0, "\(check)")
+            #expect(try check.document().state == "unverified")
+            #expect(try check.document().account?.username == "alice")
+            #expect(try await user.server.log()["refreshes"] == 1)
+            try await gate.open()
+            let outcome = try await refresh
+            #expect([0, 69].contains(outcome.exitCode), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `Four processes that wait for a late response all use its tokens`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcomes = try await withThrowingTaskGroup { group in
+                for _ in 1...4 { group.addTask { try await user.account("whoami", "--max-age", "0") } }
+                try await gate.waitUntilHeld()
+                try await gate.open()
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            for outcome in outcomes { #expect(outcome.output == "alice\n", "\(outcome)") }
+            try await expectSignedIn(user)
+        }
+    }
+
+    // MARK: Signals
+
+    static let signals: [Signal] = [.interrupt, .terminate, .terminalClosed, .quit]
+
+    /// Sends a signal to `refresh` while the response to its request is held.
+    private func refresh(
+        _ user: SignedInUser, signal: Signal, hold: () async throws -> Gate
+    ) async throws -> Outcome {
+        try await user.server.expireTokens()
+        let gate = try await hold()
+        return try await user.account.command(["refresh"]).whileRunning { refresh in
+            try await gate.waitUntilHeld()
+            try await refresh.send(signal)
+            try await gate.open()
+        }
+    }
+
+    @Test(arguments: signals)
+    func `After a signal, exits once the late tokens are stored`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes() }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal before the service acts keeps the session`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes(.before) }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            // The stored token matches the service's, whether or not the service carried out the request.
+            try await expectSignedIn(user, refreshes: nil)
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal before the token is sent ends the process`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await refresh(user, signal: signal) {
+                try await user.server.hold("/.well-known/openid-configuration")
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user, refreshes: nil)
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal after the new tokens are stored ends the process at once`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)
+            let outcome = try await user.account.command(["whoami", "--verify"]).whileRunning { whoami in
+                // The service rejected the first request, so the command asks again with the new token.
+                try await gate.waitUntilHeld()
+                try await whoami.send(signal)
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test(arguments: [Signal.terminate, .terminalClosed, .quit, .interrupt])
+    func `Ctrl-C after another signal keeps the session`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcome = try await user.account.command(["refresh"]).whileRunning { refresh in
+                try await gate.waitUntilHeld()
+                try await refresh.send(signal)
+                try await refresh.send(.interrupt)
+                try await gate.open()
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `A second Ctrl-C on a terminal ends the process immediately`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let isHeld = user.container.path("held")
+            async let session = Terminal.run(
+                user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"),
+                .insist("\\x03"))
+            try await gate.waitUntilHeld()
+            try user.container.write([], to: isHeld)
+            // The gate is never opened.
+            let end = try await session
+            #expect(end.exitCode == 130, "\(end)")
+            #expect(end.screen.contains(#/ \d+ s\b/#), "\(end)")
+        }
+    }
+
+    @Test func `On a terminal, Ctrl-C waits for the response and then ends`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let isHeld = user.container.path("held")
+            let isTold = user.container.path("told")
+            async let session = Terminal.run(
+                user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"), .tell(isTold))
+            try await gate.waitUntilHeld()
+            try user.container.write([], to: isHeld)
+            try await waitUntil("the terminal showed the message") { user.container.exists(isTold) }
+            try await gate.open()
+            let end = try await session
+            #expect(end.exitCode == 130, "\(end)")
+            try await expectSignedIn(user)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+package import ArgumentParser
+
+/// Commands that an app adds to the account commands, such as `.helpers` of AccountHelpers.
+public struct AccountCommandGroup<App: AccountApplication>: Sendable {
+    /// The heading in the help.
+    package let name: String
+    package let subcommands: [any AsyncParsableCommand.Type]
+
+    /// Creates a command that other programs run often, without the parser; `nil` for all other arguments.
+    package let parsedAlone: @Sendable (_ arguments: [String]) -> (any AsyncParsableCommand)?
+
+    /// Returns the findings of `doctor` about other programs.
+    package let findings: @Sendable (CommandContext<App>) async -> [Finding]
+
+    package init(
+        name: String, subcommands: [any AsyncParsableCommand.Type],
+        parsedAlone: @escaping @Sendable (_ arguments: [String]) -> (any AsyncParsableCommand)?,
+        findings: @escaping @Sendable (CommandContext<App>) async -> [Finding]
+    ) {
+        self.name = name
+        self.subcommands = subcommands
+        self.parsedAlone = parsedAlone
+        self.findings = findings
+    }
+}

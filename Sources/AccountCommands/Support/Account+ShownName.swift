@@ -1,0 +1,6 @@
+import AccountKit
+import AccountSupport
+
+extension Account {
+    var shownName: String { displayName.shown }
+}

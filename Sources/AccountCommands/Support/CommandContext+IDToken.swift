@@ -1,0 +1,70 @@
+package import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+extension CommandContext {
+    /// Returns the ID token of an account if its `exp` is far enough in the future; otherwise a new one.
+    ///
+    /// - Parameters:
+    ///   - account: The account as it was read.
+    ///   - minimumValidity: How long the token must still be valid; `nil` means a minute, or half of its lifetime if
+    ///     that is less.
+    /// - Returns: The token. If the service issues no other one at the moment, the current one while it is valid.
+    /// - Throws: The reason why there is no token, with a solution. An expired token is never returned. Offline, the
+    ///   error is `serviceUnavailable`.
+    package func usableIDToken(_ account: Account, minimumValidity: Duration? = nil) async throws -> KeptToken {
+        guard App.environmentToken == nil else {
+            throw AccountError(
+                .invalidArgument, "\(App.tokenVariable) contains an access token: unset it to use an ID token")
+        }
+        let now = SystemWallClock().now
+        var account = account
+        if account.credentials.isWithheld {
+            account = try await store.confirmedAccount(account, with: try authority(of: account), .seconds(10))
+        }
+        let token = try KeptToken(.id, of: account.credentials, in: session)
+        if token.isGood(for: minimumValidity, at: now) { return token }
+        let isUsable = !hasEnded(token)
+        guard
+            token.isWorthRenewing(for: minimumValidity, lastResponse: account.credentials.issuedAt, at: now)
+        else {
+            guard isUsable else { throw end(of: token) }
+            return token
+        }
+        let renewed: KeptToken
+        do {
+            renewed = try await renew(token, of: account, isUsable: isUsable)
+        } catch let error as AccountError where isUsable && error.code != .notSignedIn {
+            guard store.account?.credentials.isWithheld != true else { throw error }
+            return token
+        }
+        guard !hasEnded(renewed) else { throw end(of: renewed) }
+        return renewed
+    }
+
+    private func renew(_ token: KeptToken, of account: Account, isUsable: Bool) async throws -> KeptToken {
+        let authority = try authority(of: account)
+        let timeout: Duration? = isUsable ? .seconds(5) : nil
+        let limit = timeout ?? authority.tokenRequestTimeout
+        let renewed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
+            try await store.renew(token, .id, timeout: timeout) { try self.authority(of: $0) }
+        }
+        // Another process may have renewed the token first.
+        let current = if let renewed { renewed } else { try await signedInAccount() }
+        return try KeptToken(.id, of: current.credentials, in: session)
+    }
+
+    private func hasEnded(_ token: KeptToken) -> Bool { token.expiresAt.map { $0 <= SystemWallClock().now } ?? false }
+
+    private func end(of token: KeptToken) -> AccountError {
+        let end = token.expiresAt.map { " expired on \(StateText.date($0))" } ?? " has expired"
+        return AccountError(
+            .notSignedIn,
+            "the ID token\(end), and the service issues a new one only after a sign-in: sign in again with "
+                + "`\(hint.command("login"))`; if it is new, `\(tool) doctor` compares the clocks")
+    }
+}

@@ -1,0 +1,148 @@
+package import AccountKit
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A token that is kept in a file or given to a program, with its lifetime.
+package struct KeptToken: Sendable, Equatable {
+    package enum Kind: Sendable {
+        case access
+        /// The ID token (OpenID Connect Core, section 2).
+        case id
+    }
+
+    package let secret: Secret
+    let issuedAt: Date
+
+    /// When the token expires; `nil` if unknown, which never means expired.
+    package let expiresAt: Date?
+
+    /// Whether there is a refresh token to obtain another one.
+    package let isRenewable: Bool
+
+    /// The place to which its session was moved, if any. Only that place can obtain another token.
+    package var move: SessionMove?
+
+    init(secret: Secret, issuedAt: Date, expiresAt: Date?, isRenewable: Bool) {
+        self.secret = secret
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.isRenewable = isRenewable
+    }
+
+    /// - Throws: `misconfigured` with a solution if the service issued no ID token, or one without an expiry, which
+    ///   OpenID Connect Core, section 2, requires. `serviceUnavailable` if the service said that the tokens belong to
+    ///   another user.
+    package init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
+        guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
+        let isRenewable = credentials.refreshToken != nil
+        switch kind {
+        case .access:
+            self.init(
+                secret: credentials.accessToken, issuedAt: credentials.issuedAt, expiresAt: credentials.expiresAt,
+                isRenewable: isRenewable)
+        case .id:
+            guard let token = credentials.idToken else {
+                throw AccountError(
+                    .misconfigured,
+                    "the service issued no ID token: sign in again with "
+                        + "`\(CommandHint(session: session).command("login", "--scope openid"))`, if it supports that")
+            }
+            let read = JSONWebToken(token)
+            guard let expiresAt = read?.expiresAt else {
+                throw AccountError(
+                    .misconfigured,
+                    "the ID token has no expiry (exp), so it is not passed on: use the access token, "
+                        + "without --id-token")
+            }
+            // The ID token may be older than the access token, because not every refresh returns a new one.
+            let issuedAt = read?.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt
+            self.init(
+                secret: try token.fitForHeader(), issuedAt: issuedAt, expiresAt: expiresAt, isRenewable: isRenewable)
+        }
+    }
+
+    /// The lifetime in seconds; `nil` if unknown.
+    package var life: TimeInterval? { expiresAt.map { max(0, $0.timeIntervalSince(issuedAt)) } }
+
+    /// When to stop using the token: slightly before it expires, so that a program that reads it at the last moment can
+    /// still use it.
+    package var end: Date? {
+        guard let expiresAt, let life else { return nil }
+        return expiresAt.addingTimeInterval(-min(5, life / 20))
+    }
+
+    package func isOver(at date: Date) -> Bool {
+        guard let end, !isFromFuture(at: date) else { return false }
+        return end <= date
+    }
+
+    /// Whether the clock was set back after the token was issued, so that its expiry is meaningless; see
+    /// `Credentials.isFromFuture`.
+    package func isFromFuture(at date: Date) -> Bool { expiresAt != nil && issuedAt.timeIntervalSince(date) > 300 }
+
+    /// Returns when to refresh: after two thirds of the lifetime, or slightly earlier, so that processes that started
+    /// together don't refresh together.
+    ///
+    /// - Parameter random: A number from 0 to 1.
+    package func renewal(random: Double) -> Date? {
+        guard isRenewable, let life else { return nil }
+        return issuedAt.addingTimeInterval(life * (2.0 / 3 - random / 20))
+    }
+
+    /// Returns whether the token is valid for long enough.
+    ///
+    /// - Parameter validity: How long the token must still be valid; `nil` means a minute, or half of its lifetime if
+    ///   that is less.
+    func isGood(for validity: Duration?, at date: Date) -> Bool {
+        guard let expiresAt else { return true }
+        return !isFromFuture(at: date) && expiresAt > date.addingTimeInterval(seconds(validity))
+    }
+
+    /// Returns whether a refresh may obtain a token that is valid for longer.
+    ///
+    /// A service may omit the ID token in its response to a refresh (OpenID Connect Core, section 12.2). If it did, ask
+    /// again only after the token has expired.
+    ///
+    /// - Parameters:
+    ///   - validity: As for ``isGood(for:at:)``.
+    ///   - response: When the service last issued tokens.
+    ///   - date: The current date.
+    func isWorthRenewing(for validity: Duration?, lastResponse response: Date, at date: Date) -> Bool {
+        guard isRenewable, let expiresAt, let life else { return false }
+        // The token came with that response; the clocks of the service and this machine may differ.
+        if response.timeIntervalSince(issuedAt) < min(120, life / 2) { return true }
+        return response < (expiresAt > date ? expiresAt.addingTimeInterval(-seconds(validity)) : expiresAt)
+    }
+
+    private func seconds(_ validity: Duration?) -> TimeInterval { validity?.seconds ?? min(60, (life ?? 0) / 2) }
+}
+
+extension AccountStore {
+    /// Gets new tokens from the service, unless another process already did.
+    ///
+    /// - Parameters:
+    ///   - token: The current token.
+    ///   - kind: The kind of the token.
+    ///   - timeout: How long to wait; `nil` for no limit.
+    ///   - authority: Returns the authority for an account.
+    /// - Returns: The account with the new tokens; `nil` if there already is another token.
+    /// - Throws: As `refresh(with:timeout:)`, and `serviceUnavailable` during a pause after a failed refresh.
+    package func renew(
+        _ token: KeptToken, _ kind: KeptToken.Kind, timeout: Duration? = nil,
+        with authority: (Account) throws -> any AccountAuthority
+    ) async throws -> Account? {
+        guard let account = await load().account,
+            try KeptToken(kind, of: account.credentials, in: session) == token
+        else { return nil }
+        if let pause = await refreshPause() {
+            throw AccountError(
+                .serviceUnavailable, "a refresh just failed; the next attempt is in \(pause.wholeSeconds) s")
+        }
+        return try await refresh(with: authority(account), timeout: timeout)
+    }
+}

@@ -1,0 +1,157 @@
+import AccountKit
+import AccountCrypto
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The encrypted header of a blob, with the data that a download needs to continue.
+struct BlobRecord: Codable, Hashable {
+    /// 16 random bytes that identify the content of this file, so that its record never applies to other content.
+    var content: String
+    var entityTag: String?
+    var contentType: String?
+    /// The size of the blob; `nil` if it is unknown.
+    var byteCount: Int?
+
+    init(entityTag: String?, contentType: String?, byteCount: Int?) {
+        content = Sodium.randomBytes(count: 16).hexadecimal
+        // The record has a fixed size.
+        self.entityTag = entityTag.flatMap { $0.utf8.count <= EntityTag.maximumByteCount ? $0 : nil }
+        self.contentType = contentType.flatMap { $0.utf8.count <= 128 ? $0 : nil }
+        self.byteCount = byteCount
+    }
+
+    /// The entity tag with which a download can continue.
+    var strongTag: String? { entityTag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
+}
+
+/// The file of a blob: `AKBL`, version 1 as u32; the record as JSON of 2 KiB, sealed by a ``RowSeal``; then the content, sealed
+/// by a ``ChunkSeal``. The record can be replaced in place.
+struct BlobFormat: Sendable {
+    static let contentOffset = magic.count + sealedRecordByteCount + ChunkSeal.headerByteCount
+
+    private static let magic: [UInt8] = Array("AKBL".utf8) + [1, 0, 0, 0]
+    private static let recordByteCount = 2048
+    private static let sealedRecordByteCount = RowSeal.sealedByteCount(of: recordByteCount)
+    private static let type = "blob"
+
+    let seal: RowSeal
+    var chunks: ChunkSeal { ChunkSeal(seal: seal, type: "blob chunks") }
+
+    /// Returns the file size of a complete blob.
+    static func fileByteCount(of byteCount: Int) -> Int {
+        let full = max(byteCount - 1, 0) / ChunkSeal.chunkByteCount
+        let rest = byteCount - full * ChunkSeal.chunkByteCount
+        return contentOffset + full * ChunkSeal.sealedChunkByteCount + RowSeal.sealedByteCount(of: rest)
+    }
+
+    // MARK: Writing
+
+    /// Empties a file, and writes everything that precedes the content.
+    func begin(
+        _ file: borrowing FileDescriptor, _ record: BlobRecord, of name: BlobName
+    ) throws -> ChunkSeal.File {
+        let content = chunks.newFile(id: record.content)
+        try file.truncate(to: 0)
+        try file.seek(to: 0)
+        try file.write(Self.magic + sealed(record, name) + content.header)
+        return content
+    }
+
+    /// Replaces the record by a more complete one for the same content.
+    func rewrite(_ record: BlobRecord, in file: borrowing FileDescriptor, of name: BlobName) throws {
+        try file.seek(to: Self.magic.count)
+        try file.write(try sealed(record, name))
+    }
+
+    private func sealed(_ record: BlobRecord, _ name: BlobName) throws -> [UInt8] {
+        var json = [UInt8](try JSONEncoder().encode(record))
+        // JSON allows trailing spaces. The fields at their maximum, escaped, are shorter than the record.
+        guard json.count <= Self.recordByteCount else {
+            throw AccountError(.invalidArgument, "the service's description of the blob is too long to store")
+        }
+        json += [UInt8](repeating: UInt8(ascii: " "), count: Self.recordByteCount - json.count)
+        return seal.seal(json, type: Self.type, id: Array(name.text.utf8))
+    }
+
+    // MARK: Reading
+
+    /// Reads everything that precedes the content, from the start of the file.
+    ///
+    /// - Returns: `nil` if the file belongs to another blob, or was changed.
+    func readHead(
+        of file: borrowing FileDescriptor, _ name: BlobName
+    ) throws(SystemCallError) -> (record: BlobRecord, content: ChunkSeal.File)? {
+        let bytes = try file.piece(byteCount: Self.contentOffset)
+        let sealed = bytes.dropFirst(Self.magic.count).prefix(Self.sealedRecordByteCount)
+        let header = bytes.suffix(ChunkSeal.headerByteCount)
+        guard bytes.count == Self.contentOffset, bytes.starts(with: Self.magic),
+            let json = seal.open(sealed, type: Self.type, id: Array(name.text.utf8)),
+            // An encrypted header that cannot be decoded is from a later version, so the blob is downloaded again.
+            let record = try? JSONDecoder().decode(BlobRecord.self, from: Data(json)),
+            let content = chunks.file(id: record.content, header: Array(header))
+        else { return nil }
+        return (record, content)
+    }
+
+    /// Verifies the chunks of an earlier attempt, up to the first incomplete one.
+    ///
+    /// - Returns: The number of valid chunks. `content` is then positioned after them.
+    func countChunks(
+        of file: borrowing FileDescriptor, _ content: inout ChunkSeal.File
+    ) throws(SystemCallError) -> Int {
+        var count = 0
+        while true {
+            let chunk = try file.piece(byteCount: ChunkSeal.sealedChunkByteCount)
+            var next = content
+            guard chunk.count == ChunkSeal.sealedChunkByteCount,
+                chunks.open(chunk, isLast: false, of: &next)?.count == ChunkSeal.chunkByteCount
+            else { return count }
+            content = next
+            count += 1
+        }
+    }
+}
+
+/// The name of a blob's file: keyed hashes of its owner and of its ID. So an owner's blobs are found without an index.
+struct BlobName: Sendable, Hashable {
+    let text: String
+
+    static let ownerByteCount = 32
+    static let byteCount = 2 * ownerByteCount
+
+    init(_ id: String, owner: String, _ seal: RowSeal) {
+        var both: [UInt8] = []
+        both.append(lengthPrefixed: Array(owner.utf8))
+        both.append(lengthPrefixed: Array(id.utf8))
+        text = Self.prefix(of: owner, seal) + seal.keyedID(both, type: "blob").hexadecimal
+    }
+
+    /// Returns the prefix of the names of all blobs of an owner.
+    static func prefix(of owner: String, _ seal: RowSeal) -> String {
+        seal.keyedID(owner.utf8, type: "blob owner").hexadecimal
+    }
+
+    /// The file of a complete blob.
+    var file: String { text }
+    /// The file of a download that can continue.
+    var partialFile: String { ".\(text).part" }
+    /// The copy of an upload.
+    func temporaryFile() -> String { ".\(text).\(Sodium.randomBytes(count: 8).hexadecimal).tmp" }
+
+    /// - Returns: The name of the blob that a file in the folder belongs to; `nil` for other files.
+    static func text(of file: String) -> Substring? {
+        let isHidden = file.hasPrefix(".")
+        let text = file.dropFirst(isHidden ? 1 : 0).prefix(byteCount)
+        guard text.utf8.count == byteCount, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
+            return nil
+        }
+        let rest = file.dropFirst(byteCount + (isHidden ? 1 : 0))
+        let isOwn = isHidden ? rest == ".part" || rest.hasSuffix(".tmp") : rest.isEmpty
+        return isOwn ? text : nil
+    }
+}

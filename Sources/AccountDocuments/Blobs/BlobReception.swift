@@ -1,0 +1,151 @@
+import AccountKit
+import AccountSupport
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Receives the response to one request of a download.
+actor BlobReception {
+    /// The next step.
+    enum Outcome {
+        /// The blob is complete.
+        case complete
+        /// The service announced and sent a part of the requested bytes.
+        case incomplete
+        case anew
+        case notModified
+        case gone(AccountError)
+    }
+
+    /// An error that ends a request whose response is not needed.
+    private struct Unwanted: Error {}
+
+    /// After this many bytes, check again that the user is still signed in.
+    private static let checkInterval = 8 << 20
+
+    private let partial: PartialBlob
+    private let request: HTTPRequest
+    private let resumption: PartialBlob.Resumption?
+    private let limit: Int
+    private let check: @Sendable () async throws -> Void
+    private let report: @Sendable (BlobProgress) -> Void
+
+    private var response: BlobResponse?
+    private var total: Int?
+    /// The end of the bytes of this response; `nil` if it is unknown.
+    private var end: Int?
+    private var uncheckedByteCount = 0
+
+    /// Why this type ended the request; `nil` if the network or the service ended it.
+    private var failure: (any Error)?
+    var hasFailed: Bool { failure != nil && !(failure is Unwanted) }
+
+    /// - Parameters:
+    ///   - limit: The maximum size of a blob, in bytes.
+    ///   - check: Throws if the user has signed out.
+    init(
+        _ partial: PartialBlob, _ request: HTTPRequest, resuming resumption: PartialBlob.Resumption?, limit: Int,
+        checking check: @escaping @Sendable () async throws -> Void, report: @escaping @Sendable (BlobProgress) -> Void
+    ) {
+        self.partial = partial
+        self.request = request
+        self.resumption = resumption
+        self.limit = limit
+        self.check = check
+        self.report = report
+    }
+
+    /// Whether the response contains bytes of the blob.
+    var hasBegun: Bool {
+        switch response {
+        case .whole, .continuation: true
+        default: false
+        }
+    }
+
+    /// The progress, for messages.
+    var standing: String { total.map { "\(partial.byteCount) of \($0) bytes" } ?? "\(partial.byteCount) bytes" }
+
+    func receive(_ head: HTTPResponse, _ piece: Data) async throws {
+        do {
+            if response == nil { try await begin(head) }
+            switch response {
+            case .whole, .continuation: break
+            default: throw Unwanted()
+            }
+            let count = partial.byteCount + piece.count
+            guard end.map({ count <= $0 }) ?? true else { throw BlobResponse.unusable("more bytes than it announced") }
+            try checkSize(count)
+            uncheckedByteCount += piece.count
+            if uncheckedByteCount >= Self.checkInterval {
+                uncheckedByteCount = 0
+                try await check()
+            }
+            try await BlockingWork.run { [partial] in try partial.append(piece) }
+            report(BlobProgress(completed: count, total: total))
+        } catch {
+            if failure == nil { failure = error }
+            throw error
+        }
+    }
+
+    /// Ends the response, and returns its outcome.
+    func finish(_ head: HTTPResponse, _ body: Data) async throws -> Outcome {
+        if response == nil { try await begin(head, body) }
+        switch response {
+        case .whole, .continuation:
+            guard partial.byteCount == end ?? partial.byteCount else { throw cut() }
+            return total.map { $0 == partial.byteCount } ?? (end == nil) ? .complete : .incomplete
+        case .anew: return .anew
+        case .notModified: return .notModified
+        case .gone(let error): return .gone(error)
+        case .failed(let error): throw error
+        case nil: preconditionFailure("it was judged")
+        }
+    }
+
+    /// Returns the outcome for an error of the transport, unless the response was already complete.
+    func outcome(of error: any Error) throws -> Outcome {
+        switch response {
+        case .anew: return .anew
+        case .failed(let error): throw error
+        default: break
+        }
+        if let failure { throw failure }
+        throw error
+    }
+
+    private func cut() -> AccountError {
+        AccountError(.serviceUnavailable, "the response was cut off")
+    }
+
+    private func begin(_ head: HTTPResponse, _ body: Data = Data()) async throws {
+        let response = BlobResponse(head, body, to: request, resuming: resumption)
+        self.response = response
+        switch response {
+        case .whole(let record):
+            try checkSize(record.byteCount ?? 0)
+            // Write nothing after a sign-out.
+            try await check()
+            total = record.byteCount
+            end = total
+            try await BlockingWork.run { [partial] in try partial.begin(record) }
+        case .continuation(let range):
+            total = range.total ?? resumption?.total
+            end = range.bytes.upperBound
+            try checkSize(total ?? 0)
+            try await check()
+        case .anew, .notModified, .gone, .failed: break
+        }
+    }
+
+    private func checkSize(_ count: Int) throws {
+        guard count <= limit else {
+            throw AccountError(.tooLarge, "the blob has more than \(limit) bytes, the limit here")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import AccountKit
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The meaning of a download response. Only this type interprets such responses.
+enum BlobResponse {
+    /// The complete blob follows.
+    case whole(BlobRecord)
+
+    /// These bytes continue the stored part. They may end before the end of the blob.
+    case continuation(ContentRange)
+
+    /// The stored part is useless: request the complete blob.
+    case anew
+
+    /// The stored blob is current.
+    case notModified
+
+    /// The service no longer has the blob.
+    case gone(AccountError)
+
+    case failed(AccountError)
+
+    /// - Parameters:
+    ///   - request: The request with all its fields.
+    ///   - resumption: The part that the request continues, if it does.
+    ///   - body: The body of an error response.
+    init(
+        _ head: HTTPResponse, _ body: Data = Data(), to request: HTTPRequest,
+        resuming resumption: PartialBlob.Resumption?
+    ) {
+        switch head.status.code {
+        case 200:
+            self = Self.whole(head, to: request)
+        case 206:
+            guard let resumption else {
+                self = .failed(Self.unusable("a part of the blob instead of all of it"))
+                return
+            }
+            self = Self.range(head, resumption).map { .continuation($0) } ?? .anew
+        case 416 where resumption != nil:
+            self = .anew
+        case 304 where request.headerFields[.ifNoneMatch] != nil:
+            self = .notModified
+        case 200...399 where head.status.code != 304 && head.status.kind != .redirection:
+            self = .failed(Self.unusable("no usable response (\(head.status.code))"))
+        default:
+            let error = AccountError(blob: head, body)
+            self = [404, 410].contains(head.status.code) ? .gone(error) : .failed(error)
+        }
+    }
+
+    private static func whole(_ head: HTTPResponse, to request: HTTPRequest) -> BlobResponse {
+        let (type, tag) = (MediaType(head.headerFields[.contentType]), head.headerFields[.eTag])
+        if let expected = request.headerFields[.ifMatch], expected != "*", expected != tag {
+            return .failed(AccountError(.conflict, "the service now has another version of the blob"))
+        }
+        guard MediaType.isAccepted(type, by: request.headerFields[.accept], isTagged: tag != nil) else {
+            return .failed(
+                AccountError(
+                    .serviceUnavailable,
+                    "another server answered instead of the service (\(type?.text ?? "")): if this network has a sign-in page, open it"
+                ))
+        }
+        let length = head.headerFields[.contentLength]
+        let byteCount = length.flatMap { ContentRange.number($0) }
+        let isChunked = head.headerFields[.transferEncoding]?.lowercased().contains("chunked") == true
+        // Without a length, the end of the body cannot be distinguished from an interrupted connection.
+        guard isChunked || byteCount != nil else { return .failed(unusable("a blob without its length")) }
+        return .whole(
+            BlobRecord(
+                entityTag: tag, contentType: head.headerFields[.contentType], byteCount: isChunked ? nil : byteCount))
+    }
+
+    /// - Returns: `nil` if the response, by its own fields, is not the rest of the stored part, of the same version.
+    private static func range(_ head: HTTPResponse, _ resumption: PartialBlob.Resumption) -> ContentRange? {
+        guard head.headerFields[.eTag] == resumption.entityTag,
+            let range = ContentRange(head.headerFields[.contentRange]), range.bytes.lowerBound == resumption.offset
+        else { return nil }
+        if let known = resumption.total, range.total.map({ $0 != known }) ?? (range.bytes.upperBound > known) {
+            return nil
+        }
+        if let length = head.headerFields[.contentLength], ContentRange.number(length) != range.bytes.count {
+            return nil
+        }
+        return range
+    }
+
+    static func unusable(_ what: String) -> AccountError {
+        AccountError(.requestFailed, "the service sent \(what)")
+    }
+}
+
+/// The type and subtype of a media type, in lower case.
+private struct MediaType {
+    let text: String
+
+    init?(_ field: String?) {
+        guard let field else { return nil }
+        text = String(field.prefix { $0 != ";" && $0 != "," }).filter { $0 != " " && $0 != "\t" }.lowercased()
+    }
+
+    var isPage: Bool { ["text/html", "application/xhtml+xml"].contains(text) }
+
+    /// - Parameter isTagged: Whether the response has an entity tag. The page of a captive portal has none.
+    static func isAccepted(_ type: MediaType?, by accept: String?, isTagged: Bool) -> Bool {
+        // A service may omit the type.
+        guard let type else { return true }
+        let ranges = (accept ?? "*/*").split(separator: ",").compactMap { MediaType(String($0)) }
+        if ranges.contains(where: { $0.text == type.text }) { return true }
+        if type.isPage, !isTagged { return false }
+        return ranges.contains { range in
+            range.text == "*/*" || range.text.hasSuffix("/*") && type.text.hasPrefix(range.text.dropLast())
+        }
+    }
+}
+
+extension AccountError {
+    /// Creates the error for an error status of a download or an upload.
+    init(blob head: HTTPResponse, _ body: Data) {
+        // Both can be repeated, so it does not matter whether the request was carried out.
+        let outcome = ResponseOutcome(
+            status: head.status.code, body: body, at: Date(), missing: { .conflict($0) },
+            field: { name in HTTPField.Name(name).flatMap { head.headerFields[$0] } })
+        switch outcome {
+        case .signIn(let words):
+            self.init(.notSignedIn, "the service no longer accepts this session (\(words)): sign in again")
+        case .conflict where [404, 410].contains(head.status.code):
+            self.init(.requestFailed, "the service no longer has it (\(head.status.code))")
+        case .conflict(let words):
+            self.init(
+                .conflict,
+                "the service now has another version (\(words)): nothing was changed; check that version before you upload again"
+            )
+        default: self.init(outcome, status: head.status.code)
+        }
+    }
+
+    /// Wraps an error of a transport or of the disk.
+    init(blob error: any Error) {
+        switch error {
+        case let error as AccountError: self = error
+        case is CancellationError:
+            self.init(.cancelled, "cancelled: the received part is kept, and the next download continues from there")
+        case let error as SystemCallError:
+            self.init(.inaccessible, "the blob cannot be stored; nothing was changed", cause: error)
+        default: self.init(.requestFailed, "the response is not from this service", cause: error)
+        }
+    }
+}

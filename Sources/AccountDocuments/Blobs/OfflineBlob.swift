@@ -1,0 +1,127 @@
+public import AccountKit
+import AccountCrypto
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A complete blob on this machine.
+///
+/// Each request reads the bytes from the disk. If the blob was removed or replaced in the meantime, the request fails: get the blob from
+/// ``OfflineBlobs`` again.
+public struct OfflineBlob: Sendable {
+    /// The blob's ID at the service.
+    public let id: String
+
+    /// The size of the blob in bytes.
+    public let byteCount: Int
+
+    /// The service's tag of this version, for ``BlobCondition/unchanged(entityTag:)``; `nil` if the service sent none.
+    public var entityTag: String? { record.entityTag }
+
+    /// The media type from the service, such as `image/png`.
+    public var contentType: String? { record.contentType }
+
+    let record: BlobRecord
+    let name: BlobName
+    let path: String
+    let format: BlobFormat
+    let memory: BlobMemory
+
+    /// Opens the file of a blob, which was complete when it got its name.
+    ///
+    /// - Returns: `nil` if the file is missing or cannot be used.
+    init?(
+        _ id: String, _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
+    ) throws(SystemCallError) {
+        let path = folder + "/" + name.file
+        // A link or a folder does not belong to this module.
+        guard try SystemCall.status(path)?.kind == .regular else { return nil }
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor.openForReading(path)
+        } catch {
+            if error.isNoEntry { return nil }
+            throw error
+        }
+        guard let (record, _) = try format.readHead(of: file, name), let byteCount = record.byteCount,
+            try file.status().byteCount == BlobFormat.fileByteCount(of: byteCount)
+        else { return nil }
+        self.init(id: id, byteCount: byteCount, record: record, name: name, path: path, format: format, memory: memory)
+    }
+
+    init(
+        id: String, byteCount: Int, record: BlobRecord, name: BlobName, path: String, format: BlobFormat,
+        memory: BlobMemory
+    ) {
+        self.id = id
+        self.byteCount = byteCount
+        self.record = record
+        self.name = name
+        self.path = path
+        self.format = format
+        self.memory = memory
+    }
+
+    /// Returns the content, from memory if it was read recently.
+    ///
+    /// - Throws: `damaged` if the file was changed or removed; `inaccessible` if it cannot be read.
+    public func data() async throws(AccountError) -> Data {
+        if let known = memory.data(of: name, record.content) { return known }
+        let data = try await BlockingWork.run { () throws(AccountError) in
+            var data = Data(capacity: byteCount)
+            try forEachChunk { data.append(contentsOf: $0) }
+            return data
+        }
+        memory.store(data, of: name, record.content)
+        return data
+    }
+
+    /// Writes a complete copy to a file, and replaces an existing file. The size does not affect memory use.
+    ///
+    /// - Parameter destination: The path of the file, which only its owner can read.
+    /// - Throws: The errors of ``data()``, and `inaccessible` if the file cannot be written.
+    public func export(to destination: String) async throws(AccountError) {
+        try await BlockingWork.run { () throws(AccountError) in
+            try ExportedFile.write(to: destination) { output in try forEachChunk { try output.write($0) } }
+        }
+    }
+
+    /// Calls `body` with each chunk. Only one chunk at a time is in memory.
+    private func forEachChunk(_ body: ([UInt8]) throws -> Void) throws(AccountError) {
+        let damage = AccountError(
+            .damaged, "the stored blob is gone or was changed: request it again", cause: nil)
+        do {
+            let file = try FileDescriptor.openForReading(path)
+            guard case (let stored, var content)? = try format.readHead(of: file, name), stored == record else {
+                throw damage
+            }
+            var remaining = byteCount
+            while true {
+                let isLast = remaining <= ChunkSeal.chunkByteCount
+                let sealed = try file.piece(
+                    byteCount: isLast
+                        ? RowSeal.sealedByteCount(of: remaining) : ChunkSeal.sealedChunkByteCount)
+                let chunk = format.chunks.open(sealed, isLast: isLast, of: &content)
+                guard let chunk, chunk.count == min(remaining, ChunkSeal.chunkByteCount) else {
+                    // Remove the damaged file, so that it is downloaded again. If that fails, the next read finds the same
+                    // damage.
+                    if (try? file.isAtItsPath()) == true { _ = try? SystemCall.remove(path) }
+                    throw damage
+                }
+                try body(chunk)
+                if isLast { return }
+                remaining -= chunk.count
+            }
+        } catch let error as AccountError {
+            throw error
+        } catch let error as SystemCallError where error.isNoEntry && error.path == path {
+            throw damage
+        } catch {
+            throw AccountError(.inaccessible, "the stored blob cannot be read", cause: error)
+        }
+    }
+}

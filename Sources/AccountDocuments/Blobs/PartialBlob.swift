@@ -1,0 +1,155 @@
+import AccountKit
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An unfinished blob: the downloaded part, or the copy of an upload. Its lock is held while it is open.
+final class PartialBlob: Sendable {
+    /// The stored part, for a download that continues.
+    struct Resumption: Equatable {
+        let entityTag: String
+        /// The size of the stored part in bytes.
+        let offset: Int
+        let total: Int?
+        let contentType: String?
+    }
+
+    private struct State: ~Copyable {
+        let file: FileDescriptor
+        var record: BlobRecord?
+        var content: ChunkSeal.File?
+        /// How many bytes are sealed and in the file.
+        var sealedByteCount = 0
+        /// The bytes after the sealed ones; at least the last byte until the size is known.
+        var rest: [UInt8] = []
+
+        init(_ file: consuming FileDescriptor) { self.file = file }
+    }
+
+    private let name: BlobName
+    private let format: BlobFormat
+    private let folder: String
+    private let path: String
+    private let state: Mutex<State>
+
+    /// - Returns: `nil` if another process or task holds the lock, or has just removed the file.
+    static func open(_ file: String, of name: BlobName, in folder: String, _ format: BlobFormat) throws -> PartialBlob?
+    {
+        let descriptor = try FileDescriptor.openForUpdate(folder + "/" + file)
+        guard try descriptor.tryLock(), try descriptor.isAtItsPath() else { return nil }
+        try descriptor.setPermissions(0o600)
+        return PartialBlob(descriptor, name, format, folder)
+    }
+
+    private init(_ file: consuming FileDescriptor, _ name: BlobName, _ format: BlobFormat, _ folder: String) {
+        self.name = name
+        self.format = format
+        self.folder = folder
+        path = file.path
+        state = Mutex(State(file))
+    }
+
+    /// How many bytes were received.
+    var byteCount: Int { state.withLock { $0.sealedByteCount + $0.rest.count } }
+
+    /// Whether a later download can continue it.
+    var isResumable: Bool { state.withLock { $0.sealedByteCount > 0 && $0.record?.strongTag != nil } }
+
+    // MARK: Writing
+
+    /// Reads the intact part of an earlier attempt.
+    ///
+    /// - Returns: `nil` if there is no earlier attempt.
+    func resume() throws -> Resumption? {
+        try state.withLock { state in
+            state.rest = []
+            state.sealedByteCount = 0
+            state.content = nil
+            try state.file.seek(to: 0)
+            guard let (record, start) = try format.readHead(of: state.file, name), let tag = record.strongTag else {
+                return nil
+            }
+            var content = start
+            let count = try format.countChunks(of: state.file, &content)
+            guard count > 0 else { return nil }
+            let end = BlobFormat.contentOffset + count * ChunkSeal.sealedChunkByteCount
+            try state.file.truncate(to: end)
+            try state.file.seek(to: end)
+            state.record = record
+            state.content = content
+            state.sealedByteCount = count * ChunkSeal.chunkByteCount
+            return Resumption(
+                entityTag: tag, offset: state.sealedByteCount, total: record.byteCount, contentType: record.contentType)
+        }
+    }
+
+    /// Starts again from the beginning, and drops the stored part.
+    func begin(_ record: BlobRecord) throws {
+        try state.withLock { state in
+            state.content = try format.begin(state.file, record, of: name)
+            state.record = record
+            state.sealedByteCount = 0
+            state.rest = []
+        }
+    }
+
+    func append(_ bytes: some Collection<UInt8>) throws {
+        try state.withLock { state in
+            state.rest += bytes
+            let size = ChunkSeal.chunkByteCount
+            var start = 0
+            // Keep at least one byte, since the last chunk must be sealed as the last.
+            while state.rest.count - start > size {
+                try seal(state.rest[start..<start + size], isLast: false, &state)
+                start += size
+            }
+            state.rest.removeSubrange(..<start)
+        }
+    }
+
+    private func seal(_ chunk: ArraySlice<UInt8>, isLast: Bool, _ state: inout State) throws {
+        guard var content = state.content else { preconditionFailure("the download has not begun") }
+        try state.file.write(format.chunks.seal(chunk, isLast: isLast, of: &content))
+        state.content = content
+        state.sealedByteCount += chunk.count
+    }
+
+    /// Completes the blob durably, and gives it its name.
+    ///
+    /// - Parameter entityTag: The entity tag, if it is known only now.
+    /// - Returns: `nil` if another process has removed or completed the blob in between.
+    func finish(entityTag: String? = nil) throws -> BlobRecord? {
+        try state.withLock { state in
+            guard let begun = state.record else { preconditionFailure("the download has not begun") }
+            try seal(state.rest[...], isLast: true, &state)
+            state.rest = []
+            var record = BlobRecord(
+                entityTag: entityTag ?? begun.entityTag, contentType: begun.contentType,
+                byteCount: state.sealedByteCount)
+            record.content = begun.content
+            if record != begun { try format.rewrite(record, in: state.file, of: name) }
+            try state.file.synchronize()
+            guard try state.file.isAtItsPath() else { return nil }
+            try SystemCall.rename(path, to: folder + "/" + name.file)
+            return record
+        }
+    }
+
+    /// Removes the file, unless it has its final name.
+    func discard() {
+        state.withLock { state in
+            state.record = nil
+            state.content = nil
+            state.rest = []
+            state.sealedByteCount = 0
+            // If the file cannot be removed, the next download overwrites it, or a clean-up removes it.
+            guard (try? state.file.isAtItsPath()) == true else { return }
+            try? state.file.truncate(to: 0)
+            _ = try? SystemCall.remove(path)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import AccountKit
+import AccountSupport
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A user's file during an upload, with its sealed copy, which becomes the stored blob if the service accepts the upload.
+final class UploadedFile: Sendable {
+    private struct State: ~Copyable {
+        var input: FileDescriptor?
+        var sentByteCount = 0
+        var failure: AccountError?
+    }
+
+    let byteCount: Int
+    private let path: String
+    /// `nil` if there is no copy, or no longer one. A failed copy does not end the upload.
+    private let copy: Mutex<PartialBlob?>
+    private let state = Mutex(State())
+    private let report: @Sendable (BlobProgress) -> Void
+
+    /// - Parameter makeCopy: Creates the copy of a file of this size.
+    init(
+        _ path: String, report: @escaping @Sendable (BlobProgress) -> Void, copyingTo makeCopy: (Int) -> PartialBlob?
+    ) throws(AccountError) {
+        self.path = path
+        let file = try path.openFile(followingLinks: true)
+        byteCount = try mapping(path) { () throws(SystemCallError) in try file.status().byteCount }
+        copy = Mutex(makeCopy(byteCount))
+        self.report = report
+    }
+
+    /// Why the file could not be read.
+    var failure: AccountError? { state.withLock { $0.failure } }
+
+    /// Returns the sealed copy, if it is complete.
+    func takeCopy() -> PartialBlob? {
+        let copy = copy.withLock { $0.take() }
+        guard let copy, copy.byteCount == byteCount else {
+            copy?.discard()
+            return nil
+        }
+        return copy
+    }
+
+    func discardCopy() { copy.withLock { $0.take() }?.discard() }
+
+    /// Returns the pieces of the file, from its first byte.
+    func pieces() throws -> AsyncThrowingStream<Data, any Error> {
+        var input: FileDescriptor? = try path.openFile(followingLinks: true)
+        state.withLock { state in
+            state.input = input.take()
+            state.sentByteCount = 0
+        }
+        writeCopy { try $0.begin(BlobRecord(entityTag: nil, contentType: nil, byteCount: nil)) }
+        return AsyncThrowingStream { try await BlockingWork.run { try self.next() } }
+    }
+
+    private func next() throws -> Data? {
+        let (piece, sent) = try state.withLock { state throws -> ([UInt8], Int) in
+            let count = min(byteCount - state.sentByteCount, ChunkSeal.chunkByteCount)
+            do {
+                guard count > 0, let piece = try state.input?.piece(byteCount: count) else { return ([], 0) }
+                guard piece.count == count else {
+                    throw AccountError(.inaccessible, "\(path) was changed while it was sent")
+                }
+                state.sentByteCount += count
+                return (piece, state.sentByteCount)
+            } catch {
+                let failure =
+                    error as? AccountError ?? AccountError(.inaccessible, "\(path) cannot be read", cause: error)
+                state.failure = failure
+                throw failure
+            }
+        }
+        guard !piece.isEmpty else { return nil }
+        writeCopy { try $0.append(piece) }
+        report(BlobProgress(completed: sent, total: byteCount))
+        return Data(piece)
+    }
+
+    private func writeCopy(_ body: (PartialBlob) throws -> Void) {
+        copy.withLock { copy in
+            guard let partial = copy else { return }
+            do {
+                try body(partial)
+            } catch {
+                // The blob can be downloaded instead.
+                partial.discard()
+                copy = nil
+            }
+        }
+    }
+}

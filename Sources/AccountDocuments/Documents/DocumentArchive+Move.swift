@@ -1,0 +1,117 @@
+import AccountKit
+import AccountSupport
+
+/// Moves a document without encryption to an encrypted one.
+extension DocumentArchive {
+    /// Moves the value and the files of another document to this one, and removes the other, for example to encrypt a document from now on.
+    ///
+    /// ```swift
+    /// try await sealed.moveContents(of: plain, from: []) { notes, others in
+    ///     notes += others.filter { !notes.contains($0) }
+    /// }
+    /// ```
+    ///
+    /// After a crash each value and each file is in one of the documents or in both: this document is durable before the other one is emptied
+    /// and removed. So the move can be repeated after any error, and files keep their ids. Both documents are locked during the move. The
+    /// unencrypted data may remain in unused blocks of the disk.
+    ///
+    /// - Parameters:
+    ///   - other: A document without encryption.
+    ///   - initial: The initial value if there is no document here yet, and the value of the other document before it is removed.
+    ///   - timeout: How long to wait for other processes, for each of the documents.
+    ///   - isolation: The actor to run on; by default, the caller's actor.
+    ///   - merge: Changes the value of this document. It must add the content of the other one, except what an earlier attempt has already
+    ///     added. If it throws, nothing changes.
+    /// - Returns: The result of `merge`; `nil` if there is no other document.
+    /// - Throws: The errors of ``change(from:adding:timeout:isolation:_:)``, for either document.
+    @discardableResult
+    public func moveContents<Result>(
+        of other: DocumentArchive, from initial: Value, timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation,
+        _ merge: (_ value: inout Value, _ other: Value) throws -> Result
+    ) async throws -> Result? {
+        guard other.codec.seal == nil, other.path != path else {
+            throw AccountError(.invalidArgument, "\(other.path) is not a document in plain text")
+        }
+        return try await other.storage.withTransaction(timeout: timeout) { source in
+            // A closure runs on the caller's actor only if it captures `isolation`.
+            try await move(other, source, from: initial, timeout: timeout, isolation: isolation, merge)
+        }
+    }
+
+    private func move<Result>(
+        _ other: DocumentArchive, _ source: any ArchiveTransaction, from initial: Value, timeout: Duration,
+        isolation: isolated (any Actor)? = #isolation, _ merge: (inout Value, Value) throws -> Result
+    ) async throws -> Result? {
+        guard let stored = try await source.read(other.entry) else {
+            if let files = other.attachments?.files, try files.hasFiles() { throw other.missing(files) }
+            return nil
+        }
+        let value = try other.codec.decode(stored.bytes)
+        let result = try await storage.withTransaction(timeout: timeout) { transaction in
+            try await add(value, of: other, from: initial, in: transaction, isolation: isolation, merge)
+        }
+        try await other.removeAll(stored.revision, leaving: initial, in: source)
+        return result
+    }
+
+    private func add<Result>(
+        _ value: Value, of other: DocumentArchive, from initial: Value, in transaction: any ArchiveTransaction,
+        isolation: isolated (any Actor)? = #isolation, _ merge: (inout Value, Value) throws -> Result
+    ) async throws -> Result {
+        try await checkIsOwners()
+        let stored = try await transaction.read(entry)
+        var revision = stored?.revision
+        var mine = try stored.map { try codec.decode($0.bytes) } ?? initial
+        let before = Set(attachments?.ids(mine) ?? [])
+        let result = try merge(&mine, value)
+        let after = Set(attachments?.ids(mine) ?? [])
+        let bytes = try codec.encode(mine)
+        if stored == nil, let attachments {
+            if try attachments.files.hasFiles() { throw missing(attachments.files) }
+            // Save the document before its files, so that files without a document never come from a crash.
+            revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
+        }
+
+        let added = after.subtracting(before)
+        let receipt: ArchiveReceipt
+        do {
+            if let mine = attachments?.files, let others = other.attachments?.files {
+                // One at a time, since each file stays open until it has its name.
+                try await BlockingWork.run { () throws(AccountError) in
+                    for id in added { try mine.commit([mine.stage(id, of: others)]) }
+                }
+            }
+            try await checkIsOwners()
+            receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
+        } catch {
+            // The next change removes files that cannot be removed now.
+            try? await remove(added, in: transaction)
+            throw error
+        }
+        try check(receipt.durability)
+        if let mine = attachments?.files { await BlockingWork.run { mine.sweep(keeping: after) } }
+        return result
+    }
+
+    /// Removes this document when another one has its content.
+    ///
+    /// - Parameter initial: The value until the files are removed, so that the document never names a missing file.
+    private func removeAll(
+        _ revision: ArchiveRevision, leaving initial: Value, in transaction: any ArchiveTransaction
+    ) async throws {
+        let receipt = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: revision)
+        try check(receipt.durability)
+        if let files = attachments?.files {
+            try await BlockingWork.run { () throws(AccountError) in
+                files.sweep(keeping: [])
+                guard try !files.hasFiles() else {
+                    throw AccountError(
+                        .inaccessible,
+                        "the files in \(files.path) have been copied, but could not be removed: try again")
+                }
+            }
+        }
+        try check(try await transaction.remove(entry, ifRevision: receipt.revision))
+    }
+}

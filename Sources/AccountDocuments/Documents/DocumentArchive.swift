@@ -1,0 +1,288 @@
+public import AccountKit
+package import AccountCrypto
+import AccountSupport
+
+/// A document of the app in `Documents`: one `Codable` value in a property list, with attached files.
+///
+/// ```swift
+/// let archive = try DocumentArchive<[Note]>("Notes", in: container)
+/// try await archive.change(from: []) { $0.append(note) }
+/// for note in try archive.read() ?? [] { print(note.title) }
+/// ```
+///
+/// A change survives a crash and a power cut when ``change(from:adding:timeout:isolation:_:)`` has returned. It changes the stored document
+/// under a lock, so two processes do not lose each other's changes. A document that cannot be read is an error. It is never treated as
+/// empty and never overwritten.
+///
+/// A tool that changes the document before it confirms a command has nothing to save when a signal ends it. A tool that edits in memory
+/// must save with a change, on request and in its signal handler.
+///
+/// A document is loaded into memory and has at most 64 MiB. Photos and other large data are separate files, `Notes/<id>`, which the document
+/// names by their ids; see ``stage(contentsOf:)``.
+public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
+    /// The maximum size of a document: 64 MiB.
+    public static var maximumByteCount: Int { 64 << 20 }
+
+    /// Returns the ids of the files that a document names.
+    public typealias FileIDs = @Sendable (_ value: Value) -> [String]
+
+    /// The path of the document.
+    public let path: String
+
+    let storage: FileArchiveStorage
+    let entry: ArchiveEntry
+    let codec: DocumentCodec<Value>
+    let attachments: (files: DocumentFiles, ids: FileIDs)?
+
+    /// The user of the document, if it is encrypted.
+    let owner: (store: AccountStore, key: OfflineKey)?
+
+    /// Opens a document without encryption, `<name>.plist`.
+    ///
+    /// - Parameters:
+    ///   - name: The name: 1 to 64 letters, digits, underscores or hyphens, and not a name of the account's files, such as `Account`.
+    ///   - container: The folders of the app.
+    ///   - format: The format of the property list for writing. Both formats can be read.
+    ///   - files: Returns the files that a document names. Each change removes files that are no longer named.
+    /// - Throws: `invalidArgument` for an invalid name.
+    public init(
+        _ name: String, in container: AppContainer, format: DocumentFormat = .binary, files: FileIDs? = nil
+    ) throws(AccountError) {
+        try self.init(
+            name, folder: container.documentsPath, root: container.root, format: format, seal: nil, files: files)
+    }
+
+    /// - Parameters:
+    ///   - folder: `root` or a folder below.
+    ///   - root: The folder that must belong to the user, with all folders below it.
+    ///   - seal: Encrypts the document and its files; `nil` for no encryption.
+    package init(
+        _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
+    ) throws(AccountError) {
+        try self.init(name, folder: folder, root: root, format: format, seal: seal, files: files, owner: nil)
+    }
+
+    init(
+        _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?,
+        owner: (store: AccountStore, key: OfflineKey)?
+    ) throws(AccountError) {
+        guard Self.isName(name) else {
+            throw AccountError(
+                .invalidArgument,
+                "\"\(name)\" is not a document's name: use 1 to 64 letters, digits, underscores or hyphens, and no name that "
+                    + "the account uses")
+        }
+        storage = FileArchiveStorage(
+            document: name, folder: folder, root: root, maximumByteCount: Self.maximumByteCount)
+        entry = ArchiveEntry(rawValue: name + ".plist")
+        path = folder + "/" + entry.rawValue
+        codec = DocumentCodec(path: path, name: name, format: format, seal: seal)
+        attachments = files.map { (DocumentFiles(folder: folder + "/" + name, root: root, name: name, seal: seal), $0) }
+        self.owner = owner
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        // The names of AccountKit's own files in the same folder, with or without a number. Some file systems ignore case.
+        let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
+        let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
+        return (1...64).contains(name.utf8.count) && !isOwn
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    // MARK: Reading and changing
+
+    /// Whether there is a document, readable or not, or files whose document is missing.
+    ///
+    /// - Throws: `inaccessible` or `insecureContainer` if the folder cannot be read.
+    public func exists() throws(AccountError) -> Bool {
+        try storage.checkTrust()
+        if try mapping(path, { () throws(SystemCallError) in try SystemCall.status(path) }) != nil { return true }
+        return try attachments?.files.hasFiles() ?? false
+    }
+
+    /// Reads the stored document without waiting for other processes.
+    ///
+    /// - Returns: `nil` if there is no document yet.
+    /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing; `inaccessible`,
+    ///   `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or `authenticationFailed` if the document is encrypted and
+    ///   does not open. Nothing changes.
+    public func read() throws(AccountError) -> Value? {
+        if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
+        guard let attachments, try attachments.files.hasFiles() else { return nil }
+        // A document is created before its first file, so another process may have created it just now.
+        guard let stored = try storage.read(entry) else { throw missing(attachments.files) }
+        return try codec.decode(stored.bytes)
+    }
+
+    /// Changes the document: reads it, calls `body` with the value, and saves the value, under the lock of the document.
+    ///
+    /// After an error the document is unchanged, with one exception: `durabilityUnknown` means that it was saved, but may not survive a
+    /// power cut.
+    ///
+    /// - Parameters:
+    ///   - initial: The initial value if there is no document yet.
+    ///   - files: Staged files that the document now names. Files that it does not name are removed; after an error all of them are.
+    ///   - timeout: How long to wait for other processes.
+    ///   - isolation: The actor to run on; by default, the caller's actor.
+    ///   - body: Changes the value. Other processes wait for it, so it must not block. If it throws, nothing changes.
+    /// - Returns: The result of `body`.
+    /// - Throws: The errors of ``read()``; `busy` after the timeout; `inaccessible` if the document cannot be saved, for example on a full disk;
+    ///   `tooLarge`; `invalidArgument` if the value could not be read back from a property list, or if it names a missing file;
+    ///   `notSignedIn` if the document is encrypted for a user who has signed out; or the error of `body`.
+    @discardableResult
+    public func change<Result>(
+        from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
+    ) async throws -> Result {
+        // Explicitly, since the process may end before the last reference to a file is released.
+        defer { for file in files { file.discard() } }
+        return try await storage.withTransaction(timeout: timeout) { transaction in
+            // A closure runs on the caller's actor only if it captures `isolation`.
+            try await change(from: initial, adding: files, in: transaction, isolation: isolation, body)
+        }
+    }
+
+    private func change<Result>(
+        from initial: Value, adding files: [StagedFile], in transaction: any ArchiveTransaction,
+        isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
+    ) async throws -> Result {
+        try await checkIsOwners()
+        let stored = try await transaction.read(entry)
+        var revision = stored?.revision
+        var value = try stored.map { try codec.decode($0.bytes) } ?? initial
+        if stored == nil, let attachments {
+            if try attachments.files.hasFiles() { throw missing(attachments.files) }
+            // The document is saved first, so that a crash never leaves files without a document.
+            if !files.isEmpty {
+                revision = try await transaction.replace(entry, with: codec.encode(value), ifRevision: nil).revision
+            }
+        }
+        let before = Set(attachments?.ids(value) ?? [])
+        let result = try body(&value)
+        let after = Set(attachments?.ids(value) ?? [])
+        let bytes = try codec.encode(value)
+
+        let receipt: ArchiveReceipt
+        do {
+            if let folder = attachments?.files {
+                let added = files.filter { after.contains($0.id) }
+                try await BlockingWork.run { () throws(AccountError) in
+                    try folder.commit(added)
+                    try folder.check(after.subtracting(before))
+                }
+            }
+            receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
+        } catch {
+            // The next change removes files that cannot be removed now.
+            try? await remove(Set(files.map(\.id)), in: transaction)
+            throw error
+        }
+        try check(receipt.durability)
+        if let folder = attachments?.files { await BlockingWork.run { folder.sweep(keeping: after) } }
+        return result
+    }
+
+    func check(_ durability: ArchiveReceipt.Durability) throws(AccountError) {
+        if case .unknown(let reason) = durability {
+            throw AccountError(
+                .durabilityUnknown,
+                "\(path) was saved, but the disk did not confirm that it survives a power cut: \(reason)")
+        }
+    }
+
+    /// Removes the files of a failed change, unless the stored document names them.
+    func remove(_ ids: Set<String>, in transaction: any ArchiveTransaction) async throws {
+        guard let attachments, let stored = try await transaction.read(entry) else { return }
+        let named = attachments.ids(try codec.decode(stored.bytes))
+        attachments.files.remove(ids.subtracting(named))
+    }
+
+    func missing(_ files: DocumentFiles) -> AccountError {
+        AccountError(
+            .damaged,
+            "\(path) is missing, but its files are in \(files.path): restore it from a backup, or move that folder away"
+        )
+    }
+
+    // MARK: Files
+
+    /// Copies a file, so that a change can add it to the document.
+    ///
+    /// ```swift
+    /// let photo = try await archive.stage(contentsOf: "bear.jpg")
+    /// try await archive.change(from: [], adding: [photo]) { $0.append(Note(photo: photo.id)) }
+    /// ```
+    ///
+    /// The copy is durable and has an id when this returns. The change that names it adds it to the document. Without such a change, the
+    /// copy is removed when the value is released, or after a crash by the next change of any process.
+    ///
+    /// - Parameter source: The path of a file of any size.
+    /// - Throws: `inaccessible` if the file cannot be read, or if the copy cannot be written.
+    public func stage(contentsOf source: String) async throws(AccountError) -> StagedFile {
+        let files = try files()
+        return try await BlockingWork.run { () throws(AccountError) in try files.stage(contentsOf: source) }
+    }
+
+    /// Writes a complete copy of one of the document's files, which only its owner can read. It replaces an existing file.
+    ///
+    /// - Parameters:
+    ///   - id: The id of the file.
+    ///   - destination: The path of the copy.
+    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it is encrypted and does not open; `inaccessible` if the copy
+    ///   cannot be written.
+    public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
+        let files = try files()
+        try await BlockingWork.run { () throws(AccountError) in try files.export(id, to: destination) }
+    }
+
+    // MARK: Documents of other programs
+
+    /// Reads a document without encryption that another program or ``write(_:to:format:)`` has written.
+    ///
+    /// - Parameter source: The path of a property list, XML or binary, of at most 64 MiB.
+    /// - Throws: `damaged` if it is not a property list of such a value; `tooLarge`; `inaccessible`.
+    public static func read(from source: String) throws(AccountError) -> Value {
+        let file = try source.openFile(followingLinks: true)
+        let bytes = try mapping(source) { () throws(SystemCallError) in
+            try file.read(limit: maximumByteCount, expected: file.status().byteCount)
+        }
+        guard bytes.count <= maximumByteCount else {
+            throw AccountError(.tooLarge, "\(source) has more than \(maximumByteCount) bytes")
+        }
+        do {
+            return try PropertyListDocument.decode(Value.self, from: bytes)
+        } catch {
+            throw AccountError(.damaged, "\(source) cannot be used: \(error.reason)")
+        }
+    }
+
+    /// Writes a complete document without encryption for other programs. It replaces an existing file.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - destination: The path of the file, which only its owner can read.
+    ///   - format: The format of the property list.
+    /// - Throws: `inaccessible` if the file cannot be written; `invalidArgument` if the value could not be read back.
+    public static func write(
+        _ value: Value, to destination: String, format: DocumentFormat = .xml
+    ) async throws(AccountError) {
+        let bytes = [UInt8](try PropertyListDocument.encode(value, format: format))
+        try await BlockingWork.run { () throws(AccountError) in
+            try ExportedFile.write(to: destination) { output in try output.write(bytes) }
+        }
+    }
+
+    private func files() throws(AccountError) -> DocumentFiles {
+        guard let attachments else {
+            throw AccountError(.invalidArgument, "\(path) is a document without files")
+        }
+        return attachments.files
+    }
+}

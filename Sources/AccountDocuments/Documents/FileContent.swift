@@ -1,0 +1,64 @@
+import AccountKit
+
+/// The content of a document's file, encrypted or not. Only one piece at a time is in memory.
+struct FileContent: Sendable {
+    /// `nil` if files are not encrypted.
+    let chunks: ChunkSeal?
+
+    /// Copies a user's file to a file of the document.
+    func store(
+        _ input: borrowing FileDescriptor, in output: borrowing FileDescriptor, id: String
+    ) throws(SystemCallError) {
+        guard let chunks else { return try copy(input, to: output) }
+        var file = chunks.newFile(id: id)
+        try output.write(file.header)
+        var chunk = try input.piece(byteCount: ChunkSeal.chunkByteCount)
+        while true {
+            let next = try input.piece(byteCount: ChunkSeal.chunkByteCount)
+            try output.write(chunks.seal(chunk, isLast: next.isEmpty, of: &file))
+            if next.isEmpty { return }
+            chunk = next
+        }
+    }
+
+    /// Copies a file of the document to a user's file.
+    ///
+    /// - Throws: `SystemCallError`; or `AccountError` if the file does not open.
+    func restore(_ input: borrowing FileDescriptor, to output: borrowing FileDescriptor, id: String) throws {
+        guard let chunks else { return try copy(input, to: output) }
+        let damage = AccountError(
+            .authenticationFailed, "\(input.path) does not open: the key is wrong, or the file was changed")
+        let header = try input.piece(byteCount: ChunkSeal.headerByteCount)
+        guard var file = chunks.file(id: id, header: header) else { throw damage }
+        var chunk = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)
+        while true {
+            let next = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)
+            guard let plaintext = chunks.open(chunk, isLast: next.isEmpty, of: &file) else { throw damage }
+            try output.write(plaintext)
+            if next.isEmpty { return }
+            chunk = next
+        }
+    }
+
+    private func copy(
+        _ input: borrowing FileDescriptor, to output: borrowing FileDescriptor
+    ) throws(SystemCallError) {
+        while true {
+            let bytes = try input.piece(byteCount: ChunkSeal.chunkByteCount)
+            if bytes.isEmpty { return }
+            try output.write(bytes)
+        }
+    }
+}
+
+extension FileDescriptor {
+    /// Reads this many bytes, or fewer at the end of the file.
+    borrowing func piece(byteCount: Int) throws(SystemCallError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        let count = try bytes.withUnsafeMutableBufferPointer { buffer throws(SystemCallError) in
+            try read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+        bytes.removeSubrange(count...)
+        return bytes
+    }
+}

@@ -1,0 +1,132 @@
+import AccountKit
+import AccountCrypto
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Values as property lists, binary or XML.
+enum PropertyListDocument {
+    /// Completes "it is damaged: …". Contains nothing of the content.
+    struct Unreadable: Error {
+        let reason: String
+    }
+
+    /// The maximum depth of nested values, since the decoder uses the stack.
+    private static let maximumDepth = 64
+
+    static func encode(_ value: some Codable, format: DocumentFormat) throws(AccountError) -> Data {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format == .xml ? .xml : .binary
+        do {
+            let data = try encoder.encode(value)
+            // The encoder writes some values that the decoder refuses, such as the text "$null". Detect them before saving.
+            _ = try decode(type(of: value), from: [UInt8](data))
+            return data
+        } catch let error as Unreadable {
+            throw AccountError(
+                .invalidArgument, "this cannot be saved, since it could not be read again: \(error.reason)")
+        } catch {
+            throw AccountError(.invalidArgument, "this cannot be saved as a property list", cause: error)
+        }
+    }
+
+    static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws(Unreadable) -> Value {
+        try check(bytes)
+        do {
+            return try PropertyListDecoder().decode(type, from: Data(bytes))
+        } catch let error as DecodingError {
+            throw Unreadable(reason: error.place)
+        } catch {
+            throw Unreadable(reason: "it is not a property list")
+        }
+    }
+
+    // MARK: Checks before decoding
+
+    private static func check(_ bytes: [UInt8]) throws(Unreadable) {
+        if bytes.starts(with: "bplist00".utf8) {
+            do throws(BinaryPropertyList.Malformed) {
+                try bytes.withUnsafeBufferPointer { bytes throws(BinaryPropertyList.Malformed) in
+                    var list = try BinaryPropertyList(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
+                    try visit(list.top, of: &list, depth: 0)
+                }
+            } catch {
+                throw Unreadable(reason: error.reason)
+            }
+        } else if bytes.contains(UInt8(ascii: "<")) {
+            guard depth(ofXML: bytes) <= maximumDepth else { throw Unreadable(reason: "values are nested too deeply") }
+        } else {
+            throw Unreadable(reason: "it is not a property list")
+        }
+    }
+
+    private static func visit(
+        _ index: Int, of list: inout BinaryPropertyList, depth: Int
+    ) throws(BinaryPropertyList.Malformed) {
+        switch try list.object(at: index, depth: depth) {
+        case .boolean, .integer, .real, .date, .data: break
+        case .ascii(let range): _ = try list.string(ascii: range)
+        case .utf16(let range): _ = try list.text(utf16: range)
+        case .array(let elements):
+            for position in 0..<elements.count {
+                try visit(list.element(position, of: elements), of: &list, depth: depth + 1)
+            }
+        case .dictionary(let elements):
+            for position in 0..<elements.count {
+                let element = try list.element(position, of: elements)
+                if position < elements.count / 2 {
+                    switch try list.object(at: element, depth: depth + 1) {
+                    case .ascii, .utf16: break
+                    default: throw BinaryPropertyList.Malformed("a key is not a string")
+                    }
+                }
+                try visit(element, of: &list, depth: depth + 1)
+            }
+        case .null, .uid: throw BinaryPropertyList.Malformed("a value has a type that no document has")
+        }
+    }
+
+    /// Returns how deep arrays and dictionaries are nested, ignoring comments and quoted sections.
+    private static func depth(ofXML bytes: [UInt8]) -> Int {
+        var (depth, deepest) = (0, 0)
+        var rest = bytes[...]
+        func skip(past end: String) {
+            while !rest.isEmpty, !rest.starts(with: end.utf8) { rest = rest.dropFirst() }
+        }
+        while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
+            rest = rest[start...]
+            if rest.starts(with: "<!--".utf8) {
+                skip(past: "-->")
+            } else if rest.starts(with: "<![CDATA[".utf8) {
+                skip(past: "]]>")
+            } else if rest.starts(with: "<array".utf8) || rest.starts(with: "<dict".utf8) {
+                depth += 1
+                deepest = max(deepest, depth)
+            } else if rest.starts(with: "</array".utf8) || rest.starts(with: "</dict".utf8) {
+                depth -= 1
+            }
+            rest = rest.dropFirst()
+        }
+        return deepest
+    }
+}
+
+extension DecodingError {
+    /// The position of the failure, and its reason. Contains nothing of the value.
+    fileprivate var place: String {
+        let (context, what): (Context, String) =
+            switch self {
+            case .keyNotFound(let key, let context): (context, "\"\(key.stringValue)\" is missing")
+            case .typeMismatch(_, let context): (context, "a value has the wrong type")
+            case .valueNotFound(_, let context): (context, "a value is missing")
+            case .dataCorrupted(let context): (context, "it is not what this program saves")
+            @unknown default: (Context(codingPath: [], debugDescription: ""), "it is not what this program saves")
+            }
+        let path = context.codingPath.map { $0.intValue.map { "\($0 + 1)" } ?? $0.stringValue }
+        return path.isEmpty ? what : "at " + path.joined(separator: ", ") + ": " + what
+    }
+}

@@ -1,0 +1,66 @@
+import AccountCommands
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A token for another program, with the information that the program needs.
+struct HelperToken {
+    let token: Secret
+
+    /// The user name, if it is known and can be sent with the token.
+    let username: String?
+
+    /// `nil` if unknown.
+    let expiresAt: Date?
+}
+
+extension CommandContext {
+    /// Returns the token of the session, refreshing it first if needed.
+    ///
+    /// A token from the environment replaces the archive only for the current session, because it belongs to one
+    /// service.
+    ///
+    /// - Throws: The reason why there is no token, with a solution. Offline, the error is `serviceUnavailable`.
+    func helperToken() async throws -> HelperToken {
+        if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
+            return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
+        }
+        guard App.environmentToken == nil else { return try await archived(archive) }
+        return try await archived(store)
+    }
+
+    private func archived(_ store: AccountStore) async throws -> HelperToken {
+        let account = try await withUsableToken(try await signedInAccount(in: store), in: store)
+        let token = try account.credentials.accessToken.fitForHeader()
+        return HelperToken(
+            token: token, username: account.username.flatMap { Rule.isUsername($0) ? $0 : nil },
+            expiresAt: account.credentials.expiresAt)
+    }
+
+    /// Returns whether a token that another program sends back is the session's own.
+    func isCurrent(_ token: Secret) async -> Bool {
+        await archive.load().account?.credentials.accessToken == token
+    }
+
+    /// Marks a token that a server rejected, so that it is refreshed before its next use. The user stays signed in.
+    ///
+    /// A token that cannot be refreshed is left unchanged.
+    func distrust(_ token: Secret) async throws {
+        guard await isCurrent(token) else { return }
+        let now = SystemWallClock().now
+        try await archive.update { account throws(AccountError) in
+            guard account.credentials.isWorthRefreshing(insteadOf: token, at: now) else { return }
+            account.credentials.expiresAt = now
+        }
+    }
+}
+
+extension Credentials {
+    func isWorthRefreshing(insteadOf refused: Secret, at date: Date) -> Bool {
+        refreshToken != nil && accessToken == refused && !expires(within: .zero, of: date)
+    }
+}

@@ -1,0 +1,152 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Checks which other programs are configured to use sessions, and whether the sessions for them exist.
+///
+/// A program that is not installed has no finding, and a program that is not configured has only a note.
+struct ProgramInspection<App: AccountApplication> {
+    let context: CommandContext<App>
+
+    private static var maximumByteCount: Int { 1 << 20 }
+
+    func findings() async -> [Finding] {
+        let rules: RuleSet
+        do {
+            rules = try context.preferences.rules()
+        } catch {
+            return [Finding(error)]
+        }
+        let surroundings = ProgramSurroundings(
+            tool: context.tool, rules: rules, isInstalled: ExternalProgram.isInstalled)
+        var findings = await gitFindings(surroundings)
+        // Programs that are named after the tool require it to be a separate command, not a subcommand.
+        let isCommand = !context.tool.contains(" ")
+        if isCommand { findings += dockerFindings(surroundings) }
+        var users = rules.sorted.map { (session: $0.session, what: $0.url.description) }
+        let kube = kubeFindings(surroundings)
+        findings += kube.findings
+        users += kube.users
+        if isCommand {
+            let units = KeepUnits(tool: context.tool, folder: Self.configurationFolder + "/systemd/user")
+            do {
+                findings += try await units.findings { await state(of: $0) }
+                users += try units.enabled().map { ($0.session, units.unit($0.session)) }
+            } catch {
+                findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error))", isNote: true))
+            }
+        }
+        return findings + (await sessionFindings(users))
+    }
+
+    // MARK: The sessions that programs use
+
+    private func sessionFindings(_ users: [(session: SessionName, what: String)]) async -> [Finding] {
+        var findings: [Finding] = []
+        for session in Set(users.map(\.session)).sorted(by: { $0.rawValue < $1.rawValue }) {
+            // An unreadable session has its own finding.
+            guard let store = try? context.archive(of: session, isInteractive: false),
+                case .signedOut(let signOut) = await store.load()
+            else { continue }
+            let places = users.filter { $0.session == session }.map(\.what)
+            findings.append(
+                Finding(
+                    problem: "no user is signed in to session \(session), so there is no token for "
+                        + places.joined(separator: ", "),
+                    advice: ": sign in with `\(context.hint(for: session).command("login"))`",
+                    // A user who signed out already knows.
+                    isNote: signOut.reason == .signedOutByUser))
+        }
+        return findings
+    }
+
+    // MARK: Programs
+
+    private func gitFindings(_ surroundings: ProgramSurroundings) async -> [Finding] {
+        guard surroundings.isInstalled("git") else { return [] }
+        // git also fails if there is no such setting.
+        let output = await ExternalProgram.output(
+            of: "git", GitSetup.arguments, hiding: App.keyVariables + ["GIT_DIR", "GIT_WORK_TREE"])
+        return GitSetup(output ?? "").findings(surroundings)
+    }
+
+    private func dockerFindings(_ surroundings: ProgramSurroundings) -> [Finding] {
+        let folder = AccountSupport.Environment.value("DOCKER_CONFIG") ?? Self.home + "/.docker"
+        let path = folder + "/config.json"
+        do {
+            guard let bytes = try read(path) else { return DockerSetup(path: path).findings(surroundings) }
+            if let setup = DockerSetup(bytes, path: path) { return setup.findings(surroundings) }
+            return [Finding(problem: "\(path) is not a JSON object, so it was not inspected", isNote: true)]
+        } catch {
+            return [unreadable(path, error)]
+        }
+    }
+
+    private func kubeFindings(
+        _ surroundings: ProgramSurroundings
+    ) -> (findings: [Finding], users: [(session: SessionName, what: String)]) {
+        let named = AccountSupport.Environment.value("KUBECONFIG")?.split(separator: ":").map(String.init)
+        var findings: [Finding] = []
+        var users: [(session: SessionName, what: String)] = []
+        var isThere = surroundings.isInstalled("kubectl")
+        var isSetUp = false
+        for path in named ?? [Self.home + "/.kube/config"] {
+            do {
+                guard let bytes = try read(path) else { continue }
+                isThere = true
+                let setup = KubeSetup(bytes)
+                findings += setup.findings(path: path, surroundings)
+                for user in setup.ownUsers(surroundings.tool) {
+                    isSetUp = true
+                    // Without a name, the session is the rule's or the current one.
+                    guard let session = user.session.flatMap({ try? SessionName($0) }) else { continue }
+                    users.append((session, "kubectl's user \(user.name.shown)"))
+                }
+            } catch {
+                isThere = true
+                findings.append(unreadable(path, error))
+            }
+        }
+        if isThere, !isSetUp {
+            findings.append(
+                Finding(
+                    problem: "kubectl does not ask this tool for tokens",
+                    advice: ": run `\(KubeCredentialCommand<App>.setUp)`", isNote: true))
+        }
+        return (findings, users)
+    }
+
+    /// Returns `nil` if there is no systemd.
+    private func state(of unit: String) async -> String? {
+        let output = await ExternalProgram.output(
+            of: "systemctl", ["--user", "show", "--property=ActiveState", "--value", unit], hiding: App.keyVariables)
+        return output.map { String($0.prefix { $0 != "\n" }) }
+    }
+
+    // MARK: Files
+
+    private static var home: String { AccountSupport.Environment.homeDirectory ?? "" }
+
+    /// Relative values are ignored, as the XDG Base Directory specification requires.
+    private static var configurationFolder: String {
+        if let folder = AccountSupport.Environment.value("XDG_CONFIG_HOME"), folder.hasPrefix("/") { return folder }
+        return home + "/.config"
+    }
+
+    /// Returns `nil` if there is no file.
+    private func read(_ path: String) throws(SystemCallError) -> [UInt8]? {
+        guard let status = try SystemCall.targetStatus(path), status.kind == .regular else { return nil }
+        return try FileDescriptor.openForReading(path, followingLinks: true)
+            .read(limit: Self.maximumByteCount, expected: status.byteCount)
+    }
+
+    private func unreadable(_ path: String, _ error: any Error) -> Finding {
+        Finding(problem: "\(path) was not inspected: \(error)", isNote: true)
+    }
+}

@@ -1,0 +1,94 @@
+import AccountCommands
+import AccountKit
+import ArgumentParser
+
+struct KeepCommand<App: AccountApplication>: ContextCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "keep", abstract: "Keep a valid token in a file.",
+            discussion: """
+                For programs that read a token from a file whenever they need it. Only you can read the file. It \
+                contains the token without a newline. `keep` replaces it atomically, long before the token expires, \
+                and never replaces a file that it did not write; a hidden file next to it records what was written. \
+                Offline, the file stays while its token is valid. `keep` removes it when the session ends, when the \
+                token expires, and when `keep` stops. A new sign-in recreates it. The command runs until it is \
+                stopped; it can also run as a systemd service (account-keep@SESSION.service).
+                """)
+    }
+
+    @Option(
+        help: ArgumentHelp(
+            "File to write, in an existing folder (default: SESSION.token in the app's folder in $XDG_RUNTIME_DIR).",
+            valueName: "path"), completion: .file())
+    var file: String?
+
+    @Flag(
+        name: .customLong("id-token"),
+        help: "Write the OpenID Connect ID token while it is valid, instead of an access token.")
+    var isIDToken = false
+
+    @Option(
+        name: .customLong("exec"),
+        help: ArgumentHelp(
+            "Shell command to run after the file was written or removed, or when you need to act. It gets "
+                + "\(App.environmentPrefix)_SESSION, and \(App.environmentPrefix)_EVENT: written, removed or attention.",
+            valueName: "hook"))
+    var hook: String?
+
+    @Flag(help: "Update the file once, leave it in place, and exit.")
+    var once = false
+
+    @OptionGroup var options: CommonOptions
+
+    private struct Document: Encodable {
+        var session: String
+        var file: String
+        var expiresAt: String?
+    }
+
+    func run() async throws {
+        try await perform({ try CommandContext(options, isInteractive: false) }) { try await run(in: $0) }
+    }
+
+    private func run(in context: CommandContext<App>) async throws {
+        try context.refuseEnvironmentToken(to: "keep a token of the archive in a file")
+        // A file that contains one of the session's own tokens can be replaced without loss.
+        let credentials = await context.store.load().account?.credentials
+        let known = [credentials?.accessToken, credentials?.idToken].compactMap(\.self)
+        let file =
+            try file.map { path throws(AccountError) in try TokenFile(path: path, knownTokens: known) }
+            ?? TokenFile.place(of: context.session, in: context.container, knownTokens: known)
+        for warning in file.warnings { Terminal.say("\(context.tool): \(warning)") }
+        let clock = SystemWallClock()
+        let kind = isIDToken ? KeptToken.Kind.id : .access
+        var host: KeepHost?
+        var loop = try KeepLoop(store: context.store, file: file, kind: kind, clock: clock) {
+            try context.authority(of: $0)
+        } surroundings: { inputs in
+            let made = KeepHost(
+                path: file.path, hint: context.hint, hook: hook, prefix: App.environmentPrefix,
+                hiding: App.keyVariables, alarm: once ? nil : try WallAlarm(inputs), clock: clock)
+            host = made
+            return made
+        }
+        loop.afterRefresh = { await context.deliverRevocations(to: $0.issuer) }
+        let end = await loop.run(isOnce: once)
+        await host?.finish()
+        switch end {
+        case .served:
+            // The token is still valid, but it was not refreshed.
+            if let failure = host?.failure { Terminal.say("\(context.tool): \(failure)") }
+            guard options.json else { return }
+            let token = try context.store.account.map { try KeptToken(kind, of: $0.credentials, in: context.session) }
+            try JSONDocument.print(
+                Document(
+                    session: context.session.rawValue, file: file.path,
+                    expiresAt: token?.expiresAt.map(StateText.date)))
+        case .failed(nil): _ = try await context.signedInAccount()
+        case .failed(let error?): throw error
+        case .signal(let number):
+            WallAlarm.returnSignals()
+            SignalGuard.endProcess(by: number)
+        }
+    }
+}

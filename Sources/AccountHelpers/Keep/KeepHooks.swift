@@ -1,0 +1,77 @@
+import AccountCommands
+import AccountKit
+import Subprocess
+
+/// Runs the hook for events of a kept file. Hooks run one after the other, so that they never overlap.
+///
+/// A hook gets neither tokens nor keys: it can read the file.
+final class KeepHooks: Sendable {
+    enum Event: String, Sendable {
+        /// The file contains a new token.
+        case written
+        /// The file was removed.
+        case removed
+        /// The user must act, for example sign in.
+        case attention
+    }
+
+    private let continuation: AsyncStream<Event>.Continuation
+    private let running: Task<Void, Never>
+
+    /// - Parameters:
+    ///   - command: A shell command line; `nil` for none.
+    ///   - prefix: The prefix of the hook's variables.
+    ///   - session: The session of the file.
+    ///   - hidden: Environment variables to withhold from the hook.
+    ///   - say: Receives error messages.
+    init(
+        _ command: String?, prefix: String, session: SessionName, hiding hidden: [String],
+        say: @escaping @Sendable (String) -> Void
+    ) {
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        self.continuation = continuation
+        running = Task {
+            for await event in events {
+                guard let command else { continue }
+                if let problem = await Self.run(command, event, prefix, session, hidden) { say(problem) }
+            }
+        }
+    }
+
+    func run(_ event: Event) { continuation.yield(event) }
+
+    /// Waits until all hooks have run, with a time limit.
+    func finish(within limit: Duration) async {
+        continuation.finish()
+        await withTaskGroup { group in
+            group.addTask { [running] in await running.value }
+            group.addTask { [running] in
+                // A cancelled sleep ends the wait too.
+                try? await Task.sleep(for: limit)
+                running.cancel()
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// - Returns: An error message; `nil` if the hook succeeded.
+    private static func run(
+        _ command: String, _ event: Event, _ prefix: String, _ session: SessionName, _ hidden: [String]
+    ) async -> String? {
+        var changes: [Subprocess.Environment.Key: String?] = [
+            .init(stringLiteral: prefix + "_SESSION"): session.rawValue,
+            .init(stringLiteral: prefix + "_EVENT"): event.rawValue,
+        ]
+        for name in hidden { changes[.init(stringLiteral: name)] = String?.none }
+        do {
+            let result = try await Subprocess.run(
+                .name("sh"), arguments: ["-c", command], environment: .inherit.updating(changes), input: .none,
+                output: .currentStandardError, error: .currentStandardError)
+            return result.terminationStatus.isSuccess
+                ? nil : "the hook for \(event.rawValue) failed (\(result.terminationStatus))"
+        } catch {
+            return "the hook for \(event.rawValue) cannot be run: \(error)"
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+import ArgumentParser
+
+struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "kube-credential", _superCommandName: "account",
+            abstract: "Give kubectl a session's token; kubectl runs this.",
+            discussion: """
+                A cluster gets a token if kubectl names it (`provideClusterInfo: true` in the kubeconfig) and its \
+                server has a rule; see `\(CommandLine.toolName) rule`. With --any-cluster, every cluster gets one. \
+                Setup:
+
+                  \(CommandLine.toolName) rule add https://SERVER:6443 --session work
+                  \(setUp)
+                """)
+    }
+
+    /// The command that configures kubectl to run this.
+    static var setUp: String {
+        "kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 "
+            + "--exec-interactive-mode=Never --exec-provide-cluster-info --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) "
+            + execArguments.map { "--exec-arg=\($0)" }.joined(separator: " ")
+    }
+
+    private static var execArguments: [Substring] {
+        CommandLine.toolName.split(separator: " ").dropFirst() + ["kube-credential", "--session=work"]
+    }
+
+    @Option(
+        help: ArgumentHelp(
+            "Version of client.authentication.k8s.io if \(KubernetesExecInfo.variable) does not specify it: v1 or v1beta1.",
+            valueName: "version"))
+    var apiVersion: String?
+
+    @Flag(help: "Give the token to any cluster, even without a rule or a name from kubectl.")
+    var anyCluster = false
+
+    @Flag(name: .customLong("id-token"), help: "Give the ID token instead of the access token.")
+    var usesIDToken = false
+
+    @Option(help: "Session to use (default: the rule's, or the current session).")
+    var session: String?
+
+    @OptionGroup var helper: HelperOptions
+
+    var options: CommonOptions {
+        var options = helper.common
+        options.session = session
+        return options
+    }
+
+    func run() async throws {
+        var version = KubernetesAPIVersion.v1
+        try await perform {
+            let info = try Environment.value(KubernetesExecInfo.variable).map { try KubernetesExecInfo($0) }
+            // Reply in the version of the request.
+            version = try KubernetesAPIVersion(
+                named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
+            return try CommandContext(
+                options, session: try ruledSession(info?.spec?.cluster?.server), isInteractive: false)
+        } _: { context in
+            let token = usesIDToken ? try await idToken(context) : try await context.helperToken()
+            try JSONDocument.print(KubernetesExecCredential(token, version: version))
+        }
+    }
+
+    private func idToken(_ context: CommandContext<App>) async throws -> HelperToken {
+        let token = try await context.usableIDToken(try await context.signedInAccount())
+        return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
+    }
+
+    /// Returns the session of the rule for a server.
+    ///
+    /// - Returns: `nil` if any cluster may have the token; then the current session is used.
+    /// - Throws: If the server is unknown or has no rule.
+    private func ruledSession(_ server: String?) throws -> SessionName? {
+        if anyCluster { return nil }
+        guard let server else {
+            throw AccountError(
+                .misconfigured,
+                "kubectl does not name the cluster, so it gets no token: run `kubectl config set-credentials NAME "
+                    + "--exec-provide-cluster-info` for this user of the kubeconfig, or add the argument --any-cluster")
+        }
+        // An invalid URL matches no rule.
+        let url = try? RuleURL(server)
+        let rules = try Preferences(container: try App.container()).rules()
+        let rule = url.flatMap { rules.rule(for: $0) { WorkingDirectory.path } }
+        guard let rule else {
+            throw AccountError(
+                .notSignedIn,
+                "there is no rule for \(url?.description ?? "this server"), so it gets no token: run "
+                    + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")`"
+            )
+        }
+        try url?.checkStaysHere()
+        if let session, session != rule.session.rawValue {
+            throw AccountError(
+                .invalidArgument,
+                "the rule for \(rule.url) is for session \(rule.session), not \(session.shown): change one of them"
+            )
+        }
+        return rule.session
+    }
+}

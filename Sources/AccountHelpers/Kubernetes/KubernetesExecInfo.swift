@@ -1,0 +1,76 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The information that client-go passes to a credential plugin in `KUBERNETES_EXEC_INFO`
+/// (client.authentication.k8s.io, `ExecCredential`).
+struct KubernetesExecInfo: Decodable, Equatable {
+    struct Spec: Decodable, Equatable {
+        struct Cluster: Decodable, Equatable {
+            var server: String?
+        }
+
+        /// Present only with `provideClusterInfo: true` in the kubeconfig.
+        var cluster: Cluster?
+    }
+
+    var apiVersion: String
+    var kind: String
+    var spec: Spec?
+
+    static let variable = "KUBERNETES_EXEC_INFO"
+    static let group = "client.authentication.k8s.io/"
+
+    init(_ text: String) throws(AccountError) {
+        do {
+            self = try JSONDecoder().decode(KubernetesExecInfo.self, from: Data(text.utf8))
+        } catch {
+            throw AccountError(
+                .invalidArgument, "\(Self.variable) does not contain an ExecCredential")
+        }
+        guard kind == "ExecCredential" else {
+            throw AccountError(.invalidArgument, "\(Self.variable) contains an object other than an ExecCredential")
+        }
+    }
+}
+
+/// The supported versions of the API. Requests and responses are the same in both.
+enum KubernetesAPIVersion: String, CaseIterable {
+    case v1 = "client.authentication.k8s.io/v1"
+    case v1beta1 = "client.authentication.k8s.io/v1beta1"
+
+    /// - Parameter text: The version, with or without the group.
+    init(named text: String) throws(AccountError) {
+        let whole = text.contains("/") ? text : KubernetesExecInfo.group + text
+        guard let version = Self(rawValue: whole) else {
+            throw AccountError(
+                .invalidArgument,
+                "the API version \(text.shown) is not supported: set apiVersion in the kubeconfig to \(Self.v1.rawValue), "
+                    + "or v1beta1 for kubectl before 1.22")
+        }
+        self = version
+    }
+}
+
+/// The response from a credential plugin.
+struct KubernetesExecCredential: Encodable {
+    struct Status: Encodable {
+        var token: String
+        var expirationTimestamp: Date?
+    }
+
+    var apiVersion: String
+    var kind = "ExecCredential"
+    var status: Status
+
+    init(_ token: HelperToken, version: KubernetesAPIVersion) {
+        apiVersion = version.rawValue
+        status = Status(token: token.token.reveal(), expirationTimestamp: token.expiresAt)
+    }
+}

@@ -1,0 +1,224 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct RuleCommand<App: AccountApplication>: AsyncParsableCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "rule", abstract: "Choose the session that other programs use, by URL.",
+            discussion: """
+                git and other programs get tokens only for URLs that have a rule. The rule with the longest URL wins. \
+                Among rules for the same URL, one with a directory wins. A sign-in at a known service creates the \
+                rules for its hosts automatically.
+                """,
+            subcommands: [
+                RuleAddCommand<App>.self, RuleListCommand<App>.self, RuleRemoveCommand<App>.self,
+                RuleWhichCommand<App>.self,
+            ])
+    }
+}
+
+struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "add", abstract: "Let other programs use a session at a URL and below.",
+            discussion: """
+                Without --session, the rule is for the current session. It replaces a rule for the same URL, user name \
+                and directory.
+
+                  \(CommandLine.toolName) rule add https://git.example.com --session work
+                """)
+    }
+
+    @OptionGroup var place: RulePlace
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        if let username = place.username, !Rule.isUsername(username) {
+            throw AccountError(
+                .invalidArgument,
+                "--username must not contain colons or control characters, or exceed 255 bytes")
+        }
+        let rule = Rule(
+            url: try place.ruleURL(), session: context.session, username: place.username,
+            directory: try place.directory.map { path throws(AccountError) in try RulePlace.existing(path) })
+        let replaced = try await context.preferences.changeRules { $0.add(rule) }
+        if options.json { return try JSONDocument.print(RuleDocument(rule)) }
+        let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
+        Terminal.say("Programs use session \(rule.session) at \(rule.text)\(previous).")
+        // The rule exists even if the store is unreachable.
+        if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
+            Terminal.say(
+                "No user is signed in to that session yet: run `\(context.hint(for: rule.session).command("login"))`."
+            )
+        }
+    }
+}
+
+struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(commandName: "list", abstract: "List the rules.")
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        let session = try options.session.map(SessionName.init)
+        let rules = try context.preferences.rules().sorted.filter { session == nil || $0.session == session }
+        if options.json { return try JSONDocument.print(["rules": rules.map(RuleDocument.init)]) }
+        if rules.isEmpty {
+            Terminal.say(
+                "There are no rules\(session.map { " for session \($0)" } ?? ""), so other programs get no tokens. "
+                    + "Add one with `\(context.hint.command("rule add https://git.example.com"))`.")
+        }
+        for rule in rules { try Terminal.printLine(rule.session.rawValue.padding(to: 20) + " " + rule.text) }
+    }
+}
+
+struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "remove", abstract: "Remove the rules for a URL, without signing out.",
+            discussion: "With --session, --username or --directory, removes only the matching rules.")
+    }
+
+    @OptionGroup var place: RulePlace
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        let url = try place.ruleURL()
+        let session = try options.session.map(SessionName.init)
+        // The directory may no longer exist.
+        let directory = place.directory.map(RulePlace.absolute)
+        let removed = try await context.preferences.changeRules { [place] rules in
+            rules.remove { rule in
+                rule.url == url && (session == nil || rule.session == session)
+                    && (place.username == nil || rule.username == place.username)
+                    && (directory == nil || rule.directory == directory)
+            }
+        }
+        guard !removed.isEmpty else {
+            throw AccountError(
+                .invalidArgument,
+                "no matching rule for \(url): run `\(context.tool) rule list` to see all rules")
+        }
+        if options.json { return try JSONDocument.print(["removed": removed.map(RuleDocument.init)]) }
+        for rule in removed { Terminal.say("Programs no longer use session \(rule.session) at \(rule.text).") }
+    }
+}
+
+struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "which", abstract: "Print which session other programs use at a URL.",
+            discussion: """
+                Exits with 1 if there is no rule; then programs get no token. The result applies to the current \
+                directory, unless --directory specifies another.
+                """)
+    }
+
+    @OptionGroup var place: RulePlace
+
+    @OptionGroup var options: CommonOptions
+
+    private struct Document: Encodable {
+        var url: String
+        var rule: RuleDocument?
+    }
+
+    func run(in context: CommandContext<App>) async throws {
+        let url = try place.ruleURL()
+        let directory = try place.directory.map { path throws(AccountError) in try RulePlace.existing(path) }
+        let rule = try context.preferences.rules().rule(for: url, username: place.username) {
+            directory ?? WorkingDirectory.path
+        }
+        if options.json {
+            try JSONDocument.print(Document(url: url.description, rule: rule.map(RuleDocument.init)))
+        } else if let rule {
+            try Terminal.printLine(rule.session.rawValue)
+        } else {
+            Terminal.say(
+                "No rule for \(url), so programs get no token for it. Add one with "
+                    + "`\(context.hint.command("rule add \(url.origin)"))`.")
+        }
+        if rule == nil { throw ExitCode.failure }
+    }
+}
+
+/// The scope of a rule: a URL, and optionally a user name and a directory.
+struct RulePlace: ParsableArguments {
+    @Argument(help: "URL, such as https://git.example.com/team; http only for 127.0.0.1, [::1] and localhost.")
+    var url: String
+
+    @Option(
+        help: ArgumentHelp(
+            "User name to use with the token; the rule then excludes URLs with another user name.",
+            valueName: "name"))
+    var username: String?
+
+    @Option(
+        help: ArgumentHelp("Apply the rule only to programs that run in this directory or below.", valueName: "path"),
+        completion: .directory)
+    var directory: String?
+
+    func ruleURL() throws(AccountError) -> RuleURL {
+        do {
+            return try RuleURL(url)
+        } catch {
+            // Don't show other text: it may contain a password.
+            let shown = url.contains("@") || url.utf8.count > 200 ? "the URL" : "\"\(url.shown)\""
+            throw AccountError(.invalidArgument, "\(shown) \(error.text)")
+        }
+    }
+
+    /// Returns the directory as programs see it: without symbolic links.
+    static func existing(_ path: String) throws(AccountError) -> String {
+        let absolute = absolute(path)
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: absolute, isDirectory: &isDirectory), isDirectory else {
+            throw AccountError(.invalidArgument, "there is no directory \(absolute.shown)")
+        }
+        return absolute
+    }
+
+    static func absolute(_ path: String) -> String {
+        let whole = path.hasPrefix("/") ? path : WorkingDirectory.path + "/" + path
+        let resolved = URL(filePath: whole).standardizedFileURL.resolvingSymlinksInPath().path(percentEncoded: false)
+        return resolved.count > 1 && resolved.hasSuffix("/") ? String(resolved.dropLast()) : resolved
+    }
+}
+
+enum WorkingDirectory {
+    /// The path as the kernel reports it: without symbolic links.
+    static var path: String { FileManager.default.currentDirectoryPath }
+}
+
+/// The JSON form of a rule.
+struct RuleDocument: Encodable {
+    var url: String
+    var session: String
+    var username: String?
+    var directory: String?
+
+    init(_ rule: Rule) {
+        url = rule.url.description
+        session = rule.session.rawValue
+        username = rule.username
+        directory = rule.directory
+    }
+}
+
+extension Rule {
+    fileprivate var text: String {
+        url.description + (username.map { " as \($0)" } ?? "") + (directory.map { " in \($0)" } ?? "")
+    }
+}

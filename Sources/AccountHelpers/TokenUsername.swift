@@ -1,0 +1,46 @@
+import AccountCommands
+
+/// Chooses the user name for a program that sends a token as a password.
+///
+/// The token identifies the user, but some services accept only a certain name, and none accepts an empty one.
+enum TokenUsername {
+    /// - Parameters:
+    ///   - rule: The rule by which the token is given out.
+    ///   - requested: The name in the URL; empty if there is none.
+    ///   - challenges: The server's challenges, if known.
+    ///   - service: Returns the name of the session's service if it is a known one. Called only if needed.
+    ///   - account: The name of the signed-in user.
+    static func name(
+        rule: Rule, requested: String = "", challenges: [String] = [], service: @autoclosure () -> String? = nil,
+        account: String?
+    ) -> String {
+        if let name = rule.username { return name }
+        if !requested.isEmpty { return requested }
+        if takesAnyName.contains(rule.url.host) { return account ?? "oauth2" }
+        if let name = hosts[rule.url.host] ?? service().flatMap({ services[$0] }) { return name }
+        for challenge in challenges {
+            let challenge = challenge.lowercased()
+            if let name = realms.first(where: { challenge.contains("realm=\"" + $0.key) })?.value { return name }
+        }
+        return account ?? "oauth2"
+    }
+
+    /// Returns whether a host is a forge, whose servers expect a password.
+    static func isForge(_ host: String) -> Bool { takesAnyName.contains(host) || hosts[host] != nil }
+
+    /// GitLab's documentation: "OAuth 2.0 identity provider API"; Gitea's: "OAuth2 provider"; Bitbucket's: "OAuth 2.0".
+    private static let services = ["gitlab": "oauth2"]
+
+    private static let takesAnyName: Set<String> = ["github.com", "gist.github.com", "ghcr.io"]
+
+    private static let hosts = [
+        "gitlab.com": "oauth2", "registry.gitlab.com": "oauth2", "codeberg.org": "oauth2", "gitea.com": "oauth2",
+        "bitbucket.org": "x-token-auth",
+    ]
+
+    /// How the realm of a self-hosted instance begins, in lower case.
+    private static let realms = [
+        "gitlab": "oauth2", "gitea": "oauth2", "forgejo": "oauth2", "bitbucket": "x-token-auth",
+        "atlassian bitbucket": "x-token-auth",
+    ]
+}

@@ -1,0 +1,157 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The tokens of an account are its secrets. The record contains the purposes of the derived tokens in the order of their secrets.
+extension Account: SealedPayload {
+    static var sealedName: String { "an account" }
+
+    var sealedRecord: [String: ProfileValue] {
+        var fields = [String: ProfileValue](minimumCapacity: 10)
+        fields["id"] = .string(id)
+        fields["tokenType"] = .string(credentials.tokenType)
+        fields["issuedAt"] = .date(credentials.issuedAt)
+        fields["issuer"] = issuer.map { .string($0) }
+        fields["username"] = username.map { .string($0) }
+        fields["clientID"] = credentials.clientID.map { .string($0) }
+        if credentials.clientSecret == .none { fields["isPublicClient"] = .boolean(true) }
+        fields["clientAuthentication"] = credentials.clientAuthentication.map { .string($0) }
+        if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
+        for (name, scopes) in [("scopes", credentials.scopes), ("signInScopes", credentials.signInScopes)]
+        where !scopes.isEmpty {
+            fields[name] = .array(scopes.map { .string($0) })
+        }
+        fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
+        fields["verifiedAt"] = verifiedAt.map { .date($0) }
+        if !profile.fields.isEmpty { fields["profile"] = .dictionary(profile.fields) }
+        if let transfer {
+            fields["transfer"] = .dictionary([
+                "id": .string(transfer.id), "place": .string(transfer.place), "date": .date(transfer.date),
+                "role": .string(transfer.role.rawValue),
+            ])
+        }
+        if !credentials.derivedTokens.isEmpty {
+            fields["derivedTokens"] = .array(credentials.derivedTokens.map { .dictionary(Self.record(of: $0)) })
+        }
+        return fields
+    }
+
+    var sealedSecrets: [SealedSecret] {
+        get {
+            var secrets = [SealedSecret(.accessToken, credentials.accessToken)]
+            if let token = credentials.refreshToken { secrets.append(SealedSecret(.refreshToken, token)) }
+            if let token = credentials.idToken { secrets.append(SealedSecret(.idToken, token)) }
+            secrets += credentials.derivedTokens.map { SealedSecret(.derivedToken, $0.credentials.accessToken) }
+            if case .secret(let secret) = credentials.clientSecret {
+                secrets.append(SealedSecret(.clientSecret, secret))
+            }
+            return secrets
+        }
+        set {
+            var derivedIndex = 0
+            for sealed in newValue {
+                switch sealed.tag {
+                case .accessToken: credentials.accessToken = sealed.secret
+                case .refreshToken: credentials.refreshToken = sealed.secret
+                case .idToken: credentials.idToken = sealed.secret
+                case .derivedToken:
+                    credentials.derivedTokens[derivedIndex].credentials.accessToken = sealed.secret
+                    derivedIndex += 1
+                case .clientSecret: credentials.clientSecret = .secret(sealed.secret)
+                }
+            }
+        }
+    }
+
+    init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
+        // Variables instead of a dictionary: instantiating a dictionary type would take longer than this function.
+        var accessToken: Secret?
+        var refreshToken: Secret?
+        var idToken: Secret?
+        var clientSecret: Secret?
+        var derived: [Secret] = []
+        for sealed in secrets {
+            switch sealed.tag {
+            case .accessToken where accessToken == nil: accessToken = sealed.secret
+            case .refreshToken where refreshToken == nil: refreshToken = sealed.secret
+            case .idToken where idToken == nil: idToken = sealed.secret
+            case .derivedToken: derived.append(sealed.secret)
+            case .clientSecret where clientSecret == nil: clientSecret = sealed.secret
+            default: throw RecordPropertyList.unusable
+            }
+        }
+        guard let accessToken, let id = try record.text("id"), let tokenType = try record.text("tokenType"),
+            let issuedAt = try record.date("issuedAt")
+        else { throw RecordPropertyList.unusable }
+        var credentials = Credentials(
+            accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, tokenType: tokenType,
+            scopes: try record.texts("scopes") ?? [], clientID: try record.text("clientID"), issuedAt: issuedAt,
+            expiresAt: try record.date("expiresAt"))
+        credentials.derivedTokens = try Self.derivedTokens(record, derived)
+        if let clientSecret {
+            credentials.clientSecret = .secret(clientSecret)
+        } else if try record.flag("isPublicClient") {
+            credentials.clientSecret = .none
+        }
+        credentials.clientAuthentication = try record.text("clientAuthentication")
+        credentials.signInScopes = try record.texts("signInScopes") ?? []
+        credentials.isWithheld = try record.flag("isWithheld")
+        self.init(
+            id: id, issuer: try record.text("issuer"), username: try record.text("username"), credentials: credentials,
+            profile: UserProfile(try record.dictionary("profile") ?? [:]), verifiedAt: try record.date("verifiedAt"))
+        transfer = try Self.transfer(record)
+    }
+
+    private static func record(of derived: DerivedToken) -> [String: ProfileValue] {
+        let (target, credentials) = (derived.target, derived.credentials)
+        var fields: [String: ProfileValue] = [
+            "tokenType": .string(credentials.tokenType), "issuedAt": .date(credentials.issuedAt),
+        ]
+        fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
+        fields["audience"] = target.audience.map { .string($0) }
+        for (name, texts) in [
+            ("resources", target.resources), ("requestedScopes", target.scopes), ("scopes", credentials.scopes),
+        ] where !texts.isEmpty {
+            fields[name] = .array(texts.map { .string($0) })
+        }
+        return fields
+    }
+
+    private static func derivedTokens(
+        _ fields: [String: ProfileValue], _ secrets: [Secret]
+    ) throws(RecordPropertyList.Malformed) -> [DerivedToken] {
+        var records: [ProfileValue] = []
+        switch fields["derivedTokens"] {
+        case .array(let values)?: records = values
+        case nil: break
+        default: throw RecordPropertyList.unusable
+        }
+        guard records.count == secrets.count else { throw RecordPropertyList.unusable }
+        var tokens: [DerivedToken] = []
+        for (record, secret) in zip(records, secrets) {
+            guard case .dictionary(let fields) = record, let tokenType = try fields.text("tokenType"),
+                let issuedAt = try fields.date("issuedAt")
+            else { throw RecordPropertyList.unusable }
+            let target = TokenTarget(
+                stored: try fields.text("audience"), try fields.texts("resources") ?? [],
+                try fields.texts("requestedScopes") ?? [])
+            let credentials = Credentials(
+                accessToken: secret, tokenType: tokenType, scopes: try fields.texts("scopes") ?? [],
+                issuedAt: issuedAt, expiresAt: try fields.date("expiresAt"))
+            tokens.append(DerivedToken(target: target, credentials: credentials))
+        }
+        return tokens
+    }
+
+    private static func transfer(
+        _ fields: [String: ProfileValue]
+    ) throws(RecordPropertyList.Malformed) -> SessionTransfer? {
+        guard let fields = try fields.dictionary("transfer") else { return nil }
+        guard let id = try fields.text("id"), let place = try fields.text("place"), let date = try fields.date("date"),
+            let role = try fields.text("role").flatMap(SessionTransfer.Role.init(rawValue:))
+        else { throw RecordPropertyList.unusable }
+        return SessionTransfer(id: id, place: place, date: date, role: role)
+    }
+}

@@ -1,0 +1,101 @@
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Tokens that the service has not revoked yet, and the progress of their revocation.
+struct QueuedRevocation: Sendable {
+    /// The owner of the tokens, without name and profile.
+    private(set) var account: Account
+
+    /// When the tokens were queued or, after a failed attempt to deliver them, when the first attempt failed.
+    var date: Date
+
+    /// Whether the tokens are of a sign-in that the same user has replaced, at a service that may end all sign-ins of a user when it
+    /// revokes one. The entry waits until the user signs out.
+    var waitsForSignOut: Bool
+
+    var attemptCount = 0
+    var refusalCount = 0
+
+    /// The end of the pause after a failed attempt; `nil` if there is no pause.
+    var nextTry: Date?
+
+    init(of account: Account, waitsForSignOut: Bool = false, at date: Date) {
+        self.account = Account(id: account.id, issuer: account.issuer, credentials: account.credentials)
+        self.waitsForSignOut = waitsForSignOut
+        self.date = date
+    }
+
+    /// Records a failed attempt. A pause of one minute follows, which doubles each time, up to a day. After the first failure to reach
+    /// the service there is no pause.
+    mutating func fail(isRefusal: Bool, at date: Date) {
+        if attemptCount == 0 { self.date = date }
+        attemptCount = min(attemptCount + 1, 1000)
+        if isRefusal { refusalCount += 1 }
+        let pause = BackOff(first: 60, longest: 86_400).pause(after: attemptCount)
+        nextTry = attemptCount == 1 && !isRefusal ? nil : date.addingTimeInterval(pause)
+    }
+
+    /// Whether the pause is over. A date more than a day ahead means that the clock was set back.
+    func isDue(at date: Date) -> Bool {
+        guard let nextTry else { return true }
+        return !(0...86_400 ~= nextTry.timeIntervalSince(date)) || nextTry <= date
+    }
+
+    /// Lets the tokens be delivered as if they had just been queued.
+    mutating func release() {
+        waitsForSignOut = false
+        attemptCount = 0
+        nextTry = nil
+    }
+}
+
+/// The record has the layout of an account's, with the progress in the profile, so that all versions deliver, withdraw and reseal the
+/// entries of each other.
+extension QueuedRevocation: SealedPayload {
+    private enum Field {
+        static let waitsForSignOut = "waitsForSignOut"
+        static let attemptCount = "attempts"
+        static let refusalCount = "refusals"
+        static let nextTry = "nextTry"
+    }
+
+    static var sealedName: String { "a queued revocation" }
+
+    var sealedRecord: [String: ProfileValue] {
+        var stored = account
+        stored.verifiedAt = date
+        if waitsForSignOut { stored.profile[Field.waitsForSignOut] = .boolean(true) }
+        if attemptCount > 0 { stored.profile[Field.attemptCount] = .integer(Int64(attemptCount)) }
+        if refusalCount > 0 { stored.profile[Field.refusalCount] = .integer(Int64(refusalCount)) }
+        stored.profile[Field.nextTry] = nextTry.map { .date($0) }
+        return stored.sealedRecord
+    }
+
+    var sealedSecrets: [SealedSecret] {
+        get { account.sealedSecrets }
+        set { account.sealedSecrets = newValue }
+    }
+
+    init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
+        let stored = try Account(record: record, secrets: secrets)
+        let progress = stored.profile
+        self.init(
+            of: stored, waitsForSignOut: progress[Field.waitsForSignOut] == .boolean(true),
+            at: stored.verifiedAt ?? .distantPast)
+        attemptCount = progress.count(Field.attemptCount)
+        refusalCount = progress.count(Field.refusalCount)
+        if case .date(let date)? = progress[Field.nextTry] { nextTry = date }
+    }
+}
+
+extension UserProfile {
+    /// Returns the number of a field; 0 if it is missing.
+    fileprivate func count(_ name: String) -> Int {
+        if case .integer(let count)? = self[name] { Int(clamping: count) } else { 0 }
+    }
+}

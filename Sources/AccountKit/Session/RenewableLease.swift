@@ -1,0 +1,87 @@
+/// A refresh lease that its holder can replace by a new one.
+///
+/// One task uses an instance.
+final class RenewableLease {
+    private let storage: any ArchiveStorage
+
+    /// The lease; `nil` if it could not be renewed.
+    private(set) var current: (any ArchiveLease)?
+
+    fileprivate init(_ lease: any ArchiveLease, of storage: any ArchiveStorage) {
+        self.storage = storage
+        current = lease
+    }
+
+    /// Acquires a new lease, unless the current one certainly lasts. The current one is released first.
+    func renew(timeout: Duration) async throws {
+        guard await current?.lasts(for: .zero) != true else { return }
+        await release()
+        current = try await storage.acquireRefreshLease(timeout: timeout)
+    }
+
+    fileprivate func release() async { await current.take()?.end() }
+}
+
+extension ArchiveStorage {
+    /// Runs `body` with the refresh lease, unless `alternative` has a result while another holder has the lease.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long to wait for the lease.
+    ///   - alternative: Runs only if the lease is busy, and is cancelled when the lease is acquired. If it returns `nil`, only the lease
+    ///     remains.
+    ///   - body: Uses the lease. The lease is released afterwards.
+    /// - Throws: As ``acquireRefreshLease(timeout:)``.
+    func withRefreshLease<Value: Sendable>(
+        timeout: Duration, orIfBusy alternative: @escaping @Sendable () async -> Value?,
+        _ body: (RenewableLease) async -> Value
+    ) async throws -> Value {
+        switch try await awaitLease(timeout: timeout, orIfBusy: alternative) {
+        case .value(let value): return value
+        case .lease(let acquired):
+            let lease = RenewableLease(acquired, of: self)
+            let value = await body(lease)
+            await lease.release()
+            return value
+        }
+    }
+
+    private func awaitLease<Value: Sendable>(
+        timeout: Duration, orIfBusy alternative: @escaping @Sendable () async -> Value?
+    ) async throws -> Awaited<Value> {
+        do {
+            return .lease(try await acquireRefreshLease(timeout: .zero))
+        } catch {
+            guard (error as? AccountError)?.code == .busy else { throw error }
+        }
+        let result = await withTaskGroup(of: Result<Awaited<Value>?, any Error>.self) { group in
+            group.addTask {
+                do {
+                    return .success(.lease(try await acquireRefreshLease(timeout: timeout)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask { .success(await alternative().map(Awaited.value)) }
+            var result: Result<Awaited<Value>, any Error>?
+            for await next in group {
+                switch (result, next) {
+                case (_, .success(nil)): continue
+                case (nil, .success(let awaited?)): result = .success(awaited)
+                case (nil, .failure(let error)): result = .failure(error)
+                case (_?, .success(.lease(let late))): await late.end()
+                case (_?, _): continue
+                }
+                group.cancelAll()
+            }
+            // The task that waits for the lease always has a result.
+            return result!
+        }
+        return try result.get()
+    }
+}
+
+/// The result of waiting for a lease.
+private enum Awaited<Value: Sendable>: Sendable {
+    case lease(any ArchiveLease)
+    case value(Value)
+}

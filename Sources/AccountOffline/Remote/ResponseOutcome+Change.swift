@@ -1,0 +1,52 @@
+#if Offline
+import AccountKit
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension ResponseOutcome {
+    /// Interprets the response to a request for a change.
+    init(of change: ChangeKind, _ head: HTTPResponse, _ body: Data, at date: Date) {
+        self.init(
+            status: head.status.code, body: body, at: date,
+            missing: { words in
+                // If the item is missing, it is already removed.
+                switch change {
+                case .delete: .done
+                case .create: .refused(words)
+                default: .conflict("it no longer exists (\(words))")
+                }
+            },
+            field: { name in HTTPField.Name(name).flatMap { head.headerFields[$0] } })
+    }
+
+    /// Interprets the error of a request for a change.
+    init(_ error: any Error, of change: ChangeKind, at date: Date) {
+        if let failure = error as? RemoteFailure {
+            self.init(of: change, failure.head, failure.body, at: date)
+            return
+        }
+        guard let error = error as? AccountError else {
+            if let error = error as? AuthorityError, error.wasCertainlyNotCarriedOut {
+                self = .later("\(error)", wait: nil)
+            } else {
+                let isCancelled = error is CancellationError
+                self = .unknown(
+                    isCancelled ? "cancelled" : "the response is not from this service (\(error))", wait: nil)
+            }
+            return
+        }
+        switch error.code {
+        case .notSignedIn, .conflict: self = .signIn(error.message)
+        default:
+            self =
+                error.mayHaveBeenSent
+                ? .unknown(error.offline.message, wait: nil) : .later(error.offline.message, wait: nil)
+        }
+    }
+}
+#endif

@@ -1,0 +1,51 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A detached thread for code that blocks.
+package enum DedicatedThread {
+    // The default size of some C libraries is too small.
+    private static let stackByteCount = 1024 * 1024
+
+    /// Starts a thread that runs `body` and then ends.
+    ///
+    /// - Returns: 0, or the error of pthread_create(3) if the system cannot create a thread. In that case `body` does not run.
+    package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
+        var attributes = pthread_attr_t()
+        let failure = pthread_attr_init(&attributes)
+        guard failure == 0 else { return failure }
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        pthread_attr_setstacksize(&attributes, stackByteCount)
+        let argument = Unmanaged.passRetained(Body(run: body)).toOpaque()
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        let status = pthread_create(
+            &thread, &attributes,
+            { argument in
+                Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, argument)
+        #else
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, &attributes,
+            { argument in
+                Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue().run()
+                return nil
+            }, argument)
+        #endif
+        if status != 0 { Unmanaged<Body>.fromOpaque(argument).release() }
+        return status
+    }
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+
+        init(run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+}

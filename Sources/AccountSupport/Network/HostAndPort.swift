@@ -1,0 +1,41 @@
+/// The host and port of a URL (RFC 3986, sections 3.2.2 and 3.2.3).
+///
+/// Stricter than the RFC where programs read URLs differently, so that the host that was checked is the host that a connection is made
+/// to: ASCII letters, digits, `-`, `.` and `_`, or an IPv6 address in brackets.
+package struct HostAndPort: Sendable, Hashable {
+    /// The host in lower case. An IPv6 address is in brackets, in the form in which it was written.
+    package let host: String
+
+    /// The port, from 1 to 65,535; `nil` if there is none.
+    package let port: UInt16?
+
+    /// Reads `host`, `host:port`, `[address]` or `[address]:port`; `nil` if the text is malformed.
+    package init?(_ text: some StringProtocol) {
+        let text = Substring(text)
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+        let host: Substring
+        if text.hasPrefix("[") {
+            guard let bracket = text.firstIndex(of: "]"),
+                IPAddress(String(text[..<bracket].dropFirst()))?.isIPv6 == true
+            else { return nil }
+            host = text[...bracket]
+        } else {
+            host = text.prefix { $0 != ":" }
+            guard !host.isEmpty, host.utf8.allSatisfy({ $0.isASCIIAlphanumeric || "-._".utf8.contains($0) }) else {
+                return nil
+            }
+        }
+        self.host = host.lowercased()
+        let tail = text[host.endIndex...]
+        if tail.isEmpty {
+            port = nil
+        } else {
+            let digits = tail.dropFirst()
+            guard tail.first == ":", digits.utf8.allSatisfy({ 48...57 ~= $0 }), let port = UInt16(digits), port > 0
+            else {
+                return nil
+            }
+            self.port = port
+        }
+    }
+}

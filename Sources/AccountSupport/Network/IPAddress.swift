@@ -1,0 +1,48 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// An IPv4 or IPv6 address.
+package struct IPAddress: Sendable, Hashable {
+    private let bytes: [UInt8]
+
+    /// Reads an address in dotted-decimal form or as RFC 4291, section 2.2, writes it, without brackets.
+    package init?(_ text: String) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            self.bytes = Array(bytes.prefix(4))
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            self.bytes = bytes
+        } else {
+            return nil
+        }
+    }
+
+    package var isIPv6: Bool { bytes.count == 16 }
+
+    /// The address in its canonical form (RFC 5952), without brackets.
+    package var text: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        _ = bytes.withUnsafeBytes {
+            inet_ntop(isIPv6 ? AF_INET6 : AF_INET, $0.baseAddress, &text, socklen_t(text.count))
+        }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    package func begins(as other: IPAddress, bits: Int) -> Bool {
+        guard bytes.count == other.bytes.count, 0...(bytes.count * 8) ~= bits else { return false }
+        return zip(bytes, other.bytes).enumerated().allSatisfy { index, pair in
+            let left = min(max(bits - index * 8, 0), 8)
+            return (pair.0 ^ pair.1) >> (8 - left) == 0
+        }
+    }
+
+    /// Whether a connection to the address stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
+    package var isLoopback: Bool {
+        isIPv6 ? bytes == [UInt8](repeating: 0, count: 15) + [1] : bytes[0] == 127
+    }
+}

@@ -1,0 +1,18 @@
+/// The host names of URLs that mean this machine.
+package enum LoopbackHost {
+    /// A name that AccountKit never looks up: it connects to ``addresses``, regardless of hosts files and name servers.
+    package static let name = "localhost"
+
+    /// The addresses of ``name``, in the order in which they are tried (RFC 6761, section 6.3).
+    package static let addresses = ["127.0.0.1", "[::1]"]
+
+    /// Whether a connection to a host stays on this machine.
+    ///
+    /// - Parameter host: In lower case; an IPv6 address in brackets. A name that only resembles an address is not an address.
+    package static func contains(_ host: some StringProtocol) -> Bool {
+        if host == name { return true }
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        guard isBracketed || !host.contains(":") else { return false }
+        return IPAddress(isBracketed ? String(host.dropFirst().dropLast()) : String(host))?.isLoopback ?? false
+    }
+}

@@ -1,0 +1,195 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AccountCommands
+@testable import AccountHelpers
+
+/// A kept token file, with a clock and a service that the test controls.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct KeepLoopTests {
+    @Test func `A reader never sees a partial or expired token`() async throws {
+        try await KeepStage.run { stage in
+            let hasRotated = Atomic(false)
+            let reader = Thread.reading(stage.file.path, stage.clock, atLeast: 100_000) {
+                hasRotated.load(ordering: .acquiring)
+            }
+            for count in 1...1000 {
+                // After the refresh, the alarm is set for the next one.
+                let state = try await stage.wait { state in
+                    guard let alarm = state.alarm, let end = state.end else { return false }
+                    return state.writes == count && alarm < end.addingTimeInterval(-100)
+                }
+                let alarm = try #require(state.alarm)
+                #expect(alarm > stage.clock.now)
+                stage.clock.now = alarm
+                stage.ring()
+            }
+            _ = try await stage.wait { $0.writes == 1001 }
+            hasRotated.store(true, ordering: .releasing)
+            let result = await reader.value
+            #expect(result.problems == [], "\(stage.state.words.suffix(5))")
+            #expect(result.reads >= 100_000)
+            #expect(result.tokens > 10, "the reader was too slow to see much: \(result.tokens)")
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: stage.folder).sorted() == [".token.keep", "token"])
+        }
+    }
+
+    @Test func `Removes an expired token after a suspension before it refreshes`() async throws {
+        try await KeepStage.run { stage in
+            _ = try await stage.wait { $0.writes == 1 }
+            let path = stage.file.path
+            let wasThere = Mutex<Bool?>(nil)
+            stage.service.onRefresh { wasThere.withLock { $0 = FileManager.default.fileExists(atPath: path) } }
+            stage.clock.advance(by: .seconds(8 * 3600))
+            stage.ring()
+            let state = try await stage.wait { $0.writes == 2 }
+            #expect(state.words == ["written", "removed", "written"])
+            #expect(wasThere.withLock { $0 } == false)
+            #expect(stage.text == stage.service.token)
+        }
+    }
+
+    @Test func `Offline, keeps the token until it expires and recreates it later`()
+        async throws
+    {
+        try await KeepStage.run { stage in
+            let first = try #require(try await stage.wait { $0.writes == 1 }.alarm)
+            let token = stage.text
+            stage.service.isOffline = true
+            stage.clock.now = first
+            stage.ring()
+            while true {
+                let alarm = try #require(try await stage.wait { $0.failures > 0 }.alarm)
+                #expect(stage.text == token)
+                stage.forget()
+                stage.clock.now = alarm
+                let isEnd = alarm >= stage.service.end.addingTimeInterval(-5)
+                stage.ring()
+                if isEnd { break }
+            }
+            _ = try await stage.wait { $0.words.contains("removed") }
+            #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+            stage.service.isOffline = false
+            while stage.state.writes < 2 {
+                stage.clock.advance(by: .seconds(600))
+                _ = try await stage.turn()
+            }
+            #expect(stage.text == stage.service.token)
+            #expect(stage.state.calls == 0, "the user need not sign in")
+        }
+    }
+
+    @Test func `The end of a session removes the file and reports once`()
+        async throws
+    {
+        try await KeepStage.run { stage in
+            _ = try await stage.wait { $0.writes == 1 }
+            stage.service.isEnded = true
+            stage.clock.advance(by: .seconds(2400))
+            stage.ring()
+            _ = try await stage.wait { $0.calls == 1 }
+            #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+            for _ in 1...60 {
+                stage.clock.advance(by: .seconds(60))
+                _ = try await stage.turn()
+            }
+            #expect(stage.state.calls == 1)
+            stage.service.isEnded = false
+            let other = stage.otherProcess()
+            let account = stage.service.account()
+            try await other.signIn { account }
+            _ = try await stage.wait { $0.writes == 2 }
+            #expect(stage.text == stage.service.token)
+            // A refresh by another process is written too.
+            try await other.refresh(with: stage.service)
+            _ = try await stage.wait { $0.writes == 3 }
+            #expect(stage.text == stage.service.token)
+            _ = try await other.signOut(with: stage.service)
+            let state = try await stage.wait { $0.words.last == "removed" }
+            #expect(state.calls == 1 && !FileManager.default.fileExists(atPath: stage.file.path))
+        }
+    }
+
+    @Test func `A signal removes the file and completes the running exchange`() async throws {
+        let stage = try await KeepStage()
+        defer { stage.clean() }
+        let end = Task { await stage.loop.run() }
+        _ = try await stage.wait { $0.writes == 1 }
+        let (held, release) = AsyncStream.makeStream(of: Void.self)
+        stage.service.onAsyncRefresh { for await _ in held { return } }
+        stage.clock.advance(by: .seconds(2400))
+        stage.ring()
+        try await stage.service.waitForRefresh()
+        stage.inputs?.yield(.signal(15))
+        _ = try await stage.wait { $0.words.last == "stopping" }
+        #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+        #expect(!stage.store.hasFinishedExchanges)
+        release.finish()
+        guard case .signal(15) = await end.value else {
+            Issue.record("the signal did not end it")
+            return
+        }
+        #expect(stage.store.hasFinishedExchanges)
+        let stored = await stage.otherProcess().load().account
+        #expect(stored?.credentials.accessToken.reveal() == stage.service.token)
+    }
+}
+
+extension KeepLoopTests {
+    @Test func `Further signals do not end the wait for new tokens`() async throws {
+        let stage = try await KeepStage()
+        defer { stage.clean() }
+        let end = Task {
+            let end = await stage.loop.run()
+            return (end, hasFinished: stage.store.hasFinishedExchanges)
+        }
+        _ = try await stage.wait { $0.writes == 1 }
+        let (held, release) = AsyncStream.makeStream(of: Void.self)
+        stage.service.onAsyncRefresh { for await _ in held { return } }
+        stage.clock.advance(by: .seconds(2400))
+        stage.ring()
+        try await stage.service.waitForRefresh()
+        for signal in [SIGTERM, SIGINT, SIGINT] { stage.inputs?.yield(.signal(signal)) }
+        _ = try await stage.wait { $0.words.last == "stopping" }
+        release.finish()
+        let (ended, hasFinished) = await end.value
+        guard case .signal(SIGTERM) = ended else {
+            Issue.record("the first signal did not end it")
+            return
+        }
+        #expect(hasFinished)
+        #expect(await stage.otherProcess().load().account?.credentials.accessToken.reveal() == stage.service.token)
+    }
+
+    @Test func `With isOnce, writes a current token or reports why it cannot`() async throws {
+        let stage = try await KeepStage()
+        defer { stage.clean() }
+        guard case .served = await stage.loop.run(isOnce: true) else {
+            Issue.record("there is a token")
+            return
+        }
+        #expect(stage.text == stage.service.token)
+        // A token that is due for renewal is kept if its refresh fails.
+        stage.clock.advance(by: .seconds(3000))
+        stage.service.isOffline = true
+        guard case .served = await stage.anotherLoop().run(isOnce: true) else {
+            Issue.record("the token is valid for ten minutes")
+            return
+        }
+        stage.clock.advance(by: .seconds(3000))
+        guard case .failed(let error?) = await stage.anotherLoop().run(isOnce: true) else {
+            Issue.record("reported no error, although there is no valid token")
+            return
+        }
+        #expect(error.code == .serviceUnavailable)
+        #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+        _ = try await stage.store.signOut(with: stage.service)
+        guard case .failed(nil) = await stage.anotherLoop().run(isOnce: true) else {
+            Issue.record("reported an error instead of the sign-out")
+            return
+        }
+    }
+}

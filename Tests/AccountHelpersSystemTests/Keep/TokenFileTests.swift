@@ -1,0 +1,182 @@
+import AccountKit
+import Foundation
+import Testing
+
+@testable import AccountCommands
+@testable import AccountHelpers
+
+@Suite struct TokenFileTests {
+    private func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
+    private func permissions(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test func `Writes the token without a newline to a private file`() throws {
+        try KeepFolder.run { folder in
+            let file = try TokenFile(path: folder + "/token")
+            try file.write(Secret("first"))
+            #expect(try text(file.path) == "first" && permissions(file.path) == 0o600)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+            try file.write(Secret("second"))
+            #expect(try text(file.path) == "second" && permissions(file.path) == 0o600)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".token.keep", "token"])
+            #expect(try permissions(folder + "/.token.keep") == 0o600)
+            #expect(try !text(folder + "/.token.keep").contains("second"))
+            #expect(try file.remove())
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+            #expect(try !file.remove())
+        }
+    }
+
+    @Test(arguments: [
+        "two words", "a\nb\n", "\u{1}", "naïve", "#!/bin/sh\nexit 0\n", "hunter2\n", "q83vEjRWeJCrze8SNFZ4kA==",
+        "e30.e30.c2ln",
+    ])
+    func `Neither replaces nor removes what another program wrote`(content: String) throws {
+        try KeepFolder.run { folder in
+            let path = folder + "/file"
+            try Data(content.utf8).write(to: URL(filePath: path))
+            let error = #expect(throws: AccountError.self) { try TokenFile(path: path) }
+            #expect(error?.code == .invalidArgument && error?.description.contains("move it away") == true)
+            // The same if the file appeared later.
+            try FileManager.default.removeItem(atPath: path)
+            let file = try TokenFile(path: path)
+            for isWritten in [false, true] {
+                if isWritten { try file.write(Secret("token")) }
+                try Data(content.utf8).write(to: URL(filePath: path))
+                #expect(throws: AccountError.self) { try file.write(Secret("token")) }
+                #expect(try !file.remove())
+                #expect(try text(path) == content)
+                try FileManager.default.removeItem(atPath: path)
+            }
+        }
+    }
+
+    @Test func `Recognizes the tokens that it wrote, and tokens of the session`() throws {
+        try KeepFolder.run { folder in
+            let path = folder + "/file"
+            try TokenFile(path: path).write(Secret("first"))
+            try TokenFile(path: path).write(Secret("second"))
+            // A process that ends between the two writes leaves the old or the new token.
+            for token in ["first", "second", "second\n", ""] {
+                try Data(token.utf8).write(to: URL(filePath: path))
+                _ = try TokenFile(path: path)
+            }
+            try Data("third\n".utf8).write(to: URL(filePath: path))
+            #expect(throws: AccountError.self) { try TokenFile(path: path) }
+            try TokenFile(path: path, knownTokens: [Secret("third")]).write(Secret("fourth"))
+            #expect(try text(path) == "fourth")
+        }
+    }
+
+    @Test func `Does not replace an existing marker file`() throws {
+        try KeepFolder.run { folder in
+            try Data("mine\n".utf8).write(to: URL(filePath: folder + "/.token.keep"))
+            #expect(throws: AccountError.self) { try TokenFile(path: folder + "/token") }
+            #expect(try text(folder + "/.token.keep") == "mine\n")
+        }
+    }
+
+    @Test
+    func `Accepts empty files and old tokens, but no links, folders or bad paths`()
+        throws
+    {
+        try KeepFolder.run { folder in
+            for content in ["", "new", "new\n"] {
+                let file = try TokenFile(path: folder + "/file")
+                try Data(content.utf8).write(to: URL(filePath: file.path))
+                try TokenFile(path: file.path).write(Secret("new"))
+                #expect(try text(file.path) == "new")
+            }
+            #expect(try TokenFile(path: "token-that-is-not-there").folder == ".")
+            try FileManager.default.createSymbolicLink(
+                atPath: folder + "/link", withDestinationPath: folder + "/file")
+            for path in [
+                folder + "/link", folder, folder + "/", "", "/", folder + "/..", folder + "/none/file",
+                folder + "/file/x",
+            ] {
+                let error = #expect(throws: AccountError.self, "\(path)") { try TokenFile(path: path) }
+                #expect(error?.code == .invalidArgument, "\(path): \(String(describing: error))")
+            }
+            #expect(try text(folder + "/file") == "new")
+        }
+    }
+
+    @Test func `Removes leftovers of killed runs, but no files in use`() throws {
+        try KeepFolder.run { folder in
+            let file = try TokenFile(path: folder + "/token")
+            let (left, used) = (folder + "/.token.keep-left", folder + "/.token.keep-used")
+            for path in [left, used, folder + "/.other.keep-1"] {
+                try Data("secret".utf8).write(to: URL(filePath: path))
+            }
+            let locked = try FileDescriptor.openForWriting(used)
+            #expect(try locked.tryLock())
+            try file.write(Secret("token"))
+            #expect(!FileManager.default.fileExists(atPath: left))
+            #expect(try text(used) == "secret" && text(folder + "/.other.keep-1") == "secret")
+        }
+    }
+
+    @Test func `A failed write leaves the old token and nothing else`() throws {
+        try KeepFolder.run { folder in
+            let file = try TokenFile(path: folder + "/sub/token".replacing("/sub", with: ""))
+            try file.write(Secret("old"))
+            try FileManager.default.removeItem(atPath: folder)
+            let error = #expect(throws: AccountError.self) { try file.write(Secret("new")) }
+            #expect(error?.code == .inaccessible)
+            #expect(error?.description.contains("new") == false)
+        }
+    }
+
+    @Test func `Warns of a folder on a disk or one that others can write to`() throws {
+        try KeepFolder.run { folder in
+            #expect(try TokenFile(path: folder + "/token").warnings == [])
+            let inner = folder + "/inner"
+            try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
+            for path in [folder, inner] {
+                try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
+            }
+            let warnings = try TokenFile(path: inner + "/token").warnings
+            #expect(warnings.count == 2)
+            #expect(warnings.first?.contains("others can write to \(inner),") == true)
+            #expect(warnings.last?.contains("others can write to \(folder),") == true)
+        }
+        let home = try TokenFile(path: Bundle.main.bundlePath + "/token")
+        #expect(home.warnings.first?.contains("on a disk") == true)
+    }
+
+    @Test func `Creates the default folder privately and refuses a shared one`() throws {
+        try KeepFolder.run { folder in
+            let container = try AppContainer(root: folder + "/home", identifier: "account")
+            let file = try TokenFile.place(of: SessionName("work"), in: container)
+            #expect(file.path == folder + "/home/tmp/work.token")
+            #expect(try permissions(folder + "/home/tmp") == 0o700)
+            try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder + "/home/tmp")
+            let error = #expect(throws: AccountError.self) { try TokenFile.place(of: .default, in: container) }
+            #expect(error?.code == .insecureContainer)
+        }
+    }
+}
+
+/// A folder in memory that is removed after the test.
+enum KeepFolder {
+    static func run<Result>(_ test: (String) throws -> Result) throws -> Result {
+        let path = try make()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try test(path)
+    }
+
+    static func run<Result>(_ test: (String) async throws -> Result) async throws -> Result {
+        let path = try make()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try await test(path)
+    }
+
+    private static func make() throws -> String {
+        let path = "/dev/shm/keep-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        return path
+    }
+}

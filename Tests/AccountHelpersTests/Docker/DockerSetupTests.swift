@@ -1,0 +1,65 @@
+import AccountKit
+import Testing
+
+@testable import AccountCommands
+@testable import AccountHelpers
+
+/// The findings of `doctor` about docker's settings.
+@Suite struct DockerSetupTests {
+    private static let path = "/home/alice/.docker/config.json"
+
+    private func findings(_ text: String?, installed: Set<String>, rules: String...) throws -> [Finding] {
+        let setup =
+            if let text { try #require(DockerSetup(Array(text.utf8), path: Self.path)) } else {
+                DockerSetup(path: Self.path)
+            }
+        return setup.findings(
+            ProgramSurroundings(
+                tool: "account", rules: RuleSet(try rules.map { Rule(url: try RuleURL($0), session: .default) }),
+                isInstalled: installed.contains))
+    }
+
+    @Test func `Reports nothing if docker is not installed`() throws {
+        #expect(try findings(nil, installed: []).isEmpty)
+        #expect(try findings(#"{"credsStore":"secretservice"}"#, installed: []).isEmpty)
+    }
+
+    @Test(arguments: [nil, "{}", #"{"credsStore":"pass","credHelpers":{"ghcr.io":"gh"}}"#, #"{"credHelpers":[1]}"#])
+    func `Explains the setup if docker uses another helper`(text: String?) throws {
+        let findings = try findings(text, installed: ["skopeo", "podman"])
+        #expect(findings.map(\.isNote) == [true])
+        #expect(findings[0].problem == "podman does not ask this tool for tokens")
+        #expect(findings[0].advice.contains(#"`"credHelpers": {"ghcr.io": "account"}`"#))
+        #expect(findings[0].advice.contains(Self.path))
+    }
+
+    @Test func `A registry with a rule is a note, one without is a problem`() throws {
+        let text = #"{"credHelpers":{"ghcr.io":"account","registry.example:5000":"account","quay.io":"other"}}"#
+        let findings = try findings(
+            text, installed: ["docker", "docker-credential-account"], rules: "https://ghcr.io/team")
+        #expect(findings.map(\.isNote) == [false, true])
+        #expect(findings[0].problem.contains("registry.example:5000, which has no rule"))
+        #expect(findings[0].advice.contains("`account rule add https://registry.example:5000/`"))
+        #expect(findings[1].problem.contains("ghcr.io, registry.example:5000 (\(Self.path))"))
+    }
+
+    @Test func `Reports a helper that docker cannot find, with the missing link`() throws {
+        let findings = try findings(
+            #"{"credHelpers":{"ghcr.io":"account"}}"#, installed: ["docker"], rules: "https://ghcr.io")
+        #expect(findings.map(\.isNote) == [false, true])
+        #expect(findings[0].problem.contains("docker-credential-account"))
+        #expect(findings[0].advice.contains("ln -s account"))
+    }
+
+    @Test func `Explains the effect of credsStore`() throws {
+        let findings = try findings(#"{"credsStore":"account"}"#, installed: ["docker-credential-account"])
+        #expect(findings.map(\.isNote) == [true, true])
+        #expect(findings[0].problem.contains("every registry"))
+        #expect(findings[1].problem.contains("`docker login`"))
+    }
+
+    @Test(arguments: ["", "[]", "{", "null"])
+    func `Rejects a config that is not an object`(text: String) {
+        #expect(DockerSetup(Array(text.utf8), path: Self.path) == nil)
+    }
+}

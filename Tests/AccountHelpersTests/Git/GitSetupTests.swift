@@ -1,0 +1,112 @@
+import AccountKit
+import Testing
+
+@testable import AccountCommands
+@testable import AccountHelpers
+
+/// The findings of `doctor` about git's settings.
+@Suite struct GitSetupTests {
+    private func output(_ settings: (name: String, value: String)...) -> String {
+        settings.map { "\($0.name)\n\($0.value)\0" }.joined()
+    }
+
+    private func surroundings(_ rules: String..., tool: String = "account") throws -> ProgramSurroundings {
+        ProgramSurroundings(
+            tool: tool, rules: RuleSet(try rules.map { Rule(url: try RuleURL($0), session: .default) }),
+            isInstalled: { $0 == "account" || $0 == "/opt/bin/account" })
+    }
+
+    @Test func `Reads helpers with their URLs, and an empty one clears earlier ones`() {
+        let setup = GitSetup(
+            output(
+                ("credential.helper", "store"),
+                ("credential.https://git.example.com/a.b.helper", "!account git-credential"),
+                ("credential.helper", ""), ("credential.helper", "cache --timeout=60\nx")))
+        #expect(
+            setup.helpers == [
+                .init(url: "https://git.example.com/a.b", command: "!account git-credential"),
+                .init(url: nil, command: "cache --timeout=60\nx"),
+            ])
+        #expect(GitSetup("").helpers == [])
+        // A name without a value means true, which is not a helper.
+        #expect(GitSetup("credential.helper\0").helpers == [])
+    }
+
+    @Test(arguments: [
+        ("!account git-credential", "account", "account"),
+        ("!/opt/bin/account git-credential", "account", "/opt/bin/account"),
+        ("/opt/bin/account git-credential", "account", "/opt/bin/account"),
+        ("!'/opt/my tools/account' git-credential", "account", "/opt/my tools/account"),
+        ("!gists account git-credential", "gists account", "gists"),
+        ("!gists account git-credential", "account", nil), ("!account git-credential", "gists account", nil),
+        ("store", "account", nil), ("account", "account", nil), ("!myaccount git-credential", "account", nil),
+        ("!account git-credential get", "account", nil), ("!account docker-credential", "account", nil),
+    ])
+    func `Recognizes a helper that runs this tool's command`(command: String, tool: String, program: String?) {
+        #expect(GitSetup.program(of: command, for: tool) == program)
+    }
+
+    @Test func `Without a helper, a note explains the setup`() throws {
+        let findings = GitSetup(output(("credential.helper", "store"))).findings(try surroundings())
+        #expect(findings.map(\.isNote) == [true])
+        #expect(
+            findings[0].advice.contains("`git config --global --add credential.helper '!account git-credential'`"))
+    }
+
+    @Test func `A helper for all URLs needs rules`() throws {
+        let setup = GitSetup(output(("credential.helper", "!account git-credential")))
+        #expect(
+            setup.findings(try surroundings("https://a.example")).map(\.problem) == [
+                "git asks this tool for tokens at every URL that has a rule"
+            ])
+        let useless = setup.findings(try surroundings())
+        #expect(useless.map(\.isNote) == [true, true])
+        #expect(useless[1].advice.contains("account rule add"))
+    }
+
+    @Test func `Reports a helper for a URL without a rule, with the command`() throws {
+        let setup = GitSetup(output(("credential.https://git.example.com.helper", "!/opt/bin/account git-credential")))
+        #expect(setup.findings(try surroundings("https://git.example.com")).map(\.isNote) == [true])
+        let findings = setup.findings(try surroundings("https://other.example.com"))
+        #expect(findings.map(\.isNote) == [false])
+        #expect(findings[0].problem.contains("https://git.example.com/, which has no rule"))
+        #expect(findings[0].advice.contains("`account rule add https://git.example.com/`"))
+    }
+
+    @Test func `Reports a missing program`() throws {
+        let setup = GitSetup(output(("credential.helper", "!/old/bin/account git-credential")))
+        let findings = setup.findings(try surroundings("https://a.example"))
+        #expect(findings.map(\.isNote) == [false])
+        #expect(findings[0].problem == "git asks /old/bin/account for tokens, but that program does not exist")
+    }
+
+    @Test func `Does not show a password in a URL`() throws {
+        let setup = GitSetup(output(("credential.https://me:s3cret@git.example.com.helper", "!account git-credential")))
+        let findings = setup.findings(try surroundings())
+        #expect(findings.map(\.isNote) == [true])
+        #expect(findings.allSatisfy { !($0.problem + $0.advice).contains("s3cret") })
+    }
+
+    @Test(
+        arguments: [
+            ([], true), ([("credential.usehttppath", "true")], false), ([("credential.usehttppath", "false")], true),
+            ([("credential.https://git.example.com.usehttppath", "1")], false),
+            (
+                [
+                    ("credential.https://git.example.com.usehttppath", "1"),
+                    ("credential.https://git.example.com.usehttppath", "no"),
+                ], true
+            ),
+            ([("credential.https://other.example.com.usehttppath", "true")], true),
+        ] as [([(String, String)], Bool)])
+    func `Rules with paths require useHttpPath`(settings: [(String, String)], isMissing: Bool) throws {
+        let helper = "credential.helper\n!account git-credential\0"
+        let setup = GitSetup(helper + settings.map { "\($0.0)\n\($0.1)\0" }.joined())
+        let findings = setup.findings(
+            try surroundings("https://git.example.com/team", "https://git.example.com/other", "https://a.example"))
+        let advice = "`git config --global credential.https://git.example.com.useHttpPath true`"
+        #expect(!findings.contains { !$0.isNote })
+        #expect(findings.count { $0.advice.contains(advice) } == (isMissing ? 1 : 0))
+        #expect(GitSetup(helper + "credential.usehttppath\0").urlsWithPath == [nil])
+    }
+}

@@ -1,0 +1,67 @@
+import AccountKit
+import AccountSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite struct JSONWebTokenTests {
+    private func token(_ payload: String) -> Secret {
+        let text = Data(payload.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+            .replacing("=", with: "")
+        return Secret("eyJhbGciOiJub25lIn0.\(text).")
+    }
+
+    @Test func `Reads issue and expiry dates, with or without fractions`() throws {
+        let token = try #require(JSONWebToken(token(#"{"sub":"ä???>>>","iat":1900000000,"exp":1900003600.5}"#)))
+        #expect(token.issuedAt == Date(timeIntervalSince1970: 1_900_000_000))
+        #expect(token.expiresAt == Date(timeIntervalSince1970: 1_900_003_600.5))
+        #expect(token.claims["sub"] == .string("ä???>>>"))
+    }
+
+    @Test(arguments: [
+        #"{}"#, #"{"exp":"1900003600"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":-1}"#, #"{"exp":1e300}"#,
+        #"{"exp":1900003600000}"#, #"{"exp":[1900003600]}"#,
+    ])
+    func `Invalid dates read as unknown`(claims: String) throws {
+        let token = try #require(JSONWebToken(token(claims)))
+        #expect(token.issuedAt == nil)
+        #expect(token.expiresAt == nil)
+    }
+
+    @Test func `An invalid issue date leaves the expiry readable`() throws {
+        let token = try #require(JSONWebToken(token(#"{"iat":"yesterday","exp":1900003600}"#)))
+        #expect(token.issuedAt == nil)
+        #expect(token.expiresAt == Date(timeIntervalSince1970: 1_900_003_600))
+    }
+
+    @Test(arguments: [
+        "", ".", "..", "...", "a.b", "a.b.c", "a.!.c", "a.b.c.d", "opaque", "e30.e30", ".e30.", "e30..e30",
+        "e30.e30.e30.e30", "e30.e30.e30.e30.e30", "e30.e3 0.x", "e30.e30=.x", "e30.+/8.x", "e30.AAAAA.x",
+        "e30.\u{0}\u{FF}.c", "gho_16C7e42F292c6912E7710c838347Ae178B4a",
+    ])
+    func `Rejects text that is not a JSON Web Token`(text: String) {
+        #expect(JSONWebToken(Secret(text)) == nil)
+    }
+
+    @Test(arguments: ["[]", "[1900003600]", "{", "", "null", "no JSON"])
+    func `Rejects a token whose payload is not an object`(payload: String) {
+        #expect(JSONWebToken(token(payload)) == nil)
+    }
+
+    @Test(arguments: ["", "x", "xx", "xxx", "ÿþý??>>"])
+    func `Reads unpadded base64url of any length`(filling: String) {
+        #expect(JSONWebToken(token(#"{"a":"\#(filling)"}"#))?.claims == ["a": .string(filling)])
+    }
+
+    @Test func `Rejects a payload of more than 64 KiB`() {
+        func isRead(filling: Int) -> Bool {
+            JSONWebToken(token(#"{"a":"\#(String(repeating: "x", count: filling))"}"#)) != nil
+        }
+        #expect(isRead(filling: 49_000))
+        #expect(!isRead(filling: 49_200))
+    }
+}

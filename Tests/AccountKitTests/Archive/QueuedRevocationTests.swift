@@ -1,0 +1,111 @@
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+struct QueuedRevocationTests {
+    private let clock = ManualClock(Fixture.now)
+
+    /// A revocation in which each field differs from its initial value.
+    private static let revocation: QueuedRevocation = {
+        var revocation = QueuedRevocation(of: EarlierForm.account, waitsForSignOut: true, at: Fixture.now)
+        for seconds in [60.0, 120] { revocation.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(seconds)) }
+        return revocation
+    }()
+
+    private func expect(_ revocation: QueuedRevocation, isLike other: QueuedRevocation) {
+        #expect(revocation.account == other.account)
+        #expect(revocation.date == other.date)
+        #expect(revocation.waitsForSignOut == other.waitsForSignOut)
+        #expect(revocation.attemptCount == other.attemptCount)
+        #expect(revocation.refusalCount == other.refusalCount)
+        #expect(revocation.nextTry == other.nextTry)
+    }
+
+    @Test(arguments: [revocation, QueuedRevocation(of: Fixture.alice, at: Fixture.now)])
+    func `Decodes unchanged, without the name and profile of the user`(revocation: QueuedRevocation) throws {
+        expect(try revocation.decoded(as: QueuedRevocation.self), isLike: revocation)
+        #expect(revocation.account.username == nil)
+        #expect(revocation.account.profile.fields.isEmpty)
+    }
+
+    @Test func `The record contains no token`() throws {
+        let record = try Self.revocation.recordSection
+        #expect(record.starts(with: "bplist00".utf8))
+        #expect(Self.revocation.sealedSecrets.count == 5)
+        for sealed in Self.revocation.sealedSecrets { #expect(!record.contains(sealed.secret.reveal().utf8)) }
+    }
+
+    @Test func `Earlier versions open an entry with the same meaning`() throws {
+        let account = try Self.revocation.decoded(as: Account.self)
+        #expect(account.isSameUser(as: EarlierForm.account))
+        #expect(account.credentials == EarlierForm.account.credentials)
+        #expect(account.verifiedAt == Fixture.now.addingTimeInterval(60))
+        #expect(
+            account.profile.fields == [
+                "waitsForSignOut": true, "attempts": 2, "refusals": 2,
+                "nextTry": .date(Fixture.now.addingTimeInterval(240)),
+            ])
+        let fresh = QueuedRevocation(of: Fixture.alice, at: Fixture.now)
+        #expect(try fresh.decoded(as: Account.self).profile.fields.isEmpty)
+    }
+
+    // MARK: Entries of earlier versions
+
+    private func store(with form: EarlierForm, signedIn: Account? = nil) async throws -> AccountStore {
+        let storage = InMemoryArchiveStorage()
+        storage.overwrite(ArchiveEntry(rawValue: "Revocation-1.plist"), with: try form.bytes)
+        return try await AccountStore.testing(signedIn: signedIn, clock: clock, storage: storage)
+    }
+
+    @Test func `Opens entries of earlier versions`() async throws {
+        var refused = QueuedRevocation(of: EarlierForm.account, at: Fixture.now)
+        refused.fail(isRefusal: false, at: Fixture.now.addingTimeInterval(60))
+        refused.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(120))
+        let waiting = QueuedRevocation(of: EarlierForm.account, waitsForSignOut: true, at: Fixture.now)
+        for (form, expected) in [(EarlierForm.refusedRevocation, refused), (.waitingRevocation, waiting)] {
+            let pending = try await store(with: form).driver.revocations.pending()
+            #expect(pending.count == 1)
+            expect(try #require(pending.first).payload, isLike: expected)
+        }
+    }
+
+    @Test func `An entry of an earlier version keeps its pause and counts its refusals`() async throws {
+        let store = try await store(with: .refusedRevocation)
+        let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
+        clock.advance(by: .seconds(239))
+        #expect(await store.deliverRevocations { _ in refusing }.isEmpty)
+        clock.advance(by: .seconds(1))
+        #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [false])
+        let pending = try #require(try await store.driver.revocations.pending().first).payload
+        #expect(pending.attemptCount == 3 && pending.refusalCount == 2)
+        #expect(pending.date == Fixture.now.addingTimeInterval(60))
+        clock.advance(by: .seconds(86_400))
+        #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [true])
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `An entry of an earlier version waits for the sign-out`() async throws {
+        let store = try await store(with: .waitingRevocation, signedIn: Fixture.replaced)
+        let authority = SteppedAuthority()
+        #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
+        #expect(try await store.pendingRevocations().map(\.waitsForSignOut) == [true])
+        try await store.signOut(with: authority)
+        await store.deliverRevocations { _ in authority }
+        #expect(authority.revoked.sorted() == ["access-1", "other-access"])
+    }
+
+    @Test func `Withdraws an entry of an earlier version whose tokens are stored`() async throws {
+        let store = try await store(with: .refusedRevocation, signedIn: EarlierForm.account)
+        let authority = SteppedAuthority()
+        #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
+        #expect(authority.revoked.isEmpty)
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+}

@@ -1,0 +1,59 @@
+import AccountTesting
+import Testing
+
+@testable import AccountKit
+
+struct SealedRecordsTests {
+    private let storage = InMemoryArchiveStorage()
+
+    private func store() async throws -> AccountStore {
+        try await AccountStore.testing(signedIn: Fixture.alice, clock: ManualClock(Fixture.now), storage: storage)
+    }
+
+    @Test func `Writes, reads and replaces a record`() async throws {
+        let records = try await store().driver.revocations.records
+        let entry = records.entries[2]
+        try await storage.withTransaction(timeout: .zero) { transaction in
+            #expect(try await records.record(entry, { try await transaction.read($0) }) == nil)
+            let first = try await records.write(
+                QueuedRevocation(of: Fixture.bob, at: Fixture.now), to: entry, ifRevision: nil, at: Fixture.now,
+                in: transaction)
+            await expectAccountError(.conflict) {
+                try await records.write(
+                    first.payload, to: entry, ifRevision: nil, at: Fixture.now, in: transaction)
+            }
+            var read = try #require(try await records.record(entry) { try await transaction.read($0) })
+            #expect(read.revision == first.revision)
+            #expect(read.payload.account.credentials == Fixture.bob.credentials)
+            read.payload.waitsForSignOut = true
+            try await records.write(
+                read.payload, to: entry, ifRevision: read.revision, with: read.keys, at: Fixture.now, in: transaction)
+        }
+        let stored = try #require(try await records.record(entry) { try await storage.read($0) })
+        #expect(stored.payload.waitsForSignOut)
+    }
+
+    @Test func `A record of one purpose does not open for another`() async throws {
+        let driver = try await store().driver
+        let bytes = try await storage.withTransaction(timeout: .zero) { transaction in
+            let queued = try await driver.revocations.add(Fixture.bob, at: Fixture.now, in: transaction)
+            return try #require(try await transaction.read(queued.entry)).bytes
+        }
+        _ = try await driver.revocations.records.open(bytes)
+        await expectAccountError(.authenticationFailed) { try await driver.offlineKeys.records.open(bytes) }
+    }
+
+    @Test func `The secrets of a written record are in one piece of guarded memory`() async throws {
+        let driver = try await store().driver
+        let queued = try await storage.withTransaction(timeout: .zero) { transaction in
+            try await driver.revocations.add(EarlierForm.account, at: Fixture.now, in: transaction)
+        }
+        let addresses = queued.payload.sealedSecrets.map { sealed in
+            sealed.secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+        }
+        // Each token begins eight bytes after the end of the one before.
+        for (index, sealed) in queued.payload.sealedSecrets.enumerated().dropLast() {
+            #expect(addresses[index + 1] == addresses[index] + UInt(sealed.secret.byteCount) + 8)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import AccountCrypto
+import AccountTesting
+import Testing
+
+@testable import AccountKit
+
+struct StoredOfflineKeyTests {
+    private let clock = ManualClock(Fixture.now)
+    private let storage = InMemoryArchiveStorage()
+    private let entry = ArchiveEntry(rawValue: "Offline-1.plist")
+
+    private static let keys = [false, true].map { isSigningOut in
+        var key = StoredOfflineKey(
+            Secret(GuardedBytes.random(count: 32), range: 0..<32), of: Fixture.alice, createdAt: Fixture.now)
+        key.isSigningOut = isSigningOut
+        return key
+    }
+
+    @Test(arguments: keys) func `Decodes unchanged`(key: StoredOfflineKey) throws {
+        let decoded = try key.decoded(as: StoredOfflineKey.self)
+        #expect(decoded.isSame(as: key))
+        #expect(decoded.owner == Fixture.alice.owner)
+        #expect(decoded.createdAt == key.createdAt)
+        #expect(decoded.isSigningOut == key.isSigningOut)
+    }
+
+    @Test(arguments: keys) func `The record does not contain the key`(key: StoredOfflineKey) throws {
+        let record = try key.recordSection
+        #expect(record.starts(with: "bplist00".utf8))
+        let isContained = key.key.withUnsafeBytes { bytes in
+            (0...24).contains { record.firstRange(of: bytes[$0..<$0 + 8]) != nil }
+        }
+        #expect(!isContained)
+    }
+
+    @Test(arguments: keys) func `Earlier versions open a key with the same meaning`(key: StoredOfflineKey) throws {
+        let account = try key.decoded(as: Account.self)
+        #expect(account.isSameUser(as: Fixture.alice))
+        #expect(account.credentials.accessToken == key.key)
+        #expect(account.credentials.tokenType == "offline")
+        #expect(account.profile.fields == (key.isSigningOut ? ["isSigningOut": true] : [:]))
+    }
+
+    @Test func `An account is not a key, and a key has exactly one secret`() throws {
+        let key = Self.keys[0]
+        for record in [Fixture.alice.sealedRecord, key.sealedRecord] {
+            for secrets in [[], Fixture.alice.sealedSecrets, [SealedSecret(.refreshToken, key.key)]] {
+                #expect(throws: RecordPropertyList.Malformed.self) {
+                    try StoredOfflineKey(record: record, secrets: secrets)
+                }
+            }
+        }
+        #expect(throws: RecordPropertyList.Malformed.self) {
+            try StoredOfflineKey(record: Fixture.alice.sealedRecord, secrets: key.sealedSecrets)
+        }
+        #expect(try StoredOfflineKey(record: key.sealedRecord, secrets: key.sealedSecrets).isSame(as: key))
+    }
+
+    // MARK: Keys of earlier versions
+
+    private func store(with form: EarlierForm) async throws -> AccountStore {
+        storage.overwrite(entry, with: try form.bytes)
+        return try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
+    }
+
+    @Test func `Uses the key of an earlier version, also with new keys of the archive`() async throws {
+        let store = try await store(with: .offlineKey)
+        let key = try await store.offlineKey()
+        #expect(key.record.payload.key.fingerprint == EarlierForm.fingerprint)
+        #expect(key.record.payload.createdAt == Fixture.now)
+        let slots = try await store.keySlots()
+        try await store.addKey(from: TestKey(.command, 2))
+        let both = AccountStore(
+            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey(), TestKey(.command, 2)], clock: clock)
+        try await both.removeKey(try #require(slots.first).id)
+        let second = AccountStore(
+            storage: storage, appIdentifier: "testing", keySources: [TestKey(.command, 2)], clock: clock)
+        #expect(try await second.offlineKey().record.payload.key.fingerprint == EarlierForm.fingerprint)
+        #expect(try await second.isCurrent(key))
+    }
+
+    @Test func `Signing out removes the key of an earlier version`() async throws {
+        let store = try await store(with: .offlineKey)
+        try await store.signOut()
+        #expect(storage.entries[entry] == nil)
+    }
+
+    @Test func `A sign-in removes a key that an earlier version marked`() async throws {
+        let store = try await store(with: .offlineKeyOfSignOut)
+        #expect(storage.entries[entry] == nil)
+        #expect(try await store.offlineKey().record.payload.key.fingerprint != EarlierForm.fingerprint)
+    }
+
+    @Test func `Takes the mark of an earlier version off a key if the sign-out failed`() async throws {
+        let store = try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
+        storage.overwrite(entry, with: try EarlierForm.offlineKeyOfSignOut.bytes)
+        let key = try await store.offlineKey().record.payload
+        #expect(key.key.fingerprint == EarlierForm.fingerprint)
+        #expect(!key.isSigningOut)
+    }
+}

@@ -1,0 +1,17 @@
+import AccountSupport
+import Testing
+
+struct BackOffTests {
+    @Test func `Doubles each pause up to the limit`() {
+        let backOff = BackOff(first: 2, longest: 60)
+        #expect((1...7).map(backOff.pause) == [2, 4, 8, 16, 32, 60, 60])
+    }
+
+    @Test(arguments: [Int.min, -1, 0]) func `Treats fewer than one failure as one`(count: Int) {
+        #expect(BackOff(first: 3, longest: 60).pause(after: count) == 3)
+    }
+
+    @Test func `Has a pause for any number of failures`() {
+        #expect(BackOff(first: 0.5, longest: 10).pause(after: .max) == 10)
+    }
+}

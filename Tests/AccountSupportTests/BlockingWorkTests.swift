@@ -1,0 +1,123 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import AccountCrypto
+import Synchronization
+import Testing
+
+@testable import AccountSupport
+import AccountSupport
+
+/// Blocking calls run outside the cooperative thread pool.
+struct BlockingWorkTests {
+    /// The longest time that a task could not run during `body`, as a fraction of the duration of `body`.
+    private static func longestDelay(during body: @escaping @Sendable () async throws -> Void) async throws -> Double {
+        let flag = Flag()
+        return try await withThrowingTaskGroup(of: Duration.self) { group in
+            group.addTask {
+                // Like a task with a deadline, it runs whenever it can.
+                var longest = Duration.zero
+                var last = ContinuousClock.now
+                while !flag.isSet.load(ordering: .acquiring) {
+                    await Task.yield()
+                    let now = ContinuousClock.now
+                    longest = max(longest, last.duration(to: now))
+                    last = now
+                }
+                return longest
+            }
+            group.addTask {
+                defer { flag.isSet.store(true, ordering: .releasing) }
+                return try await ContinuousClock().measure { try await body() }
+            }
+            let (one, other) = (try await group.next()!, try await group.next()!)
+            return min(one, other) / max(one, other)
+        }
+    }
+
+    /// At least as many unlocks as the cooperative pool has threads, so that they would all be busy.
+    @Test func `Unlocks on all processors do not delay the deadline of another task`() async throws {
+        let cost = try #require(PassphraseCost(operations: 3, memoryKiB: 64 * 1024))
+        let storage = InMemoryArchiveStorage()
+        let passphrase = PassphraseKey(cost: cost) { _ in Secret("one two three") }
+        let alice = Account.fresh(at: .now)
+        let store: @Sendable () -> AccountStore = {
+            AccountStore(storage: storage, appIdentifier: "testing", keySources: [passphrase])
+        }
+        try await store().signIn { alice }
+        let unlock: @Sendable () async throws -> Void = {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<max(2, ProcessInfo.processInfo.activeProcessorCount) {
+                    group.addTask { #expect(await store().load().account == alice) }
+                }
+                try await group.waitForAll()
+            }
+        }
+        // Other tests may occupy the threads now and then, but not every time.
+        var delays: [Double] = []
+        while delays.count < 10, delays.last ?? 1 > 0.5 { delays.append(try await Self.longestDelay(during: unlock)) }
+        #expect(delays.min()! < 0.5, "the unlocks delayed a task by too much: \(delays)")
+    }
+
+    @Test func `A limited number of threads does the work, and idle threads end`() async throws {
+        let threads = WorkerThreads(limit: 3, idleSeconds: 0)
+        let counts = Counts()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        threads.add {
+                            counts.most.max(counts.running.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+                            for _ in 0..<10 { sched_yield() }
+                            counts.running.subtract(1, ordering: .relaxed)
+                            counts.done.add(1, ordering: .relaxed)
+                            continuation.resume()
+                        }
+                    }
+                }
+            }
+        }
+        #expect(counts.done.load(ordering: .relaxed) == 100)
+        #expect((1...3).contains(counts.most.load(ordering: .relaxed)))
+        while threads.threadCount > 0 { await Task.yield() }
+        // New work starts a thread again.
+        await withCheckedContinuation { continuation in threads.add { continuation.resume() } }
+    }
+
+    @Test func `Rethrows the error of the work, and does not stop it on cancellation`() async throws {
+        await expectAccountError(.busy) {
+            try await BlockingWork.run { () throws(AccountError) -> Int in throw AccountError(.busy, "") }
+        }
+        let gate = DispatchSemaphore(value: 0)
+        let working = Task {
+            await BlockingWork.run {
+                gate.wait()
+                return 1
+            }
+        }
+        working.cancel()
+        gate.signal()
+        #expect(await working.value == 1)
+    }
+
+    @Test func `Blocking work runs outside the cooperative threads`() async {
+        let own = await BlockingWork.run { pthread_self() }
+        let others = await withTaskGroup(of: pthread_t.self) { group in
+            for _ in 0..<32 { group.addTask { currentThread() } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(!others.contains(own))
+    }
+}
+
+private final class Flag: Sendable {
+    let isSet = Atomic(false)
+}
+
+private final class Counts: Sendable {
+    let running = Atomic(0)
+    let most = Atomic(0)
+    let done = Atomic(0)
+}
+
+private func currentThread() -> pthread_t { pthread_self() }

@@ -1,0 +1,141 @@
+"""Flights: fifty changes without the network, made by programs that are killed while they store them, and while they send them
+over a network that loses requests and responses. Each seed gives the same flight; FLIGHT=seed prints one.
+"""
+
+import json
+import os
+import random
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import offline
+
+CHANGES = 50
+
+
+class Flight:
+    """A flight, and separately the notes and stars that the user wants."""
+
+    def __init__(self, seed, programs, before, tell):
+        self.random = random.Random(seed)
+        self.case = offline.Case(programs, before)
+        self.tell = tell
+        self.notes = {f"seed {number}": False for number in range(1, 31)}
+        self.removed = set()
+        self.made = set()
+        self.count = 0
+        self.problems = []
+
+    def change(self, notes):
+        """A random change, as words and as its effect on the notes."""
+        self.count += 1
+        text = f"text {self.count}"
+        old = self.random.choice(sorted(notes)) if notes else None
+        kind = self.random.choice(["create"] * 3 + ["edit"] * 4 + ["delete"] + ["star"] * 2 + ["unstar"]) if old else "create"
+        if kind == "create":
+            notes[text] = False
+            return f"create={text}", text
+        if kind == "edit":
+            notes[text] = notes.pop(old)
+            return f"edit={old}={text}", text
+        if kind == "delete":
+            del notes[old]
+        else:
+            notes[old] = kind == "star"
+        return f"{kind}={old}", None
+
+    def run(self, command, death=0.0, losses=False):
+        """Runs a command, which may be killed at a call that changes a file."""
+        environment = {}
+        if losses:
+            environment["LOSSES"] = str(self.random.randrange(1, 2**32))
+        if self.random.random() < death:
+            most = 20 if command.startswith("do") else 120
+            environment |= {"CALLS_AT": str(self.random.randint(1, most)), "CALLS_FAULT": "KILL"}
+        status, text, _ = offline.counted(self.case, command, environment)
+        self.tell(f"{command} {environment} -> {status} {text[-300:]}")
+        if status not in (0, 2) and not (status == -signal.SIGKILL and "CALLS_AT" in environment):
+            self.problems.append(f"{command} ended with {status}: {text[-300:]}")
+        return text
+
+    def found(self):
+        status, text = self.case.run("inspect")
+        if status != 0:
+            raise AssertionError(f"the stored data cannot be read: {text}")
+        found = json.loads(text.splitlines()[-1])
+        strip = len("canary ")
+        return (
+            {note[strip:]: note in found["starred"] for note in found["notes"]}, found["pending"], found["notes"])
+
+    def store(self):
+        """Stores up to eight changes. All confirmed ones must be found, and an unconfirmed one completely or not at all."""
+        states, words = [dict(self.notes)], []
+        while len(words) < 8 and self.count < CHANGES:
+            notes = dict(states[-1])
+            word, made = self.change(notes)
+            words.append(word.replace(" ", "-"))
+            self.made |= {made} if made else set()
+            states.append(notes)
+        said = self.run("do " + " ".join(words), death=0.4)
+        confirmed = said.count("done ")
+        found, _, _ = self.found()
+        possible = states[confirmed:confirmed + 2]
+        if found not in possible:
+            self.problems.append(f"after {confirmed} of {words}: {difference(found, possible[0])}")
+        self.notes = found
+
+    def send(self):
+        """Sends the changes. Whatever happens, the user sees the same as before."""
+        self.run("sync", death=0.6, losses=True)
+        found, _, _ = self.found()
+        if found != self.notes:
+            self.problems.append(f"sending has changed what is seen: {difference(found, self.notes)}")
+
+    def fly(self):
+        self.case.must("refresh")
+        while self.count < CHANGES and not self.problems:
+            self.store()
+            for _ in range(self.random.randint(0, 2)):
+                self.send()
+        # The network works again.
+        for _ in range(8):
+            status, text = self.case.run("sync")
+            if status == 0:
+                break
+        else:
+            self.problems.append(f"not all can be sent: {text}")
+        self.case.must("refresh")
+        found, pending, rows = self.found()
+        if found != self.notes or pending or len(rows) != len(found):
+            self.problems.append(f"at last: {difference(found, self.notes)}, {pending}, {len(rows)} rows")
+        done = [line for line in self.case.carried_out() if line.startswith(("create", "edit", "delete"))]
+        if len(done) != len(set(done)):
+            self.problems.append(f"carried out twice: {sorted(line for line in set(done) if done.count(line) > 1)}")
+        return self.problems
+
+
+def difference(found, wanted):
+    return (
+        f"too many {sorted(set(found) - set(wanted))}, missing {sorted(set(wanted) - set(found))}, "
+        f"other stars {sorted(note for note in found if note in wanted and found[note] != wanted[note])}")
+
+
+def run(programs, results, count):
+    """Runs this many flights. FLIGHT=seed runs and prints one of them."""
+    offline.build_shim(programs)
+    before = offline.Case(programs)
+    for command in ["seed 30", "sign-in"]:
+        before.must(command)
+    one = os.environ.get("FLIGHT")
+
+    def fly(seed):
+        flight = Flight(seed, programs, before, print if one else lambda _: None)
+        try:
+            problems = flight.fly()
+        except AssertionError as error:
+            problems = [*flight.problems, str(error)]
+        flight.case.remove()
+        results.add("flight", "50 changes, deaths, losses", problems, f"again with: make flights FLIGHT={seed}")
+
+    with ThreadPoolExecutor(programs.parallelism) as pool:
+        list(pool.map(fly, [int(one)] if one else range(1, count + 1)))

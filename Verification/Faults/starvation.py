@@ -1,0 +1,393 @@
+"""Limits of the system: disk space, a read-only disk, file sizes, descriptors, the lock, a long-running loop."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import machinery
+import power_loss
+import tracing
+from machinery import Outcome, debris, locked, problems_after
+
+
+def run(operations, programs, results, whole):
+    with ThreadPoolExecutor(programs.parallelism) as pool:
+        work = []
+        for operation in operations:
+            for fault, arguments in confined_cases(operation, whole):
+                work.append(pool.submit(confined, operation, programs, results, fault, arguments))
+            for fault, wrapper in [*limits(whole), *clocks(programs)]:
+                work.append(pool.submit(limited, operation, programs, results, fault, wrapper))
+        for item in work:
+            item.result()
+    # These cases mostly wait, so run all of them at once.
+    with ThreadPoolExecutor(len(operations) + 1) as pool:
+        work = [pool.submit(stopped_holder, operation, programs, results) for operation in operations]
+        work += [
+            pool.submit(stopped_refresh, operation, programs, results) for operation in operations
+            if not operation.name.startswith("refresh")]
+        for item in work:
+            item.result()
+    kill_loop(programs, results, 20 if whole else 8)
+
+
+# MARK: Disks, in a private mount namespace
+
+def confined_cases(operation, whole):
+    """Disks with this many free pages, for a small account and for one of several pages."""
+    for free in range(0, 40) if whole else (0, 1, 2, 3, 4, 6, 9, 14):
+        yield "full disk", {"free": free, "large": False}
+    if operation.name in ("update", "refresh", "leave"):
+        for free in range(0, 40) if whole else (0, 1, 3, 5, 7, 12, 17):
+            yield "full disk, large account", {"free": free, "large": True}
+    yield "read-only disk", {"free": None, "large": False}
+
+
+def confined(operation, programs, results, fault, arguments):
+    """Restarts this file in a private mount namespace, where it can mount file systems."""
+    arguments = {
+        **arguments, "operation": operation.name, "account": programs.account, "exerciser": programs.exerciser,
+        "folder": str(programs.folder)}
+    command = ["unshare", "--mount", "--propagation", "private"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+    command += [sys.executable, "-B", str(Path(__file__).resolve()), json.dumps(arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
+    try:
+        problems, how = json.loads(done.stdout.decode().splitlines()[-1])
+    except (ValueError, IndexError):
+        problems, how = [f"the case broke down: {done.stdout.decode()[-500:]}"], json.dumps(arguments)
+    results.add(operation.name, fault, problems, f"{fault} {arguments['free']}: {how}")
+
+
+def inside(arguments):
+    """Runs the case inside of the namespace."""
+    programs = machinery.Programs.__new__(machinery.Programs)
+    programs.account, programs.exerciser = arguments["account"], arguments["exerciser"]
+    programs.folder = Path(arguments["folder"])
+    programs.set_processors()
+    operation = next(o for o in machinery.operations() if o.name == arguments["operation"])
+    operation.find_template(programs)
+    root = operation.copy(programs)
+    if arguments["large"]:
+        programs.run(root, [programs.exerciser, str(root), "note", "20000"])
+        operation.old = operation.state(programs, root).split(" intent")[0]
+        operation.new = operation.new.replace("note=0", "note=20000")
+    folder = root.parent
+    if arguments["free"] is None:
+        mount("--bind", str(folder), str(folder))
+        mount("-o", "remount,bind,ro", str(folder))
+    else:
+        moved = folder.with_name(folder.name + "-disk")
+        moved.mkdir()
+        mount("-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", str(moved))
+        if root.exists():
+            shutil.copytree(root, moved / "home", symlinks=True)
+        root, folder = moved / "home", moved
+        size = os.statvfs(folder)
+        with open(folder / "ballast", "wb") as ballast:
+            ballast.write(bytes((size.f_bfree - arguments["free"]) * size.f_frsize))
+    outcome = programs.run(root, operation.line(programs, root))
+    asked = operation.name == "refresh" and outcome.status == 0
+    before_next = (lambda: mount("-o", "remount,bind,rw", str(folder))) if arguments["free"] is None else (
+        lambda: os.unlink(folder / "ballast"))
+    problems = problems_after(operation, programs, root, outcome, asked=asked, before_next=before_next)
+    print(json.dumps([problems, f"{outcome.line(root)} -> {outcome.status} {outcome.text}"]))
+
+
+def mount(*arguments):
+    subprocess.run(["mount", *arguments], check=True)
+
+
+# MARK: Limits of the process
+
+def limits(whole):
+    for size in range(0, 1200, 50) if whole else (0, 1, 200, 500, 900, 973):
+        yield "long files refused", ["env", "--ignore-signal=XFSZ", "prlimit", f"--fsize={size}"]
+        yield "death by a long file", ["prlimit", f"--fsize={size}", "--core=0"]
+    for count in range(3, 24) if whole else range(3, 16):
+        yield "few descriptors", ["prlimit", f"--nofile={count}", "--core=0"]
+
+
+def clocks(programs):
+    """Wrong dates, from the start or from one read to the next. They must have no effect."""
+    year = 365 * 24 * 3600
+    for fault, clock in (("clock a year ahead", year), ("clock a year behind", -year), ("clock steps", "steps")):
+        yield fault, ["env", f"LD_PRELOAD={programs.shim}", f"FAULTS_CLOCK={clock}"]
+
+
+def limited(operation, programs, results, fault, wrapper):
+    root = operation.copy(programs)
+    outcome = programs.run(root, operation.line(programs, root), wrapper)
+    # With so few descriptors the loader or Swift's runtime fails: mostly before the program starts, sometimes later when it
+    # needs a timer. A trap in the program's own code prints its reason.
+    gave_up = fault == "few descriptors" and (
+        outcome.status == 127 and root_is_untouched(operation, root)
+        or outcome.status == -signal.SIGILL and "Fatal error" not in outcome.text)
+    killed = gave_up or (fault.startswith("death") and outcome.status == -signal.SIGXFSZ)
+    problems = problems_after(operation, programs, root, outcome, killed=killed)
+    if fault.startswith("clock") and not operation.succeeded(outcome):
+        problems.append("a wrong clock kept it from being done")
+    results.add(operation.name, fault, problems, f"{outcome.line(root)} -> {outcome.status} {outcome.text[:300]}")
+    shutil.rmtree(root.parent)
+
+
+def root_is_untouched(operation, root):
+    files = [
+        {path.relative_to(top): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+        for top in (root, operation.template)]
+    return files[0] == files[1]
+
+
+# MARK: Other processes
+
+def hold(operation, root, name):
+    """A stopped process that holds a lock, and the folder of the lock."""
+    folder = root / ("Library/Preferences" if operation.name == "switch" else "Documents")
+    for place in (*reversed(list(folder.relative_to(root.parent).parents)[:-1]), folder):
+        (root.parent / place).mkdir(mode=0o700, exist_ok=True)
+    script = (
+        "import fcntl, os, struct, sys, time\n"
+        "d = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)\n"
+        "fcntl.fcntl(d, 37, struct.pack('hhqqi4x', 1, 0, 0, 0, 0))\n"
+        "print('held', flush=True)\n"
+        "time.sleep(600)\n")
+    holder = subprocess.Popen([sys.executable, "-c", script, str(folder / name)], stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    holder.send_signal(signal.SIGSTOP)
+    return holder, folder
+
+
+def stopped_refresh(operation, programs, results):
+    """A stopped refresh blocks no other process, and its reserved file is kept until the process has ended."""
+    root = operation.copy(programs)
+    holder, folder = hold(operation, root, "Refresh.lock")
+    ready = folder / ".Account.plist.refresh.tmp"
+    ready.write_bytes(b"reserved")
+    ready.chmod(0o600)
+    command = operation.line(programs, root)
+    problems = []
+    try:
+        began = time.monotonic()
+        done = subprocess.run(
+            command, env=programs.environment(root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=120)
+        seconds = time.monotonic() - began
+        outcome = Outcome(command, done.returncode, done.stdout.decode())
+        if not operation.succeeded(outcome):
+            problems.append("did not succeed during a refresh")
+        if seconds > 10:
+            problems.append(f"took {seconds:.0f} s during a refresh")
+        if ready.read_bytes() != b"reserved":
+            problems.append("changed the reserved file of a refresh")
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        problems.append(f"the reserved file of a refresh is gone, or the refresh never ended: {error}")
+        outcome = Outcome(command, -1000, "")
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    # A repeated sign-out has nothing to sign out and writes nothing.
+    before_next = (lambda: ready.unlink(missing_ok=True)) if operation.name == "sign-out-all" else None
+    problems += problems_after(operation, programs, root, outcome, before_next=before_next)
+    results.add(operation.name, "refresh stopped", problems, outcome.line(root) + f" -> {outcome.status} {outcome.text}")
+    shutil.rmtree(root.parent)
+
+
+def stopped_holder(operation, programs, results):
+    """While the holder of the lock is stopped, another process times out and changes nothing. Then the holder continues."""
+    root = operation.copy(programs)
+    holder, folder = hold(operation, root, "Account.lock")
+    lock = folder / "Account.lock"
+    problems = []
+    try:
+        before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        command = operation.line(programs, root)
+        done = subprocess.run(
+            command, env=programs.environment(root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=120)
+        outcome = Outcome(command, done.returncode, done.stdout.decode())
+        if operation.succeeded(outcome):
+            problems.append("succeeded without the lock")
+        if "another process" not in outcome.text and "busy" not in outcome.text and operation.name != "refresh":
+            problems.append(f"does not say that it waited: {outcome.text}")
+        # The lease of a refresh is acquired before the lock.
+        after = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        after.pop(folder / "Refresh.lock", None)
+        if after != {path: content for path, content in before.items() if path.name != "Refresh.lock"}:
+            problems.append("something was changed without the lock")
+        if not operation.state(programs, root).startswith(operation.old):
+            problems.append("cannot be read while the lock is held")
+        if not locked(lock):
+            problems.append("the lock was broken")
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    problems += problems_after(operation, programs, root, outcome)
+    results.add(operation.name, "lock holder stopped", problems, outcome.line(root) + f" -> {outcome.status} {outcome.text}")
+    shutil.rmtree(root.parent)
+
+
+def kill_loop(programs, results, seconds):
+    """Eight writers are repeatedly killed: no successful write is lost, and nothing else changes."""
+    root = programs.folder / "loop" / "home"
+    programs.run(root, [programs.exerciser, str(root), "sign-in"])
+    end = time.monotonic() + seconds
+    random_ = random.Random(power_loss.SEED)
+    state, lock = {"done": 0, "killed": 0, "problems": []}, threading.Lock()
+    running = set()
+
+    def write():
+        while time.monotonic() < end:
+            process = subprocess.Popen(
+                [programs.exerciser, str(root), "update", "1"], env=programs.environment(root),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            with lock:
+                running.add(process)
+            text = process.communicate()[0].decode().strip()
+            with lock:
+                running.discard(process)
+                if process.returncode == 0:
+                    state["done"] += 1
+                elif process.returncode == -signal.SIGKILL:
+                    state["killed"] += 1
+                else:
+                    state["problems"].append(f"a writer ended with {process.returncode}: {text}")
+
+    def kill():
+        while time.monotonic() < end:
+            time.sleep(random_.uniform(0, 0.02))
+            with lock:
+                living = [process for process in running if process.poll() is None]
+                if living:
+                    random_.choice(living).kill()
+
+    def read():
+        last = 0
+        while time.monotonic() < end:
+            line = programs.inspect(root)[0]
+            points = int(line.split("points=")[1].split()[0]) if line.startswith("in alice points=") else -1
+            if points < last:
+                state["problems"].append(f"read {line} after {last} points")
+                return
+            last = points
+            time.sleep(0.02)
+
+    threads = [threading.Thread(target=write) for _ in range(8)] + [threading.Thread(target=f) for f in (kill, read)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    line = programs.inspect(root)[0]
+    points = int(line.split("points=")[1].split()[0]) if "points=" in line else -1
+    problems = state["problems"]
+    if not state["done"] <= points <= state["done"] + state["killed"]:
+        problems.append(f"{state['done']} succeeded, {state['killed']} were killed, and there are {points} points")
+    if not state["done"] or not state["killed"]:
+        problems.append(f"nothing was tried: {state['done']} succeeded, {state['killed']} were killed")
+    programs.run(root, [programs.exerciser, str(root), "update", "1"])
+    if debris(root):
+        problems.append(f"the next change left {debris(root)}")
+    if locked(root / "Documents" / "Account.lock"):
+        problems.append("the lock is held")
+    for _ in range(state["done"] + state["killed"]):
+        results.add("update", "8 writers, killed", [], "")
+    if problems:
+        results.add("update", "8 writers, killed", problems, f"{seconds} s, seed {power_loss.SEED}")
+
+
+# MARK: Testing the suite
+
+def run_mistakes(operations, programs, results, whole):
+    """Four mistakes, each of which a certain case must detect, and that case passes without the mistake."""
+    update = next((operation for operation in operations if operation.name == "update"), None)
+    if update is None:
+        return
+
+    def expect(name, case):
+        for mistaken in (False, True):
+            problems = case(mistaken)
+            if mistaken:
+                verdict = [] if problems else [f"{name} was left out, and nothing noticed"]
+                results.add("mistake", f"{name}: noticed", verdict, name)
+            else:
+                results.add("mistake", f"{name}: no problem was found", problems, name)
+
+    expect("fsync of the folder", lambda mistaken: lying_disk(update, programs, ("folder",) if mistaken else ()))
+    expect("fsync of the file", lambda mistaken: lying_disk(update, programs, ("file",) if mistaken else ()))
+    expect("O_EXCL", lambda mistaken: planted_file(update, programs, mistaken))
+    expect("comparing the revision", lambda mistaken: lock_that_lies(update, programs, mistaken))
+
+
+def lying_disk(operation, programs, without):
+    """Power loss with some fsync calls removed from the record."""
+    root = operation.copy(programs)
+    before = root.parent.parent / (root.parent.name + "-before")
+    shutil.copytree(root.parent, before, symlinks=True)
+    calls, _ = power_loss.record(operation, programs, root, operation.line(programs, root))
+    calls = power_loss.moved(calls, root.parent, before)
+    reader = power_loss.Reader(operation, programs)
+    found = [p for problems, _ in power_loss.replay(operation, programs, reader, before, [calls], 2**10, without=without)
+             for p in problems]
+    shutil.rmtree(root.parent)
+    shutil.rmtree(before)
+    return found
+
+
+def planted_file(operation, programs, mistaken):
+    """An attacker has guessed the name of the temporary file and planted a link there: it is refused."""
+    root = operation.copy(programs)
+    victim = root.parent / "victim"
+    victim.write_text("theirs")
+    wrapper = ["env", f"LD_PRELOAD={programs.shim}", f"FAULTS_PLANT={victim}"] + (["FAULTS_NO_EXCL=1"] if mistaken else [])
+    outcome = programs.run(root, operation.line(programs, root), wrapper)
+    problems = []
+    if victim.read_bytes() != b"theirs":
+        problems.append("another file was written to")
+    if operation.succeeded(outcome) or "EEXIST" not in outcome.text:
+        problems.append(f"the planted file was taken: {outcome.status} {outcome.text}")
+    if not operation.state(programs, root).startswith(operation.old):
+        problems.append("the account was changed")
+    shutil.rmtree(root.parent)
+    return problems
+
+
+def lock_that_lies(operation, programs, mistaken):
+    """Two writers hold the lock at once, and one is slow: it does not overwrite the other's change."""
+    found = tracing.positions(operation, programs)
+    looks = [position for position in found if position.name == "openat" and '/Account.plist"' in position.rest]
+    problems = []
+    for number, position in enumerate(looks[1:], 2):
+        root = operation.copy(programs)
+        trace = root.parent / "trace"
+        # The shim itself opens the file once more to save its content.
+        when = position.number + (1 if mistaken else 0)
+        wrapper = tracing.wrapper(
+            programs, trace, "openat", "openat,fcntl", f"openat:delay_enter=1500000:when={when}")
+        wrapper += ["-e", "inject=fcntl:retval=0"] + (["-E", "FAULTS_STALE=1"] if mistaken else [])
+        slow = subprocess.Popen(
+            ["taskset", "-c", str(min(os.sched_getaffinity(0))), *wrapper, *operation.line(programs, root)],
+            env=programs.environment(root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        time.sleep(0.6)
+        quick = subprocess.run(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fcntl", "-e", "inject=fcntl:retval=0",
+             *operation.line(programs, root)], env=programs.environment(root), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        text = slow.communicate()[0].decode().strip()
+        successes = (quick.returncode == 0) + (slow.returncode == 0)
+        state = programs.inspect(root)[0]
+        if f"points={successes} " not in state:
+            problems.append(f"look {number}: {successes} changes succeeded, and the state is: {state} ({text})")
+        shutil.rmtree(root.parent)
+    return problems
+
+
+if __name__ == "__main__":
+    inside(json.loads(sys.argv[1]))

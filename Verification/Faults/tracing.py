@@ -1,0 +1,185 @@
+"""Faults at single system calls: every call of an operation fails in each possible way, or is the last one of the process."""
+
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+from machinery import ASKED, problems_after
+
+CALLS = (
+    "openat,read,write,pwrite64,close,newfstatat,statx,fcntl,getdents64,fchmod,chmod,fchmodat,fallocate,ftruncate,fsync,"
+    "fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat")
+# The maximum number of calls of one kind by the loader.
+PAD = 128
+
+_ANY = ["EIO", "ENOMEM"]
+_PATH = _ANY + ["EACCES", "ELOOP", "ENAMETOOLONG"]
+_CHANGE = _PATH + ["EPERM", "ENOSPC", "EDQUOT", "EROFS"]
+ERRORS = {
+    "openat": _PATH + ["EPERM", "EMFILE", "ENFILE", "EINTR", "EBUSY"],
+    "create": _CHANGE + ["EMFILE", "ENFILE", "EINTR", "EBUSY"],
+    "newfstatat": _PATH, "statx": _PATH, "getdents64": _ANY,
+    "read": ["EIO", "EINTR"], "write": ["EIO", "ENOSPC", "EDQUOT", "EINTR"], "pwrite64": ["EIO", "ENOSPC", "EDQUOT"],
+    # An injected error skips the call, but a close that fails still closes the descriptor (close(2)).
+    "close": [], "fcntl": ["ENOLCK", "EINTR", "EAGAIN", "EACCES"],
+    "fchmod": ["EIO", "EPERM", "EROFS"], "chmod": _PATH + ["EPERM", "EROFS"], "fchmodat": _PATH + ["EPERM", "EROFS"],
+    "fallocate": ["EIO", "ENOSPC", "EDQUOT", "EINTR", "EPERM", "EOPNOTSUPP", "ENOSYS"],
+    "ftruncate": ["EIO", "EPERM", "EINTR"], "fsync": ["EIO", "ENOSPC", "EDQUOT", "EROFS"],
+    "fdatasync": ["EIO", "ENOSPC", "EDQUOT", "EROFS"],
+    "rename": _CHANGE + ["EBUSY", "EXDEV"], "link": _CHANGE + ["EXDEV", "EMLINK"], "unlink": _PATH + ["EPERM", "EROFS", "EBUSY"],
+    "mkdir": _CHANGE + ["EMLINK"],
+}
+for alias, name in (("renameat", "rename"), ("renameat2", "rename"), ("linkat", "link"), ("unlinkat", "unlink"), ("mkdirat", "mkdir")):
+    ERRORS[alias] = ERRORS[name]
+# Calls that a program may repeat forever, and a lock that is never free. Stopped holders are a separate case.
+ENDLESS = {("openat", "EINTR"), ("read", "EINTR"), ("write", "EINTR"), ("fcntl", "EINTR"), ("fcntl", "EAGAIN"),
+           ("fcntl", "EACCES")}
+CHANGING = {"openat", "write", "pwrite64", "fchmod", "chmod", "fchmodat", "fallocate", "ftruncate", "fsync", "fdatasync", "rename",
+            "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat"}
+
+_LINE = re.compile(r"^(\d+) +([a-z0-9_]+)\((.*)$")
+_RESUMED = re.compile(r"^(\d+) +<\.\.\. ([a-z0-9_]+) resumed>(.*)$")
+
+
+def calls_in(text):
+    """The calls of a trace as (thread, name, rest of the line). The parts of interrupted calls are joined."""
+    calls, open_ = [], {}
+    for line in text.splitlines():
+        if match := _LINE.match(line):
+            thread, name, rest = match.groups()
+            call = [thread, name, rest]
+            calls.append(call)
+            if rest.endswith("<unfinished ...>"):
+                call[2] = rest.removesuffix("<unfinished ...>")
+                open_[thread] = call
+        elif (match := _RESUMED.match(line)) and match.group(1) in open_:
+            open_.pop(match.group(1))[2] += match.group(3)
+    return calls
+
+
+class Position:
+    """A system call of an operation: the `number`-th of its name in its thread, and the `ordinal`-th in the container."""
+
+    def __init__(self, index, name, number, ordinal, rest, asked):
+        self.index = index
+        self.name = name
+        self.number = number
+        self.ordinal = ordinal
+        self.rest = rest
+        self.asked = asked
+
+    @property
+    def errors(self):
+        return ERRORS["create" if self.name == "openat" and "O_CREAT" in self.rest else self.name]
+
+    @property
+    def is_change(self):
+        return self.name in CHANGING and not (self.name == "openat" and "O_CREAT" not in self.rest)
+
+
+def wrapper(programs, trace, pad, traced, inject=None):
+    # strace 6.1 sends no signal at a call that a seccomp filter stopped.
+    filter_ = [] if inject and "signal=" in inject else ["--seccomp-bpf"]
+    words = ["strace", "-f", "-qq", "-y", *filter_, "-o", str(trace), "-E", f"LD_PRELOAD={programs.shim}", "-E",
+             f"FAULTS_PAD={pad}:{PAD}", "-e", f"trace={traced}"]
+    return words + (["-e", f"inject={inject}"] if inject else [])
+
+
+def is_about(rest, root):
+    return str(root) in rest
+
+
+def positions(operation, programs):
+    """The calls of an operation that touch the container, from a run without faults."""
+    root = operation.copy(programs)
+    trace = root.parent / "trace"
+    outcome = programs.run(root, operation.line(programs, root), wrapper(programs, trace, "all", CALLS))
+    if not operation.succeeded(outcome):
+        raise SystemExit(f"{operation.name} fails without a fault: {outcome.text}")
+    numbers, ordinals, found, asked = {}, {}, [], False
+    for thread, name, rest in calls_in(trace.read_text(errors="replace")):
+        number = numbers[thread, name] = numbers.get((thread, name), 0) + 1
+        asked = asked or ASKED in rest
+        if is_about(rest, root):
+            ordinal = ordinals[name] = ordinals.get(name, 0) + 1
+            found.append(Position(len(found), name, number, ordinal, rest, asked))
+    shutil.rmtree(root.parent)
+    return found
+
+
+def hit(calls, position, root, killed):
+    """Whether the fault occurred at the intended call, and whether the service had been asked."""
+    about = [call for call in calls if call[1] == position.name and is_about(call[2], root)]
+    if killed:
+        return len(about) == position.ordinal
+    injected = [number for number, call in enumerate(about, 1) if "(INJECTED)" in call[2]]
+    return injected[:1] == [position.ordinal]
+
+
+def run_case(operation, programs, position, inject, killed):
+    """Runs one fault. Returns the problems and the command for repeating it. Searches again if the fault missed the call."""
+    number = position.number
+    for attempt in range(6):
+        root = operation.copy(programs)
+        trace = root.parent / "trace"
+        traced = ",".join(sorted({"openat", position.name}))
+        fault = inject.replace("NUMBER", str(number))
+        outcome = programs.run(
+            root, operation.line(programs, root), wrapper(programs, trace, position.name, traced, fault))
+        # Without a trace, strace did not start. That counts as a miss, and its output is shown if all attempts fail.
+        calls = calls_in(trace.read_text(errors="replace")) if trace.exists() else []
+        has_died = outcome.status in (-9, 137)
+        if hit(calls, position, root, killed) and has_died == killed:
+            asked = any(ASKED in rest for _, _, rest in calls)
+            problems = problems_after(
+                operation, programs, root, outcome, killed=killed, asked=asked, with_doctor=killed,
+                mute=fault.startswith("write:") and fault.endswith("+"))
+            how = outcome.line(root) + f"\n      -> {outcome.status} {outcome.text[:300]}"
+            shutil.rmtree(root.parent, ignore_errors=True)
+            return problems, how
+        crashed = outcome.status < 0 and not has_died and outcome.status != -1000
+        how = outcome.line(root) + f"\n      -> {outcome.status} {outcome.text[:300]}"
+        shutil.rmtree(root.parent, ignore_errors=True)
+        if crashed:
+            return [f"died of signal {-outcome.status}"], how
+        number = position.number + (0, 0, 1, -1, 2)[min(attempt, 4)]
+    return ["the fault never occurred at its place"], how
+
+
+def cases(found, whole):
+    """Every call fails, once and from there on. `whole`: with each possible error, otherwise with two alternating ones."""
+    for position in found:
+        errors = position.errors
+        for persistent in (False, True):
+            fitting = [e for e in errors if not (persistent and (position.name, e) in ENDLESS)]
+            if not fitting:
+                continue
+            some = fitting if whole else [fitting[(position.index + persistent * 3) % len(fitting)]]
+            for error in some:
+                plus = "+" if persistent else ""
+                yield position, f"{position.name}:error={error}:when=NUMBER{plus}", "errors, lasting" if persistent else "errors, once"
+
+
+def deaths(found, whole):
+    """Death before every call; without `whole`, before the calls that change something, and the one after each."""
+    before = None
+    for position in found:
+        if whole or position.is_change or (before and before.is_change):
+            yield position, f"{position.name}:signal=KILL:when=NUMBER", "death"
+        before = position
+
+
+def run(operations, programs, results, whole):
+    work = []
+    for operation in operations:
+        found = positions(operation, programs)
+        work += [(operation, *case, False) for case in cases(found, whole)]
+        work += [(operation, *case, True) for case in deaths(found, whole)]
+
+    def one(case):
+        operation, position, inject, fault, killed = case
+        problems, how = run_case(operation, programs, position, inject, killed)
+        results.add(operation.name, fault, problems, how)
+
+    with ThreadPoolExecutor(programs.parallelism) as pool:
+        list(pool.map(one, work))

@@ -1,0 +1,64 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// A separate package, which is not built with the library. Its modules are links to those of the root package, compiled
+// with libFuzzer and the address sanitizer. From AccountHTTP it takes only the parsers, so that it needs no network
+// library.
+let package = Package(
+    name: "account-kit-fuzz",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
+        .systemLibrary(name: "CFuzzer"),
+        .target(name: "CAccountKitShims"),
+        .target(name: "AccountCrypto", dependencies: ["CSodium"]),
+        .target(name: "AccountSupport", dependencies: ["AccountCrypto"]),
+        .target(
+            name: "AccountKit",
+            dependencies: [
+                "AccountCrypto", "AccountSupport", "CAccountKitShims", .product(name: "Logging", package: "swift-log"),
+            ],
+            exclude: ["AccountKit.docc"]),
+        .target(
+            name: "AccountHTTP",
+            dependencies: [
+                "AccountCrypto", "AccountKit", "AccountSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            exclude: [
+                "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
+                "OAuth/OAuthAuthority+Advice.swift",
+                "OAuth/OAuthAuthority+Derivation.swift", "OAuth/OAuthAuthority+Device.swift",
+                "OAuth/OAuthAuthority+Exchange.swift", "OAuth/OAuthAuthority+Introspection.swift",
+                "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
+                "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift",
+                "Transport/BodyTransfer.swift", "Transport/ExchangeBody.swift",
+                "Transport/FormBody.swift", "Transport/HTTPTransport.swift", "Transport/HTTPTransport+Stream.swift",
+                "Transport/NameLookUp.swift", "Transport/NetworkEnvironment.swift",
+                "Transport/PreparedRequest.swift", "Transport/ServiceRequest.swift",
+                "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
+            ]),
+        .target(name: "AccountImport", dependencies: ["AccountCrypto", "AccountKit", "AccountSupport"]),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "AccountCrypto", "AccountHTTP", "AccountImport", "AccountKit", "AccountSupport", "CFuzzer",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing"]),
+    ]
+    target.linkerSettings = [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+}

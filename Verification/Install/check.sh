@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Checks that the installed files are in place and work from there, and that uninstalling removes all of them.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+prefix=/opt/tools
+files() { (cd "$root" && find . ! -type d -printf '%m %P\n' | sort -k 2); }
+fail() {
+    echo "install: $1" >&2
+    exit 1
+}
+
+make --no-print-directory install DESTDIR="$root" PREFIX="$prefix"
+
+expected="755 opt/tools/bin/account
+777 opt/tools/bin/docker-credential-account
+644 opt/tools/lib/systemd/user/account-keep@.service
+644 opt/tools/share/bash-completion/completions/account
+644 opt/tools/share/fish/vendor_completions.d/account.fish
+644 opt/tools/share/man/man1/account-exec.1
+644 opt/tools/share/man/man1/account-git-credential.1
+644 opt/tools/share/man/man1/account-keep.1
+644 opt/tools/share/man/man1/account-kube-credential.1
+644 opt/tools/share/man/man1/account.1
+644 opt/tools/share/man/man1/docker-credential-account.1
+644 opt/tools/share/zsh/site-functions/_account"
+[[ $(files) == "$expected" ]] || fail "other files than expected: $(files)"
+
+# Run from the installation, without access to the build.
+account=$root$prefix/bin/account
+[[ $(env -i "$account" --version) == $(sed -n 's/^package let accountKitVersion = "\([^"]*\)"$/\1/p' Sources/AccountSupport/AccountKitVersion.swift) ]] ||
+    fail "--version gives another version"
+state=$(env -i ACCOUNT_HOME="$root/home" "$account" whoami --offline --json) && fail "no user is signed in, but whoami reports one"
+[[ $state == *'"reason":"neverSignedIn"'* ]] || fail "whoami says $state"
+
+# Docker's name for the helper is a link to the command.
+said=$(env -i ACCOUNT_HOME="$root/home" "$root$prefix/bin/docker-credential-account" get <<<ghcr.io) && fail "docker gets credentials that do not exist"
+[[ $said == "credentials not found in native keychain" ]] || fail "docker receives $said"
+
+# The machine may resolve hosts and users through plugins of the C library, which a static program cannot load.
+printf 'passwd: files systemd\nhosts: systemd files dns\n' >"$root/nsswitch.conf"
+with_plugins() {
+    # shellcheck disable=SC2016
+    unshare --map-root-user --mount bash -c 'mount --bind "$1" /etc/nsswitch.conf && shift && exec env -i "$@"' \
+        with-plugins "$root/nsswitch.conf" "$@" 2>&1 || true
+}
+said=$(with_plugins ACCOUNT_HOME="$root/home" "$account" login --issuer https://no.such.host.invalid --with-token <<<token)
+[[ $said == *"host name no.such.host.invalid is not known"* ]] || fail "an unknown host: $said"
+said=$(with_plugins ACCOUNT_HOME="$root/home" "$account" login --issuer http://localhost:1 --with-token <<<token)
+[[ $said == *"connection to localhost:1 was refused"* ]] || fail "a known host: $said"
+said=$(env -i unshare --map-user=54321 "$account" whoami 2>&1) || true
+[[ $said == *"set HOME"* ]] || fail "an unknown user: $said"
+rm -rf "$root/nsswitch.conf" "${root:?}/home"
+
+# shellcheck source=Verification/Install/completion.sh
+source Verification/Install/completion.sh
+share=$root$prefix/share
+[[ $(completed "$share" "account wh") == whoami ]] || fail "bash does not complete a command: $(completed "$share" "account wh")"
+[[ $(completed "$share" "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
+
+man=$share/man/man1
+for page in "$man"/*.1; do
+    mandoc -T lint -W warning "$page" || fail "mandoc has something to say about the manual page ${page##*/}"
+done
+page=$(mandoc -T markdown "$man/account.1")
+for command in login logout whoami status token exec keep refresh sessions switch doctor rule git-credential kube-credential \
+    docker-credential import; do
+    [[ $page == *"$command"* ]] || fail "the manual page does not have $command"
+done
+
+# check_manual PAGE TYPED TEXT…: checks that a page contains its name, the command to type, and the texts.
+check_manual() {
+    local text page
+    page=$(mandoc -T ascii "$man/$1.1" | sed 's/.\x08//g')
+    [[ $page == *"${1^^}(1)"* ]] || fail "the manual page $1 has another title"
+    [[ $page == *$'\nNAME\n'*" $1 - "* ]] || fail "the manual page $1 has another name"
+    [[ $page == *$'\nSYNOPSIS\n     '"$2 "* ]] || fail "the manual page $1 does not say what is typed"
+    for text in "${@:3}"; do
+        [[ $page == *"$text"* ]] || fail "the manual page $1 does not have $text"
+    done
+}
+check_manual account-exec "account exec" --env --min-validity "account-keep(1)"
+check_manual account-git-credential "account git-credential" credential.helper "gitcredentials(7)"
+check_manual account-keep "account keep" --file --id-token --exec --once "account-exec(1)"
+check_manual account-kube-credential "account kube-credential" --api-version --id-token "account(1)"
+check_manual docker-credential-account docker-credential-account credHelpers "account(1)"
+
+# The systemd unit, with the command at the path that the unit names.
+unit=$root$prefix/lib/systemd/user/account-keep@.service
+grep -qx "ExecStart=$prefix/bin/account keep --session %i" "$unit" || fail "the unit starts something else: $(grep ExecStart "$unit")"
+mkdir "$root/unit"
+sed "s|^ExecStart=|&$root|" "$unit" >"$root/unit/account-keep@.service"
+# The manual page is not where man(1) looks.
+said=$(XDG_RUNTIME_DIR=$root/unit systemd-analyze verify --user --man=no "$root/unit/account-keep@work.service" 2>&1) ||
+    fail "systemd rejects the unit: $said"
+[[ -z $said ]] || fail "systemd warns about the unit: $said"
+rm -rf "$root/unit"
+
+make --no-print-directory uninstall DESTDIR="$root" PREFIX="$prefix"
+[[ -z $(files) ]] || fail "uninstalling leaves $(files)"
+echo "installed, used and uninstalled"
