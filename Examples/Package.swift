@@ -16,11 +16,9 @@ let package = Package(
     ],
     dependencies: [
         .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -51,12 +49,10 @@ let package = Package(
             name: "embed-login",
             dependencies: [
                 .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
             ]
         ),
         // The output of the tools below.

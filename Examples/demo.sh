@@ -76,7 +76,7 @@ start_server
 printf 'ISSUER=%s ACCOUNT_HOME=%s\n' "$ISSUER" "$ACCOUNT_HOME"
 
 title '1. Sign in, with a password from standard input'
-step 77 'Not signed in' 'account whoami'
+step 77 'not signed in' 'account whoami'
 step 0 'Signed in as alice' "printf '%s\n' '$password' | account login --issuer $ISSUER --username alice --password-stdin"
 step 0 '^alice$' 'account whoami'
 
@@ -110,13 +110,13 @@ printf '(the token has changed)\n'
 
 title '6. The server ends the session: you are signed out, and the reason is shown'
 control --request POST "$ISSUER/control/revoke"
-step 77 "$ISSUER ended this session on" 'account whoami --max-age 0'
+step 77 "$ISSUER ended this session" 'account whoami --max-age 0'
 step 77 'sessionEnded' 'account whoami --json'
 step 2 'No such file' "ls $ACCOUNT_HOME/Documents/Account.plist"
 
 title '7. Sign in again, and sign out; the service is remembered'
 step 0 'Signed in as alice' "printf '%s\n' '$password' | account login --username alice --password-stdin"
 step 0 'Signed out alice' 'account logout'
-step 77 'Signed out on' 'account whoami'
+step 77 'signed out just now' 'account whoami'
 
 printf '\n%sThe demo is complete.%s The server is stopped, and %s is removed.\n' "$bold" "$plain" "$work"

@@ -110,7 +110,7 @@ for machine in B C; do
 done
 step B 0 '^alice$' 'account whoami'
 step C 0 '^alice$' 'account whoami'
-step C 0 '^[*] default +alice at ' 'account sessions'
+step C 0 '^[*] default +alice +' 'account sessions'
 
 title '2. The data in the cluster is encrypted: its operators cannot read it'
 step etcd 0 'demo/account/default/Account.plist' 'etcdctl get --prefix demo/ --keys-only'
@@ -150,8 +150,8 @@ wait_for_cluster
 
 title '6. The service ends the session: all machines report it'
 control --request POST "$ISSUER/control/revoke"
-step A 77 "$ISSUER ended this session on" 'account whoami --max-age 0'
-step B 77 "$ISSUER ended this session on" 'account whoami'
-step C 77 "$ISSUER ended this session on" 'account whoami'
+step A 77 "$ISSUER ended this session" 'account whoami --max-age 0'
+step B 77 "$ISSUER ended this session" 'account whoami'
+step C 77 "$ISSUER ended this session" 'account whoami'
 
 printf '\n%sThe demo is complete.%s The nodes and the server are stopped, and %s is removed.\n' "$bold" "$plain" "$work"

@@ -3,7 +3,8 @@ import AccountSupport
 public import Logging
 
 extension AccountApplication {
-    /// Returns the folders of the app: below `<PREFIX>_HOME` if that is set, otherwise the standard folders of the platform.
+    /// Returns the folders of the app: below `<PREFIX>_HOME` if that is set, otherwise the standard folders of the
+    /// platform.
     ///
     /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if
     ///   ``environmentPrefix`` is not valid in a shell.
@@ -11,7 +12,8 @@ extension AccountApplication {
         guard isVariableName(environmentPrefix) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(environmentPrefix)\", the prefix of the app \(identifier), is not valid in environment variables: set "
+                "\"\(environmentPrefix)\", the prefix of the app \(identifier), is not valid in environment variables",
+                hint: "set "
                     + "another environmentPrefix, such as \"NOTES\"")
         }
         if let home = Environment.value(environmentPrefix + "_HOME") {
@@ -60,8 +62,6 @@ extension AccountApplication {
     }
 
     /// Returns a store that ignores a token from the environment.
-    ///
-    /// - Parameter isInteractive: Whether to prompt for a passphrase.
     static func archiveStore(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
@@ -72,7 +72,6 @@ extension AccountApplication {
             with: try keys.sources(of: session, container, Self.self, isInteractive: isInteractive), logger: logger)
     }
 
-    /// - Parameter location: `nil` means the files of the container.
     static func archiveStore(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?,
         with keySources: [any KeySource], logger: Logger?
@@ -133,8 +132,7 @@ extension AccountApplication {
         ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
     }
 
-    /// Variables passed only to programs that supply keys. These commands read no passphrase from the environment, but
-    /// a program of `key add command` may.
+    /// Variables passed only to programs that supply keys: a program of `key add command` may read a passphrase.
     package static var keyVariables: [String] {
         secretVariables + [environmentPrefix + "_PASSPHRASE", "CREDENTIALS_DIRECTORY"]
     }

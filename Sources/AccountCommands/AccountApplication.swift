@@ -28,6 +28,12 @@ public protocol AccountApplication: Sendable {
     /// Whether the user chooses the service with `--issuer`.
     static var acceptsIssuer: Bool { get }
 
+    /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.
+    static var services: [ServiceDescription] { get }
+
+    /// The client ID for services without an own registration; `nil` if each service requires one.
+    static var defaultClientID: String? { get }
+
     /// Text for `login --help`, such as the app's defaults and environment variables; empty for none.
     static var signInHelp: String { get }
 
@@ -96,6 +102,12 @@ extension AccountApplication {
     /// By default, there are no other commands.
     public static var commandGroups: [AccountCommandGroup<Self>] { [] }
 
+    /// By default, the user enters the URL of the service.
+    public static var services: [ServiceDescription] { [] }
+
+    /// By default, each service requires a registration.
+    public static var defaultClientID: String? { nil }
+
     /// By default, there is no text.
     public static var signInHelp: String { "" }
 
@@ -111,7 +123,7 @@ extension AccountApplication {
     ) throws(AccountError) -> any ArchiveStorage {
         throw AccountError(
             .invalidArgument,
-            "this tool stores sessions only in files: omit --store, or unset \(storeVariable)")
+            "this tool stores sessions only in files", hint: "omit --store, or unset \(storeVariable)")
     }
 
     /// Throws an error: by default, the app does not list sessions.
@@ -119,7 +131,7 @@ extension AccountApplication {
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName] {
         throw AccountError(
-            .invalidArgument, "this tool cannot list the sessions of a store: choose one with --session")
+            .invalidArgument, "this tool cannot list the sessions of a store", hint: "choose one with --session")
     }
 
     /// `nil`: by default, there is no `import` command.
@@ -127,7 +139,7 @@ extension AccountApplication {
 }
 
 /// A service, with the options of a sign-in.
-public struct AccountService: Sendable, Hashable, Codable {
+public struct AccountService: Sendable, Equatable, Codable {
     /// The name of a service that the app knows, such as `github`.
     public var name: String?
 
@@ -168,6 +180,9 @@ public struct AccountService: Sendable, Hashable, Codable {
 
     /// The user name, for a service that does not identify the user. It is not stored.
     public var username: String?
+
+    /// The client secret that the user entered. It is not stored with the service, but encrypted with the account.
+    public var clientSecret: Secret?
 
     /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account that
     /// an earlier version stored without its secret. Other accounts contain the secret of their client. This property
@@ -223,6 +238,36 @@ extension AccountService {
             resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
             parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:],
             clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication))
+    }
+}
+
+/// A service that `login` offers by name.
+public struct ServiceDescription: Sendable {
+    /// The name on the command line, such as `github`.
+    public var name: String
+
+    /// The name to show, such as `GitHub`.
+    public var title: String
+
+    /// The page on which the user registers an app, to obtain a client ID.
+    public var registrationPage: String
+
+    /// Whether the service supports a sign-in with the browser.
+    public var supportsBrowser: Bool
+
+    /// Whether the service requires a client secret in addition to the client ID.
+    public var hasClientSecret: Bool
+
+    /// Creates a description; see the properties.
+    public init(
+        name: String, title: String, registrationPage: String, supportsBrowser: Bool = true,
+        hasClientSecret: Bool = false
+    ) {
+        self.name = name
+        self.title = title
+        self.registrationPage = registrationPage
+        self.supportsBrowser = supportsBrowser
+        self.hasClientSecret = hasClientSecret
     }
 }
 

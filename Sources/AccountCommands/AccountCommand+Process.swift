@@ -2,9 +2,8 @@ import AccountKit
 import ArgumentParser
 
 extension AccountCommand {
-    /// Runs the command line of the process as the standalone tool, and ends the process.
     package static func runProcess() -> Never {
-        runTool { arguments in
+        runTool(signInCommand: "\(CommandLine.toolName) login") { arguments in
             var arguments = arguments
             // Docker runs this program through a link of that name.
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
@@ -35,13 +34,9 @@ extension AccountCommand {
         }
     }
 
-    /// Parses the subcommand that the first word names. Building the whole tree of commands would take longer than most
-    /// commands run.
-    ///
-    /// The commands that scripts call most have a `_superCommandName`: with it, the parser does not look for a request
-    /// for a completion script, which only the whole tree can answer.
-    ///
-    /// - Returns: `nil` for all other input, such as `--help` and mistakes, which need the whole tree.
+    /// Parses the subcommand that the first word names, because building the whole tree of commands takes long. Returns
+    /// `nil` for input that needs the whole tree, such as `--help` and mistakes. With a `_superCommandName`, the parser
+    /// does not look for a request for a completion script.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
         // Prompts and scripts run these commands often, and parsing would take longer than the rest of the command.
         switch arguments {

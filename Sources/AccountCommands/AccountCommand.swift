@@ -13,6 +13,10 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 The account is stored encrypted in Documents/Account.plist. It is removed when you sign out or when \
                 the service ends the session, but never because of network problems.
 
+                  \(CommandLine.toolName) login
+                  \(CommandLine.toolName) whoami
+                  curl -H "Authorization: Bearer $(\(CommandLine.toolName) token)" https://api.example.com
+
                 Environment: \(App.environmentPrefix)_HOME (folder for all files), \(App.environmentPrefix)_SESSION \
                 (session to use), \(App.environmentPrefix)_STORE (where to store sessions, like --store), \
                 \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \(App.environmentPrefix)_KEY \

@@ -33,8 +33,8 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     ///
     /// `run()` begins on the main thread. A tool that only prints stored data never starts another thread.
     ///
-    /// An `AccountError` is printed on one line, and its `exitCode` is the exit code. Other errors end the process as
-    /// with the parser's own `main()`.
+    /// An `AccountError` is printed after the name of the tool, with its hint on the next line, and its `exitCode` is the
+    /// exit code. Errors of the parser are printed in the same format, and end the process with exit code 64.
     ///
     /// - Parameter parse: Parses the arguments. By default, the parser builds the whole tree of commands.
     public static func runTool(
@@ -42,10 +42,11 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             try await Self.asyncParseAsRoot($0)
         }
     ) -> Never {
-        runTool { arguments in try await run(parse(arguments)) }
+        runTool(signInCommand: "\(CommandLine.programName) account login") { arguments in
+            try await run(parse(arguments))
+        }
     }
 
-    /// Runs an asynchronous or synchronous command. The parser's own commands, such as `help`, are synchronous.
     static func run(_ command: any ParsableCommand) async throws {
         var command = command
         if var command = command as? any AsyncParsableCommand {
@@ -55,8 +56,10 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         }
     }
 
-    /// Runs `body` with the arguments of the process, and ends the process.
-    static func runTool(_ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void) -> Never {
+    /// - Parameter signInCommand: The command that signs in, for errors of the app's commands.
+    static func runTool(
+        signInCommand: String, _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
+    ) -> Never {
         accountkit_signals_restore_quit()
         MainThreadExecutor.run {
             let code: ExitCode
@@ -64,7 +67,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 try await body(Array(CommandLine.arguments.dropFirst()))
                 code = .success
             } catch {
-                code = report(error)
+                code = report(error, signInCommand: signInCommand)
             }
             // Wait only after all output.
             await SignalGuard.shared.finishPendingRequests()
@@ -72,26 +75,35 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         }
     }
 
-    /// Prints an error like the parser's own function, but detects a failure to write to standard output.
+    /// Prints an error in the format of all errors, or a requested text such as the help.
     ///
-    /// - Returns: The exit code of the error.
-    private static func report(_ error: any Error) -> ExitCode {
-        if let error = error as? AccountError {
-            Terminal.say("\(CommandLine.programName): \(error)")
+    /// - Returns: The exit code.
+    private static func report(_ error: any Error, signInCommand: String) -> ExitCode {
+        if var error = error as? AccountError {
+            if error.code == .notSignedIn, error.hint?.contains("`") != true { error.hint = "run `\(signInCommand)`" }
+            Terminal.say(error)
             return ExitCode(error.exitCode)
         }
         let code = exitCode(for: error)
         let text = fullMessage(for: error)
         guard !text.isEmpty else { return code }
         guard code == .success else {
-            Terminal.say(text)
+            var message = message(for: error)
+            if message.last == "." { message.removeLast() }
+            let name = CommandLine.toolName
+            // The parser's text contains "See 'notes account login --help' for more information."
+            let help = text.firstRange(of: "  See '").map { text[$0.upperBound...].prefix { $0 != "'" } }
+            Terminal.say(
+                AccountError(
+                    .invalidArgument, message.prefix(1).lowercased() + message.dropFirst(),
+                    hint: "see `\(help.map(String.init) ?? name + " --help")`"))
             return code
         }
         do {
             try Terminal.printText(text + "\n")
             return code
         } catch let error as AccountError {
-            Terminal.say("\(CommandLine.programName): \(error)")
+            Terminal.say(error)
             return ExitCode(error.exitCode)
         } catch {
             SignalGuard.endProcessByClosedPipe()

@@ -4,19 +4,20 @@ public import Logging
 
 /// Stores archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
 ///
-/// The entries are encrypted, so etcd, its backups and its administrators see ciphertext. All machines need the same key: a passphrase, a
-/// program that prints the key, a credential, or a key file that an administrator copies.
+/// The entries are encrypted, so etcd, its backups and its administrators see ciphertext. All machines need the same
+/// key: a passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
 ///
-/// - A quorum confirms each read. Without a quorum, the account is read from the replica on this machine, which is the last version that was
-///   read or written, still encrypted. `StoredEntry.asOf` has its date. Nothing is written from a replica.
-/// - A transaction holds a lock: a key with a lease of 10 s that is kept alive. A refresh holds another one of 15 s, and of 75 s when the
-///   token may have been sent, since a token request may take 60 s. After a process is killed, other processes wait no longer than these times.
-/// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was suspended for longer
-///   than its lease changes nothing, and gets `AccountError.Code.conflict`.
+/// - A quorum confirms each read. Without a quorum, the account is read from this machine's replica: the last version
+///   that was read or written, still encrypted, with its date in `StoredEntry.asOf`. Nothing is written from a replica.
+/// - A transaction holds a lock: a key with a lease of 10 s that is kept alive. A refresh holds another one of 15 s,
+///   and of 75 s when the token may have been sent, since a token request may take 60 s. After a process is killed,
+///   other processes wait no longer than these times.
+/// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was
+///   suspended for longer than its lease changes nothing, and gets `AccountError.Code.conflict`.
 /// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
 ///
-/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; in the keys of locks, the entry begins with a dot. The role of the etcd user needs
-/// permission for keys with this prefix, and for no others.
+/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; in the keys of locks, the entry begins with a dot. The
+/// role of the etcd user needs permission for keys with this prefix, and for no others.
 public struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
     public let location: EtcdLocation
@@ -104,7 +105,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdTransaction(storage: self, lock: lock, refresh: refresh)
     }
 
-    /// Returns how long a call may take. For new tokens that only this process knows, this is as long as other processes wait for its lease.
+    /// Returns how long a call may take: for new tokens that only this process knows, until the end of its lease.
     func timeout(_ usual: EtcdClient.Timeout, of refresh: EtcdLock?) -> EtcdClient.Timeout {
         guard let refresh, refresh.isExchanging else { return usual }
         return .saving(until: refresh.lease.end)
@@ -113,8 +114,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     /// How long a token request may take. Other processes wait this long if its process does not extend the lease.
     static let longestExchange = Duration.seconds(60)
 
-    /// Waits for the lease. After its holder has died, other processes wait 15 s, or 75 s if the intent to send the refresh token was
-    /// written, since the request may take 60 s.
+    /// Waits for the lease. After its holder has died, other processes wait 15 s, or 75 s if the intent to send the
+    /// refresh token was written, since the request may take 60 s.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lock = try await client.mapping {
             try await EtcdLock.take(
@@ -123,8 +124,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdRefreshLease(storage: self, lock: lock)
     }
 
-    /// Returns a stream that yields when any machine has written or removed an entry since it was last read here. If the entry has not
-    /// been read yet, the first element comes at once. All listeners of this storage share one watch.
+    /// Returns a stream that yields when any machine has written or removed an entry since it was last read here. If
+    /// the entry has not been read yet, the first element comes at once. All listeners of this storage share one watch.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         watch.changes(of: key(entry.rawValue))
     }

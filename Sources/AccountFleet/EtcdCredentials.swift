@@ -19,7 +19,6 @@ public struct EtcdCredentials: Sendable {
         }
     }
 
-    /// PEM files.
     struct Files: Sendable, Hashable {
         var authority: String?
         var certificate: String?
@@ -58,7 +57,7 @@ public struct EtcdCredentials: Sendable {
         self.user = user
     }
 
-    /// Returns the credentials in the environment variables of `etcdctl`: `ETCDCTL_CACERT`, `ETCDCTL_CERT`, `ETCDCTL_KEY` and
+    /// Returns the credentials in the variables of `etcdctl`: `ETCDCTL_CACERT`, `ETCDCTL_CERT`, `ETCDCTL_KEY` and
     /// `ETCDCTL_USER` (`name:password`). Without the first one, `SSL_CERT_FILE` names the trusted certificates.
     ///
     /// - Throws: `AccountError.Code.invalidArgument` if a variable is malformed.
@@ -72,7 +71,8 @@ public struct EtcdCredentials: Sendable {
             certificateFile: value("ETCDCTL_CERT"),
             keyFile: value("ETCDCTL_KEY"))
         guard (files.certificate == nil) == (files.key == nil) else {
-            throw AccountError(.invalidArgument, "ETCDCTL_CERT and ETCDCTL_KEY belong together: set both, or neither")
+            throw AccountError(
+                .invalidArgument, "ETCDCTL_CERT and ETCDCTL_KEY belong together", hint: "set both, or neither")
         }
         guard let text = value("ETCDCTL_USER") else { return }
         guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
@@ -84,7 +84,6 @@ public struct EtcdCredentials: Sendable {
 }
 
 extension EtcdCredentials.Files {
-    /// - Throws: `AccountError.Code.misconfigured` if a file cannot be used.
     func tlsConfiguration() throws(AccountError) -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.certificateVerification = .fullVerification

@@ -55,12 +55,10 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
         "\(usesTLS ? "etcds" : "etcd")://\(endpoints.joined(separator: ","))/\(prefix)"
     }
 
-    /// Whether all connections stay on this machine.
     var isLoopback: Bool { endpoints.allSatisfy { LoopbackHost.contains(Self.hostAndPort($0).host) } }
 
-    /// Returns the URLs of a node in the order of attempts: one, except for `localhost` without TLS.
-    ///
-    /// Without TLS, a hosts file or a name server could redirect `localhost` to another machine.
+    /// Returns the URLs of a node in the order of attempts. Without TLS, `localhost` becomes the loopback addresses,
+    /// since a hosts file or a name server could redirect it to another machine.
     func urls(of endpoint: Endpoint) -> [String] {
         let (host, port) = Self.hostAndPort(endpoint)
         guard !usesTLS, host == LoopbackHost.name else { return ["\(usesTLS ? "https" : "http")://\(endpoint)"] }

@@ -7,24 +7,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A token for another program, with the information that the program needs.
 struct HelperToken {
     let token: Secret
 
     /// The user name, if it is known and can be sent with the token.
     let username: String?
 
-    /// `nil` if unknown.
     let expiresAt: Date?
 }
 
 extension CommandContext {
-    /// Returns the token of the session, refreshing it first if needed.
-    ///
-    /// A token from the environment replaces the archive only for the current session, because it belongs to one
-    /// service.
-    ///
-    /// - Throws: The reason why there is no token, with a solution. Offline, the error is `serviceUnavailable`.
+    /// Returns the token of the session, refreshing it first if needed. A token from the environment replaces the
+    /// archive only for the current session, because it belongs to one service.
     func helperToken() async throws -> HelperToken {
         if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
             return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
@@ -41,14 +35,12 @@ extension CommandContext {
             expiresAt: account.credentials.expiresAt)
     }
 
-    /// Returns whether a token that another program sends back is the session's own.
     func isCurrent(_ token: Secret) async -> Bool {
         await archive.load().account?.credentials.accessToken == token
     }
 
-    /// Marks a token that a server rejected, so that it is refreshed before its next use. The user stays signed in.
-    ///
-    /// A token that cannot be refreshed is left unchanged.
+    /// Marks a token that a server rejected, so that it is refreshed before its next use. A token that cannot be
+    /// refreshed is left unchanged. The user stays signed in.
     func distrust(_ token: Secret) async throws {
         guard await isCurrent(token) else { return }
         let now = SystemWallClock().now

@@ -2,8 +2,7 @@ import AccountCommands
 import AccountKit
 import ArgumentParser
 
-/// Options of commands that implement another program's protocol: the protocol determines the output, and rules choose
-/// the session.
+/// Options of commands whose output is determined by another program's protocol, and whose session by rules.
 struct HelperOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Location of sessions (default: the store in the environment).", valueName: "url"))
     var store: String?
@@ -33,6 +32,7 @@ protocol HelperCommand: ContextCommand {
 
 extension HelperCommand {
     var options: CommonOptions { helper.common }
+    var reportsOnOneLine: Bool { true }
 
     func context(of session: SessionName) throws -> CommandContext<App> {
         try CommandContext(options, session: session, isInteractive: false)

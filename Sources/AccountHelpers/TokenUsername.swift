@@ -1,15 +1,9 @@
 import AccountCommands
 
-/// Chooses the user name for a program that sends a token as a password.
-///
-/// The token identifies the user, but some services accept only a certain name, and none accepts an empty one.
+/// Chooses the user name for a program that sends a token as a password: some services accept only a certain name, and
+/// none accepts an empty one.
 enum TokenUsername {
-    /// - Parameters:
-    ///   - rule: The rule by which the token is given out.
-    ///   - requested: The name in the URL; empty if there is none.
-    ///   - challenges: The server's challenges, if known.
-    ///   - service: Returns the name of the session's service if it is a known one. Called only if needed.
-    ///   - account: The name of the signed-in user.
+    /// `requested` is the name in the URL; empty if there is none. `service` is the name of a known service, or `nil`.
     static func name(
         rule: Rule, requested: String = "", challenges: [String] = [], service: @autoclosure () -> String? = nil,
         account: String?

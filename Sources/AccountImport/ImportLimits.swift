@@ -5,11 +5,11 @@ enum ImportLimits {
     /// Deeper than any account, and well within the stack of a thread.
     static let depth = 64
 
-    /// The maximum number of values. A value counts each time that it is referenced.
+    /// A value counts each time that it is referenced.
     static let valueCount = 20_000
     static let keyByteCount = 256
 
-    /// The maximum size of strings and data copied from a file. Only a file with repeated references exceeds its own size.
+    /// In bytes. Only a file with repeated references exceeds its own size.
     static let copiedByteCount = 2 * LegacyArchive.maximumByteCount
 }
 

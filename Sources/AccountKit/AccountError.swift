@@ -1,21 +1,26 @@
 /// An error of an account operation, with advice.
 ///
-/// Being signed out, being offline and an unclear response are not errors but states; see ``SessionState``. An error never contains a token
-/// or password. Compare errors by their ``code``: two errors with the same code may have different messages, so there is no `==`.
+/// Being signed out, being offline and an unclear response are not errors but states; see ``SessionState``. An error
+/// never contains a token or password. Compare errors by their ``code``: two errors with the same code may have
+/// different messages, so there is no `==`.
 public struct AccountError: Error, Sendable {
     /// The kind of error.
     public var code: Code
 
-    /// The problem and what to do about it, for the user.
+    /// The problem, for the user. It says what to do as well, unless there is a ``hint``.
     public var message: String
+
+    /// What the user can do about the problem, such as a command to run. A tool shows it on a separate line.
+    public var hint: String?
 
     /// The underlying error, such as a system call and its errno.
     public var cause: (any Error)?
 
     /// Creates an error. Neither the message nor the cause may contain a secret.
-    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    public init(_ code: Code, _ message: String, hint: String? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
+        self.hint = hint
         self.cause = cause
     }
 }
@@ -47,8 +52,8 @@ extension AccountError {
         /// The operating system refused to read or write the file.
         public static let inaccessible = Code(rawValue: "inaccessible")
 
-        /// The store that several machines share is unreachable or has no quorum, so its content is unknown. The user was not signed
-        /// out.
+        /// The store that several machines share is unreachable or has no quorum, so its content is unknown. The user
+        /// was not signed out.
         public static let storeUnreachable = Code(rawValue: "storeUnreachable")
 
         /// A folder or file belongs to another user, or other users can write to it.
@@ -60,7 +65,7 @@ extension AccountError {
         /// Another process has changed the archive, or another user has signed in since a request began.
         public static let conflict = Code(rawValue: "conflict")
 
-        /// The account does not fit into an archive of 1 MiB, or a response exceeds the requested length.
+        /// The account does not fit into an archive of 1 MiB, or a document, blob or response exceeds its limit.
         public static let tooLarge = Code(rawValue: "tooLarge")
 
         /// The change is saved and visible, but the disk did not confirm that the change survives a power cut.
@@ -93,8 +98,11 @@ extension AccountError {
 }
 
 extension AccountError: CustomStringConvertible {
+    /// The message, the cause in brackets, and the hint.
+    public var description: String { problem + (hint.map { ": " + $0 } ?? "") }
+
     /// The message, and the cause in brackets.
-    public var description: String {
+    package var problem: String {
         // The message already says why a request failed.
         guard let cause, requestFailure == nil else { return message }
         // Name the file once.

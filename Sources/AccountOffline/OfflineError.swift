@@ -3,7 +3,6 @@ import AccountKit
 import GRDB
 
 extension AccountError {
-    /// Wraps an error of a database of this module.
     init(database name: String, _ error: any Error) {
         switch error {
         case let error as AccountError: self = error
@@ -19,7 +18,6 @@ extension AccountError {
         // A statement that no longer compiles: the schema is not the one of this module.
         where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode):
             self.init(.damaged, "\(name) is damaged", cause: error)
-        // The value's type differs from the type that was stored.
         case is RowDecodingError, is DecodingError: self.init(.damaged, "\(name) is damaged", cause: error)
         default: self.init(.inaccessible, "\(name) cannot be used", cause: error)
         }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Cancels listeners again and again while they get elements.
 ///
-/// The runtime locks a task while its cancellation handlers run, and also while it is resumed. Code that resumes a listener under a lock that
-/// the cancellation handler acquires too causes a deadlock.
+/// The runtime locks a task while its cancellation handlers run, and also while it is resumed. Code that resumes a
+/// listener under a lock that the cancellation handler acquires too causes a deadlock.
 package enum CancellationRace {
     private final class Counter: Sendable {
         let count = Atomic(0)
@@ -21,11 +21,8 @@ package enum CancellationRace {
         }
     }
 
-    /// - Parameters:
-    ///   - rounds: The number of listeners, one after the other.
-    ///   - listen: Listens until its task is cancelled, and reports each element.
-    ///   - tell: Sends an element to all listeners.
-    /// - Returns: Whether all rounds ended within a minute, and each listener got several elements before it was cancelled.
+    /// - Parameter listen: Listens until its task is cancelled, and reports each element.
+    /// - Returns: Whether all rounds ended within a minute, each after several elements.
     package static func run(
         rounds: Int = 1000, _ listen: @escaping @Sendable (_ isTold: () -> Void) async -> Void,
         against tell: @escaping @Sendable () -> Void

@@ -39,7 +39,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         AccountError(.inaccessible, "the archive cannot be saved: no space left on device")
     }
 
-    /// Lets a call fail or stall: the `number`th one from now on, counted from 1. Without `call`, all kinds of calls count.
+    /// Lets a call fail or stall: the `number`th from now on, counted from 1. Without `call`, calls of any kind count.
     public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in
             let done = call.map { state.counts[$0, default: 0] } ?? state.total

@@ -14,7 +14,6 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         var entries: [ArchiveEntry: StoredEntry] = [:]
         var lastRevision: UInt64 = 0
         var locks: [LockName: Lock] = [.transaction: Lock(), .refresh: Lock()]
-        /// The last identifier of a waiter or listener.
         var lastID: UInt64 = 0
         var listeners:
             [UInt64: (entry: ArchiveEntry, continuation: AsyncThrowingStream<Void, any Error>.Continuation)] = [:]
@@ -153,7 +152,6 @@ extension InMemoryArchiveStorage.State {
     }
 }
 
-/// A held lock, which is released once.
 private final class HeldLock: Sendable {
     let storage: InMemoryArchiveStorage
     private let name: InMemoryArchiveStorage.LockName

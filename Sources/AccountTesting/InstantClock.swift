@@ -7,7 +7,6 @@ package final class InstantClock: Clock {
     package struct Instant: InstantProtocol {
         package typealias Duration = Swift.Duration
 
-        /// The time since the clock was created.
         package var offset = Duration.zero
 
         package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
@@ -21,7 +20,6 @@ package final class InstantClock: Clock {
 
     package var now: Instant { state.withLock { $0.now } }
 
-    /// The length of each wait so far.
     package var waits: [Duration] { state.withLock { $0.waits } }
 
     package let minimumResolution = Duration.nanoseconds(1)

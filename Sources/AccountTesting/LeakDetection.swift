@@ -3,8 +3,8 @@ import InMemoryLogging
 public import Logging
 public import Testing
 
-/// Runs `body` with a logger for all levels, and records an issue for each line that contains a secret or the first eight characters of
-/// one.
+/// Runs `body` with a logger for all levels, and records an issue for each line that contains a secret or the first
+/// eight characters of one.
 public func expectNoLeak<Result>(
     of secrets: [Secret], sourceLocation: SourceLocation = #_sourceLocation,
     during body: (Logger) async throws -> Result

@@ -9,7 +9,7 @@ import Foundation
 
 /// A service with scripted responses, which records its requests.
 ///
-/// Each kind of request has a list of responses, of which the last one is repeated. Without a list, the service accepts all requests.
+/// Each kind of request has a list of responses, of which the last one repeats. Without a list, each one is accepted.
 public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, TokenExchangeAuthority {
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
@@ -146,7 +146,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }
 
-    /// Issues `derived-1`, then `derived-2` and so on, valid for an hour and without a refresh token, or the tokens in the script.
+    /// Issues `derived-1`, `derived-2` and so on, valid for an hour, with no refresh token; or the scripted tokens.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {

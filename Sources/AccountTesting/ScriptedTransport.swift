@@ -22,7 +22,7 @@ public final class ScriptedTransport: Sendable {
         case response(HTTPResponse, Data)
 
         /// No response, for this reason.
-        case failure(AuthorityError)
+        case refuse(AuthorityError)
 
         /// A response with a JSON body.
         public static func json(_ text: String, status: HTTPResponse.Status = .ok) -> Response {
@@ -43,7 +43,7 @@ public final class ScriptedTransport: Sendable {
         }
 
         /// The service is unreachable.
-        public static var offline: Response { .failure(.noResponse(.unreachable)) }
+        public static var offline: Response { .refuse(.noResponse(.unreachable)) }
     }
 
     /// A request, with the token in its `Authorization` field.
@@ -57,7 +57,7 @@ public final class ScriptedTransport: Sendable {
 
     private let state: Mutex<(responses: [Response], requests: [Request])>
 
-    /// Creates an API with responses, of which the last one is repeated. Without any, each request gets `204 No Content`.
+    /// Creates an API with responses, of which the last one repeats. Without any, each request gets 204 (No Content).
     public init(_ responses: [Response] = []) {
         state = Mutex((responses.isEmpty ? [.status(.noContent)] : responses, []))
     }
@@ -75,7 +75,7 @@ public final class ScriptedTransport: Sendable {
         }
         switch response {
         case .response(let head, let body): return (head, body)
-        case .failure(let failure): throw failure
+        case .refuse(let failure): throw failure
         }
     }
 }

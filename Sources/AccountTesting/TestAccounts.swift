@@ -51,7 +51,7 @@ extension AccountStore {
         return store
     }
 
-    /// Makes `store` the shared store during `body`, for its task and child tasks only, so that parallel tests have different ones.
+    /// Makes `store` the shared store in `body`, for its task and child tasks only: parallel tests do not share it.
     ///
     /// ```swift
     /// try await AccountStore.withShared(.testing(signedIn: .fresh(at: clock.now))) {
@@ -59,7 +59,7 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// A call of ``AccountStore/makeShared()`` in `body` has an effect only there. A detached task has the shared store of the process.
+    /// Calls of ``AccountStore/makeShared()`` in `body` affect only it. A detached task has the process's shared store.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {

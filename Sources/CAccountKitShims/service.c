@@ -31,7 +31,6 @@ int accountkit_alarm_make(void) {
 
 int accountkit_alarm_set(int alarm, double seconds) {
 #ifdef __linux__
-    // Treat a date beyond the kernel's range as never.
     if (!(seconds < 1e11)) seconds = 0;
     struct itimerspec setting;
     memset(&setting, 0, sizeof setting);
@@ -121,7 +120,8 @@ int accountkit_notify(const char *socket_path, const char *message) {
     int descriptor = socket(AF_UNIX, SOCK_DGRAM, 0);
 #endif
     if (descriptor < 0) return -1;
-    // The queue of a busy manager may be full. Wait for it: the manager would never learn of a dropped message such as READY=1.
+    // The queue of a busy manager may be full. Wait for it: the manager would never learn of a dropped message such as
+    // READY=1.
     struct timeval timeout = {.tv_sec = 5};
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 #ifdef MSG_NOSIGNAL

@@ -158,14 +158,14 @@ static const unsigned long owner_only = 0x003f0000;
 int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds) {
 #ifdef __linux__
     // If a login has no session keyring, the kernel uses the keyring that all logins of the user share
-    // (user-session-keyring(7)). Pass its number: with KEY_SPEC_SESSION_KEYRING, add_key(2) would create a keyring that ends
-    // with this process.
+    // (user-session-keyring(7)). Pass its number: with KEY_SPEC_SESSION_KEYRING, add_key(2) would create a keyring that
+    // ends with this process.
     long keyring = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0);
     if (keyring == -1) return -1;
     long key = syscall(SYS_add_key, "user", name, bytes, count, keyring);
     if (key == -1) return -1;
-    // A process that su or sudo started for another user inherits this keyring. Without this call, it could read the key,
-    // because a key grants its possessor all rights (keyctl_setperm(3)).
+    // A process that su or sudo started for another user inherits this keyring. Without this call, it could read the
+    // key, because a key grants its possessor all rights (keyctl_setperm(3)).
     if (syscall(SYS_keyctl, KEYCTL_SETPERM, key, owner_only, 0, 0) == 0
         && syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds, 0, 0) == 0)
         return 0;

@@ -34,8 +34,8 @@ __attribute__((constructor)) static void remember_inherited(void) {
 static atomic_int is_holding, is_waiting, is_ending, noted, remembered_terminal = -1;
 static struct termios terminal;
 
-// When a further SIGINT ends the process, in nanoseconds of the monotonic clock. 0 before the first SIGINT; `never` if no
-// terminal shows the notice.
+// When a further SIGINT ends the process, in nanoseconds of the monotonic clock. 0 before the first SIGINT; `never` if
+// no terminal shows the notice.
 static atomic_llong patience_end;
 static const long long never = INT64_MAX, patience = 1000000000;
 static const char advice[] = "Press Ctrl-C again to stop at once.\n";
@@ -44,7 +44,6 @@ static const char advice[] = "Press Ctrl-C again to stop at once.\n";
 static char notices[2][512], farewells[2][64];
 static atomic_int notice, farewell;
 
-// Returns whether all of the text was written.
 static int say(const char *text) {
     size_t count = strlen(text);
     while (count > 0) {

@@ -26,14 +26,23 @@ enum StandAlone: AccountApplication {
     static let environmentPrefix = "ACCOUNT"
     static let acceptsIssuer = true
 
-    /// The client ID, unless the user passes `--client-id`.
-    private static let defaultClientID = "account-cli"
+    static var defaultClientID: String? { clientID }
+
+    private static let clientID = "account-cli"
+
+    static var services: [ServiceDescription] {
+        KnownService.all.map {
+            ServiceDescription(
+                name: $0.name, title: $0.title, registrationPage: $0.registrationPage,
+                supportsBrowser: $0.supportsBrowser, hasClientSecret: $0.wantsClientSecret)
+        }
+    }
 
     /// Some services issue a secret with the client ID, although every copy of a program contains it.
     private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
 
     static let signInHelp = """
-        Without --client-id, the tool uses the client ID \(defaultClientID). Known services (such as GitHub or Google) \
+        Without --client-id, the tool uses the client ID \(clientID). Known services (such as GitHub or Google) \
         require a client ID, which you register with them. If the service also gave you a client secret, set \
         \(secretVariable) at sign-in. The secret is stored encrypted with the account, and sent only to that service. \
         To replace it, sign in again.
@@ -57,8 +66,9 @@ enum StandAlone: AccountApplication {
         // The known services require a registered client ID.
         let home = try KnownService.at(issuer)
         return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? defaultClientID : nil),
-            clientSecret: service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil,
+            issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? Self.clientID : nil),
+            clientSecret: service.clientSecret
+                ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: OAuthRequestOptions(
                 redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,

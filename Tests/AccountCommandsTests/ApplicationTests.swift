@@ -48,8 +48,8 @@ import Testing
     @Test func `Refuses an identifier that cannot prefix a variable`() throws {
         let error = #expect(throws: AccountError.self) { try Digit.container() }
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("\"2DO\"") == true)
-        #expect(error?.message.contains("environmentPrefix") == true)
+        #expect(error?.description.contains("\"2DO\"") == true)
+        #expect(error?.description.contains("environmentPrefix") == true)
         #expect(throws: AccountError.self) { try Digit.store() }
         #expect(try Named.container().identifier == "com.example.2do")
         #expect(try Notes.container().identifier == "com.example.notes")

@@ -39,7 +39,7 @@ import Foundation
         let session = try SessionName("work")
         let error = #expect(throws: AccountError.self) { try KeptToken(.id, of: credentials, in: session) }
         #expect(error?.code == .misconfigured)
-        #expect(error?.message.contains("login --session work --scope openid") == true)
+        #expect(error?.description.contains("login --session work --scope openid") == true)
     }
 
     @Test(arguments: ["opaque", #"{"iat":1900000000}"#, #"{"exp":"1900007200"}"#])

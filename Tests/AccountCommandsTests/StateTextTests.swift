@@ -21,6 +21,9 @@ import Foundation
                 expiresAt: lifetime.map { Self.issued.addingTimeInterval($0) }))
     }
 
+    private static let endDate = issued.addingTimeInterval(3600)
+    private static let end = "\(StateText.date(endDate)) (\(StateText.relative(endDate)))"
+
     private func limit(
         _ account: Account, _ advice: RefreshTokenAdvice? = nil, isToken: Bool = false, session: SessionName = .default
     ) -> String? {
@@ -31,7 +34,7 @@ import Foundation
 
     @Test func `Says when a non-renewable sign-in ends, and how to change that`() throws {
         let text = try #require(limit(account(lifetime: 3600), .scope("offline_access")))
-        #expect(text.hasPrefix("This session lasts until 2027-01-15T09:00:00Z: the service issued no refresh token."))
+        #expect(text.hasPrefix("This session lasts until \(Self.end): the service issued no refresh token."))
         #expect(text.contains("`gists account login --scope offline_access`"))
         #expect(text.contains("settings"))
         let parameter = try #require(
@@ -48,7 +51,7 @@ import Foundation
     @Test func `For an imported token, says only when it ends`() {
         let advice = RefreshTokenAdvice.scope("offline_access")
         #expect(
-            limit(account(lifetime: 3600), advice, isToken: true) == "This session lasts until 2027-01-15T09:00:00Z.")
+            limit(account(lifetime: 3600), advice, isToken: true) == "This session lasts until \(Self.end).")
     }
 
     @Test func `Says nothing about a renewable sign-in or an unknown expiry`() {
@@ -68,8 +71,8 @@ import Foundation
 
     @Test func `The end of a sign-in names the service, the date and the command`() {
         #expect(
-            StateText.end(of: account(lifetime: 3600), Self.hint)
-                == "Your session at https://auth.example.com ended at 2027-01-15T09:00:00Z, and the service issued no "
+            StateText.sentences(StateText.end(of: account(lifetime: 3600), Self.hint))
+                == "Your session at https://auth.example.com ended \(StateText.relative(Self.endDate)), and the service issued no "
                 + "refresh token. Sign in again with `account login`.")
     }
 }

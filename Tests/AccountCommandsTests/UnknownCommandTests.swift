@@ -19,6 +19,7 @@ import Testing
     @Test(arguments: [
         ("logn", "login"), ("LOGIN", "login"), ("lgoin", "login"), ("logot", "logout"), ("statsu", "status"),
         ("keys", "key"), ("session", "sessions"), ("who", "whoami"), ("tokens", "token"), ("refesh", "refresh"),
+        ("signin", "login"), ("sign-in", "login"), ("auth", "login"), ("signout", "logout"), ("me", "whoami"),
     ])
     func `A mistyped subcommand suggests the right one`(word: String, meant: String) async throws {
         #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'. Did you mean '\(meant)'?")
@@ -36,6 +37,23 @@ import Testing
 
     @Test func `An option before the subcommand is shown in its place`() async throws {
         #expect(try await message(for: ["--json", "status"])?.hasSuffix("status --json`") == true)
+    }
+
+    @Test(arguments: [
+        ("--session work whoami --offline", "whoami --session work --offline"),
+        ("--json --session=work -v key add passphrase", "key add --json --session=work -v passphrase"),
+        ("--store file: key add command -- pass show key", "key add --store file: command -- pass show key"),
+        ("--json key", "key --json"),
+    ])
+    func `Moves common options after the subcommand`(line: String, moved: String) {
+        let words = line.split(separator: " ").map(String.init)
+        #expect(UnknownCommand<App>.movingCommonOptions(words)?.joined(separator: " ") == moved)
+    }
+
+    @Test(arguments: ["whoami --offline", "--offline whoami", "--session work", "--json nosuch", "--session", ""])
+    func `Moves nothing unless common options precede a subcommand`(line: String) {
+        let words = line.split(separator: " ").map(String.init)
+        #expect(UnknownCommand<App>.movingCommonOptions(words) == nil)
     }
 
     @Test func `Shows help without a subcommand`() async throws {

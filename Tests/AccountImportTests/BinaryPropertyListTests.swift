@@ -70,7 +70,7 @@ struct BinaryPropertyListTests {
     func refusesWrongValues(object: [UInt8]) {
         let error = Legacy.refusal(of: Self.list(Self.account(extra: [object])))
         #expect(error?.code == .damaged)
-        #expect(error?.message.contains("Copy it again") == true)
+        #expect(error?.description.contains("Copy it again") == true)
     }
 
     @Test(
@@ -133,6 +133,6 @@ struct BinaryPropertyListTests {
     func refusesOtherRoots(object: [UInt8]) {
         let error = Legacy.refusal(of: Self.list([object]))
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("not a dictionary of account fields") == true)
+        #expect(error?.description.contains("not a dictionary of account fields") == true)
     }
 }

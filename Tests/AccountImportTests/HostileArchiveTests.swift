@@ -33,8 +33,8 @@ struct HostileArchiveTests {
         let direct = Self.list(of: [4], className: 5) + Legacy.classObject("NSArray")
         let error = Legacy.refusal(of: Self.archive(extra: direct))
         #expect(error?.code == .damaged)
-        #expect(error?.message.contains("contains itself") == true)
-        #expect(error?.message.contains("Copy it again") == true)
+        #expect(error?.description.contains("contains itself") == true)
+        #expect(error?.description.contains("Copy it again") == true)
 
         let indirect =
             Self.list(of: [6], className: 5) + Legacy.classObject("NSArray") + Self.list(of: [4], className: 5)

@@ -58,7 +58,7 @@ struct KeyedArchiveTests {
             try Legacy.read(Legacy.archive(of: ["first": "text", "second": LegacyModel(Legacy.needed())]))
         }
         #expect(error.code == .invalidArgument)
-        #expect(error.message.contains("archive only the account"))
+        #expect(error.description.contains("archive only the account"))
     }
 
     @Test("Accepts a dictionary with the fields as an account")

@@ -14,7 +14,7 @@ struct OtherFileTests {
     func refusesOtherText(text: String) {
         let error = Legacy.refusal(of: Data(text.utf8))
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("neither a keyed archive nor a property list") == true)
+        #expect(error?.description.contains("neither a keyed archive nor a property list") == true)
         #expect(error?.description.contains("canary") == false)
     }
 
@@ -31,6 +31,6 @@ struct OtherFileTests {
     func refusesLargeData() {
         let error = Legacy.refusal(of: Data(count: 2 * 1024 * 1024))
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("too many") == true)
+        #expect(error?.description.contains("too many") == true)
     }
 }

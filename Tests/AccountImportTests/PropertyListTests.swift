@@ -124,7 +124,7 @@ struct PropertyListTests {
             let data = try Legacy.propertyList(["id": 8, "access_token": value], format: format)
             let error = Legacy.refusal(of: data)
             #expect(error?.code == .invalidArgument)
-            #expect(error?.message.contains("`access_token`") == true)
+            #expect(error?.description.contains("`access_token`") == true)
         }
     }
 
@@ -134,7 +134,7 @@ struct PropertyListTests {
     func refusesUnsendableTokens(token: String) throws {
         let error = Legacy.refusal(of: try Legacy.propertyList(["id": 8, "token": token]))
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("characters that are not valid in a token") == true)
+        #expect(error?.description.contains("characters that are not valid in a token") == true)
     }
 
     @Test("Names a missing, empty or invalid user id")
@@ -145,7 +145,7 @@ struct PropertyListTests {
         for value in ["", 5.5, true, ["x"], Date(), Data([1])] as [Any] {
             let error = Legacy.refusal(of: try Legacy.propertyList(["token": Legacy.canary, "user_id": value]))
             #expect(error?.code == .invalidArgument)
-            #expect(error?.message.contains("`user_id`") == true)
+            #expect(error?.description.contains("`user_id`") == true)
         }
     }
 }

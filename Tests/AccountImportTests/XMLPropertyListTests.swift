@@ -91,7 +91,7 @@ struct XMLPropertyListTests {
             """.utf8)
         let error = Legacy.refusal(of: data)
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("entities") == true)
+        #expect(error?.description.contains("entities") == true)
     }
 
     @Test("Skips comments, a byte order mark and a document type")
@@ -115,7 +115,7 @@ struct XMLPropertyListTests {
         for data in [Data(text.utf8), text.data(using: .utf16LittleEndian)!, text.data(using: .utf16)!] {
             let error = Legacy.refusal(of: data)
             #expect(error?.code == .invalidArgument)
-            #expect(error?.message.contains("plutil") == true)
+            #expect(error?.description.contains("plutil") == true)
         }
     }
 }

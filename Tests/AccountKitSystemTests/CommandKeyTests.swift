@@ -54,15 +54,15 @@ struct CommandKeyTests {
     ) async throws {
         let error = await #expect(throws: AccountError.self) { try await CommandKey(command).key() }
         #expect(error?.code == .noKey)
-        #expect(error?.message.contains(text) == true, "\(String(describing: error))")
-        #expect(error?.message.contains("AAECAwQF") == command.joined().contains("AAECAwQF"), "only what was typed")
+        #expect(error?.description.contains(text) == true, "\(String(describing: error))")
+        #expect(error?.description.contains("AAECAwQF") == command.joined().contains("AAECAwQF"), "only what was typed")
     }
 
     @Test(arguments: [["sleep", "1000"], ["yes"], ["sh", "-c", "trap '' TERM; exec sleep 1000"]])
     func `Kills a key program that exceeds its timeout`(command: [String]) async throws {
         let source = try CommandKey(command, timeout: .milliseconds(50))
         let error = await #expect(throws: AccountError.self) { try await source.key() }
-        #expect(error?.message.contains("took longer than") == true)
+        #expect(error?.description.contains("took longer than") == true)
     }
 
     @Test func `Cancelling the wait kills the key program`() async throws {

@@ -32,7 +32,7 @@ import Testing
             return
         }
         #expect(error.code == .insecureContainer)
-        #expect(error.message.contains("chmod go-w \(path)`"))
+        #expect(error.description.contains("chmod go-w \(path)`"))
         await expectAccountError(error.code) { try await store.update { _ in } }
         await expectAccountError(error.code) { try await store.signOut() }
         await expectAccountError(error.code) { try await store.signIn { .fresh(at: ManualClock().now) } }
@@ -217,7 +217,7 @@ import Testing
         let error = await expectAccountError(.insecureContainer) {
             try await store.signIn { .fresh(at: ManualClock().now) }
         }
-        #expect(error?.message.contains("\(home) belongs to nobody") == true, "\(error?.message ?? "")")
+        #expect(error?.description.contains("\(home) belongs to nobody") == true, "\(error?.message ?? "")")
         await expectAccountError(.insecureContainer) {
             _ = try await KeyFile(path: home + "/deep/Account.key").makeKey()
         }
@@ -237,7 +237,7 @@ import Testing
         #expect(try await file.key() != nil)
         try folder.setPermissions(0o777, of: folder.path + place)
         let error = await expectAccountError(.insecureContainer) { _ = try await file.key() }
-        #expect(error?.message.contains("chmod go-w \(folder.path)\(place)`") == true)
+        #expect(error?.description.contains("chmod go-w \(folder.path)\(place)`") == true)
     }
 
     @Test func `Lists no sessions in a folder that others can write to`() async throws {
@@ -279,7 +279,7 @@ import Testing
         let transaction = try await FileArchiveStorage(container: container).beginTransaction(timeout: .zero)
         let impatient = AccountStore(container: container, lockTimeout: .milliseconds(5))
         let error = await expectAccountError(.busy) { try await impatient.update { _ in } }
-        #expect(error?.message.contains("fuser \(folder.documents)/Account.lock") == true)
+        #expect(error?.description.contains("fuser \(folder.documents)/Account.lock") == true)
 
         let patient = AccountStore(container: container, lockTimeout: .seconds(3600))
         for change in [

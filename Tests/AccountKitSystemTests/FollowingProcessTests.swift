@@ -37,7 +37,8 @@ import Testing
         defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
         var lines = Lines(pipe)
         try test(&lines)
-        // The process ends at this change.
+        // The process ends at this change. Signing in again as the same user would keep the points.
+        try Exerciser.run(folder, "sign-out")
         try Exerciser.run(folder, "sign-in")
         try Exerciser.run(folder, "update", "99")
         while try lines.next() != "signed in, 99" {}

@@ -79,7 +79,7 @@ import Testing
     func `Refuses a key file that others can use, with the fix`(permissions: Int) async throws {
         try write(byteCount: 32, permissions: permissions)
         let error = await expectAccountError(.insecureContainer) { try await keyFile.key() }
-        #expect(error?.message.contains("chmod 600 \(path)`") == true)
+        #expect(error?.description.contains("chmod 600 \(path)`") == true)
         await expectAccountError(.insecureContainer) { try await keyFile.makeKey() }
         #expect(try folder.permissions(path) == permissions)
     }
@@ -99,7 +99,7 @@ import Testing
         let error = await expectAccountError(.insecureContainer) {
             try await KeyFile(path: isRoot ? path : "/etc/passwd").key()
         }
-        #expect(error?.message.contains("belongs to \(SystemCall.userName(isRoot ? 65534 : 0)),") == true)
+        #expect(error?.description.contains("belongs to \(SystemCall.userName(isRoot ? 65534 : 0)),") == true)
     }
 
     @Test(arguments: ["a link", "a dangling link", "a pipe", "a folder"])

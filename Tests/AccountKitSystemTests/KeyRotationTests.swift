@@ -16,7 +16,6 @@ struct KeyRotationTests {
         file = KeyFile(container: container)
     }
 
-    private var stored: any KeyStorage { get throws { try #require(file.storage) } }
     private var keys: String { folder.path + "/Library/Keys" }
 
     private func signIn(_ sources: (any KeySource)...) async throws -> AccountStore {
@@ -74,13 +73,13 @@ struct KeyRotationTests {
     @Test func `Restarts a rotation that crashed before the new key was installed`() async throws {
         let store = try await signIn()
         // First the new file only, then also its slot.
-        _ = try await stored.makeSuccessor()
+        _ = try await file.makeSuccessor()
         try await expectSignedIn()
         try await store.rotateKey(of: .keyFile)
         try await expectSignedIn()
         #expect(try folder.names(in: keys) == ["Account.key"])
 
-        _ = try await stored.makeSuccessor()
+        _ = try await file.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
         try await expectSignedIn(2)
         try await store.rotateKey(of: .keyFile)
@@ -90,9 +89,9 @@ struct KeyRotationTests {
 
     @Test func `Finishes a rotation that crashed after the new key was installed`() async throws {
         let store = try await signIn()
-        _ = try await stored.makeSuccessor()
+        _ = try await file.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
-        try await stored.installSuccessor()
+        try await file.installSuccessor()
         try await expectSignedIn(2)
         #expect(try folder.names(in: keys) == ["Account.key", "Account.key.old"])
         try await store.rotateKey(of: .keyFile)
@@ -111,14 +110,20 @@ struct KeyRotationTests {
     }
 
     /// A source that wraps another one, for example to log or to ask a security chip first.
-    private struct Wrapper: KeySource {
-        let base: any KeySource
+    private struct Wrapper: StoredKeySource {
+        let base: any StoredKeySource
         var kind: KeyKind { base.kind }
         var isInteractive: Bool { base.isInteractive }
-        var storage: (any KeyStorage)? { base.storage }
         func key() async throws -> ArchiveKey? { try await base.key() }
         func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
+        func settle() async throws { try await base.settle() }
+        func makeSuccessor() async throws -> ArchiveKey { try await base.makeSuccessor() }
+        func installSuccessor() async throws { try await base.installSuccessor() }
+        func hasReplacement() async throws -> Bool { try await base.hasReplacement() }
+        func unfinishedReplacement() async throws -> [ArchiveKey] { try await base.unfinishedReplacement() }
+        func forgetReplacement() async throws { try await base.forgetReplacement() }
+        func remove() async throws { try await base.remove() }
     }
 
     @Test func `A wrapped key file source supports everything that the key file does`() async throws {
@@ -142,9 +147,9 @@ struct KeyRotationTests {
 
         // An unfinished rotation is detected and completed.
         #expect(try await !store.hasUnfinishedReplacement())
-        _ = try await stored.makeSuccessor()
+        _ = try await file.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
-        try await stored.installSuccessor()
+        try await file.installSuccessor()
         #expect(try await store.hasUnfinishedReplacement())
         try await store.finishReplacement()
         #expect(try folder.names(in: keys) == ["Account.key"])

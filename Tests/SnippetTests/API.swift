@@ -80,8 +80,8 @@ struct APITests {
         let api = try await client([.json(#"{"message": "There is no such page"}"#, status: .notFound)])
         let response = try await api.get("/notes?page=99")
         let error = #expect(throws: AccountError.self) { try response.decoded(as: [Draft].self) }
-        #expect(error?.message.contains("404") == true)
-        #expect(error?.message.contains("There is no such page") == true)
+        #expect(error?.description.contains("404") == true)
+        #expect(error?.description.contains("There is no such page") == true)
     }
 
     @Test func `Keeps a token for another API`() async throws {

@@ -46,6 +46,15 @@ enum Stores {
         return [store, work]
     }
 
+    static func folders() throws -> [URL] {
+        // snippet.container
+        let container = try Notes.container()  // obeys NOTES_HOME
+        let drafts = container.documents.appending(path: "Drafts")  // is backed up
+        let thumbnails = container.caches.appending(path: "Thumbnails")  // may be removed at any time
+        // snippet.end
+        return [drafts, thumbnails]
+    }
+
     static func run(_ listNotes: () async throws -> Void) async throws {
         // snippet.exit
         do {
@@ -65,6 +74,7 @@ struct ApplicationTests {
             #expect(stores.map(\.session.rawValue) == ["default", "work"])
             #expect(AccountStore.shared === stores[0])
         }
+        #expect(try Stores.folders().map(\.lastPathComponent) == ["Drafts", "Thumbnails"])
         #expect(try TwoDo.container().identifier == "com.example.2do")
     }
 

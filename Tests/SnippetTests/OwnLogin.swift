@@ -4,7 +4,6 @@ import Foundation
 import Synchronization
 import Testing
 
-// snippet.server
 /// A response from the example service: a code if something went wrong, otherwise a user and tokens.
 struct NotesResponse: Sendable {
     var code: String?
@@ -16,9 +15,7 @@ struct NotesResponse: Sendable {
 
 /// Sends a request to the example service. Throws `AuthorityError.noResponse` if there is no response.
 typealias NotesServer = @Sendable (_ path: String, _ fields: [String: Secret]) async throws -> NotesResponse
-// snippet.end
 
-// snippet.login
 struct NotesLogin: PasswordAuthority {
     let ask: NotesServer
 
@@ -52,7 +49,6 @@ struct NotesLogin: PasswordAuthority {
             issuedAt: .now, expiresAt: .now.addingTimeInterval(3600))
     }
 }
-// snippet.end
 
 // snippet.refresh
 extension NotesLogin {

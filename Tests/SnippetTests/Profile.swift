@@ -1,11 +1,26 @@
 import AccountKit
 import AccountTesting
+import Foundation
 import Testing
 
 // snippet.type
 struct NotesProfile: Codable {
     var plan: String?
     var pageSize: Int?
+}
+// snippet.end
+
+// snippet.types
+struct NotesSettings: Codable, Equatable {
+    enum Order: String, Codable { case newest, oldest }
+
+    var order: Order?  // a string
+    var device: UUID?  // a string
+    var homePage: URL?  // a string
+    var lastSync: Date?  // a date, or ISO 8601 text, or the seconds since 1970
+    var wordsPerMinute: Double?  // a real or an integer
+    var tags: [String]?  // an array
+    var drafts: [String: Int]?  // a dictionary
 }
 // snippet.end
 
@@ -80,6 +95,29 @@ struct ProfileTests {
         let profile = try #require(try Profiles.load(store))
         #expect(profile.plan == "free")
         #expect(profile.pageSize == 50)
+    }
+
+    @Test func `Encodes each property as a field and decodes it`() throws {
+        let settings = NotesSettings(
+            order: .newest, device: UUID(), homePage: URL(string: "https://example.com/a"),
+            lastSync: Date(timeIntervalSince1970: 0), wordsPerMinute: 200, tags: ["a"], drafts: ["today": 2])
+        let profile = try UserProfile(encoding: settings)
+        #expect(profile["order"] == "newest")
+        #expect(profile["lastSync"] == .date(Date(timeIntervalSince1970: 0)))
+        #expect(profile["wordsPerMinute"] == 200)
+        #expect(try profile.decoded() == settings)
+    }
+
+    @Test func `A field that does not fit its property is an error`() throws {
+        struct Claims: Codable {
+            var updated: Date?
+            var active: Bool?
+            var count: Int?
+        }
+        let profiles: [UserProfile] = [["updated": "yesterday"], ["active": 1], ["count": 3.5], ["count": "3"]]
+        for profile in profiles {
+            #expect(throws: DecodingError.self) { try profile.decoded(as: Claims.self) }
+        }
     }
 
     @Test func `Sets single fields, and sends them to a service that accepts them`() async throws {

@@ -17,6 +17,13 @@ enum Sessions {
         // snippet.end
     }
 
+    static func checkSometimes(_ store: AccountStore, _ authority: any AccountAuthority) async -> SessionState {
+        // snippet.age
+        let state = await store.checkSession(with: authority, maximumAge: .seconds(900))
+        // snippet.end
+        return state
+    }
+
     static func token(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Int {
         // snippet.token
         let token = try await store.accessToken(with: authority)  // valid for another minute, refreshed if needed
@@ -79,6 +86,17 @@ struct SessionsTests {
         storage.inject(.fails(AccountError(.inaccessible, "the disk is gone")), of: .read)
         let unreadable = try await AccountStore.testing(signedIn: nil, storage: storage)
         #expect(await Sessions.greet(unreadable, ScriptedAuthority()) == "the disk is gone")
+    }
+
+    @Test func `Asks the service again only after a while`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let service = ScriptedAuthority(clock: clock)
+        for _ in 1...2 { #expect(await Sessions.checkSometimes(store, service).account?.username == "alice") }
+        #expect(service.requests == [.verify])
+        clock.advance(by: .seconds(901))
+        _ = await Sessions.checkSometimes(store, service)
+        #expect(service.requests == [.verify, .verify])
     }
 
     @Test func `Returns a token for a request`() async throws {

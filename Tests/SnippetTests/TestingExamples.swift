@@ -5,7 +5,6 @@ import Foundation
 import Testing
 
 struct TestingExamples {
-    // snippet.expiry
     @Test func refreshesAnExpiredToken() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
@@ -14,12 +13,36 @@ struct TestingExamples {
         #expect(try await store.accessToken(with: service) == Secret("access-2"))
         #expect(service.requests == [.refresh])
     }
-    // snippet.end
 
-    // snippet.ended
-    @Test func endsTheSessionWhenTheServiceRejectsIt() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
-        let service = ScriptedAuthority(verify: [.refuse(.rejected("revoked"))])
+    // snippet.check
+    @Test func staysSignedInWithoutNetwork() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
+        guard case .unverified(let account, let why) = await store.checkSession(with: service) else {
+            Issue.record("not offline")
+            return
+        }
+        #expect(account.username == "alice")
+        #expect(why.code == .offline)
+    }
+
+    @Test func refreshesAnExpiredTokenAtStartUp() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let service = ScriptedAuthority(clock: clock)
+        guard case .verified(let account) = await store.checkSession(with: service) else {
+            Issue.record("not verified")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(service.requests == [.refresh])  // the new token is the confirmation: `verify` is not called
+    }
+
+    @Test func signsOutWhenTheServiceEndsTheSession() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let service = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
         guard case .signedOut(let why) = await store.checkSession(with: service) else {
             Issue.record("still signed in")
             return
@@ -27,6 +50,34 @@ struct TestingExamples {
         #expect(why.reason == .sessionEnded)
     }
     // snippet.end
+
+    // snippet.verify
+    @Test func staysSignedInWithAValidToken() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let service = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable))])
+        #expect(await store.checkSession(with: service).account?.username == "alice")
+        #expect(service.requests == [.verify])
+    }
+    // snippet.end
+
+    // snippet.pause
+    @Test func triesAgainAfterAPause() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable)), .accept], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(with: service) }
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(with: service) }
+        #expect(service.requests == [.refresh])  // the second call was in the pause, and sent nothing
+        clock.advance(by: .seconds(5))
+        #expect(try await store.accessToken(with: service) == Secret("access-2"))
+    }
+    // snippet.end
+
+    @Test func endsTheSessionWhenAnOwnAuthorityRejectsIt() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let service = ScriptedAuthority(verify: [.refuse(.rejected("revoked"))])
+        #expect(await store.checkSession(with: service).account == nil)
+    }
 
     // snippet.disk
     @Test func keepsTheSessionWhenTheDiskIsFull() async throws {

@@ -1,3 +1,4 @@
+// snippet.app
 import AccountCommands
 import AccountHTTP
 import AccountKit
@@ -14,7 +15,9 @@ import Logging
     ) throws(AccountError) -> any AccountAuthority {
         try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes-cli", timeout: timeout, logger: logger)
     }
+    // snippet.end
 
+    // snippet.run
     func run() async throws {
         let authority = try Notes.authority()
         // snippet.five
@@ -24,6 +27,7 @@ import Logging
         let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
         let notes: [Note] = try await api.get("/notes").decoded()  // with a token that is refreshed in time
         // snippet.end
+        // snippet.run
         print("You have \(notes.count) notes.")
     }
 }

@@ -141,8 +141,7 @@ final class Operation: @unchecked Sendable {
             // No timeout, since no clock would measure it: a cancelled caller stands for one whose timeout has passed.
             case .check: return .state(await store.checkSession(with: authority, timeout: nil))
             case .checkIfOld:
-                let policy = CheckPolicy(maximumAge: .seconds(900))
-                return .state(await store.checkSession(with: authority, policy: policy, timeout: nil))
+                return .state(await store.checkSession(with: authority, maximumAge: .seconds(900), timeout: nil))
             case .accessToken: return .accessToken(try await store.accessToken(timeout: nil, with: authority).reveal())
             case .derivedToken:
                 // Two operations for the same target share it.

@@ -1,17 +1,20 @@
 import AccountCommands
+import AccountHTTP
 import AccountKit
 import ArgumentParser
-import AsyncHTTPClient
 import Foundation
 import Logging
-import NIOCore
-import NIOHTTP1
 
 /// A tool with a custom login: `notes account login | logout | whoami …`, and a command that greets the user.
 @main struct Notes: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.notes"
     static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
-    static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority { JSONAPI() }
+
+    static func authority(
+        for: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        try JSONAPI(timeout: timeout, logger: logger)
+    }
 
     func run() async throws {
         switch try await Notes.store().checkSession(with: JSONAPI()) {
@@ -31,6 +34,13 @@ struct Player: Codable {
 
 /// The service's own API: requests and responses are JSON, and a `code` in the response names the error.
 struct JSONAPI: PasswordAuthority {
+    let client: AuthorityClient
+
+    init(timeout: Duration = .seconds(5), logger: Logger? = nil) throws(AccountError) {
+        let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
+        client = try AuthorityClient(origin: server, timeout: timeout, logger: logger)
+    }
+
     func signIn(username: String, password: Secret) async throws -> Account {
         var user = try await post("/login", ["username": username, "password": password.reveal()])
         guard case .integer(let id)? = user["id"], case .string(let token)? = user["token"] else {
@@ -49,24 +59,17 @@ struct JSONAPI: PasswordAuthority {
 
     func isAuthority(of account: Account) -> Bool { true }
 
-    /// Sends a request, and reports the outcome. AccountKit decides what the outcome means for the account.
+    /// Sends a request, and reports the outcome. The client throws if there is no clear response. AccountKit decides what
+    /// the outcome means for the account.
     func post(_ path: String, _ body: [String: String] = [:], token: Secret? = nil) async throws -> UserProfile {
-        let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
-        var request = HTTPClientRequest(url: server + path)
-        request.method = .POST
-        request.headers = token.map { ["Authorization": "Bearer \($0.reveal())"] } ?? [:]
-        request.body = .bytes(try JSONEncoder().encode(body))
-        let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(5))
-        guard let body = try? await response?.body.collect(upTo: 1 << 20) else {
-            throw AuthorityError.noResponse(.reset)
-        }
+        let response = try await client.post(path, body, token: token)
         // Any other body is an unexpected response, which the default case below reports.
-        let document = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
+        let document = try? JSONDecoder().decode([String: ProfileValue].self, from: response.body)
         switch (document?["code"], document?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)
         case (.string("wrong_password")?, _): throw AuthorityError.signInRefused("wrong password")
         case (.string("session_revoked")?, _): throw AuthorityError.rejected("session_revoked")
-        default: throw AuthorityError.unclear("status \(response?.status.code ?? 0)")
+        default: throw AuthorityError.unclear("status \(response.statusCode)")
         }
     }
 }

@@ -22,7 +22,7 @@ struct DoctorProgramsTests {
     }
 
     private func examine(_ user: SignedInUser, path: String? = nil) async throws -> Examination {
-        var command = user.account.command(["doctor", "--json"])
+        var command = user.account.command(["doctor", "--programs", "--json"])
         if let path { command = command.run(by: "env", "PATH=" + path) }
         let outcome = try await command.run()
         let report = try JSONDecoder().decode(DoctorTests.Report.self, from: Data(outcome.output.utf8))
@@ -58,7 +58,7 @@ struct DoctorProgramsTests {
             #expect(before.problems == [])
             let note = try #require(before.report.notes.first { $0.hasPrefix("git ") })
             #expect(note.contains("`git config --global --add credential.helper '!account git-credential'`"))
-            let text = try await user.account("doctor")
+            let text = try await user.account("doctor", "--programs")
             #expect(
                 text.exitCode == 0 && text.output.contains("\nNotes:\n") && text.output.contains("\n  \(note)\n"),
                 "\(text)")

@@ -233,7 +233,8 @@ struct DoctorTests {
             #expect(lines.first?.hasPrefix("problem: others can use \(container.archive)") == true, "\(outcome)")
             let heading = try #require(lines.firstIndex(of: "Notes:"), "\(outcome)")
             #expect(lines[..<heading].allSatisfy { $0.hasPrefix("problem: ") }, "\(outcome)")
-            let notes = lines[(heading + 1)...]
+            #expect(lines.last == "1 problem. Run `account doctor --fix` to repair it.", "\(outcome)")
+            let notes = lines[(heading + 1)...].dropLast()
             #expect(!notes.isEmpty && notes.allSatisfy { $0.hasPrefix("  ") }, "\(outcome)")
             #expect(notes.contains { $0.contains("ACCOUNT_HOME=") }, "\(outcome)")
             try container.setPermissions(0o600, of: container.archive)

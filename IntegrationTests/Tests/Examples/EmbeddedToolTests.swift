@@ -54,16 +54,16 @@ struct EmbeddedToolTests {
         }
     }
 
-    @Test func `Prints an error as one line, with an exit code`() async throws {
+    @Test func `Prints an error with a hint and an exit code`() async throws {
         try await run("api-client", prefix: "PROFILE", server: "ORIGIN") { profile, server, _ in
             #expect(try await profile("account", "logout").exitCode == 0)
             let outcome = try await profile()
             #expect(outcome.exitCode == 77, "\(outcome)")
             #expect(outcome.errors.hasPrefix("api-client: "), "\(outcome)")
-            #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome)")
+            #expect(outcome.errors.hasSuffix("\n  Run `api-client account login`.\n"), "\(outcome)")
             let usage = try await profile("--nonsense")
             #expect(usage.exitCode == 64, "\(usage)")
-            #expect(usage.errors.contains("Usage: profile"), "\(usage)")
+            #expect(usage.errors.contains("\n  See `profile --help`."), "\(usage)")
             #expect(try await profile("--help").exitCode == 0)
         }
     }

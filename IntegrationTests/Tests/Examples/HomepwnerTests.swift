@@ -67,7 +67,7 @@ struct HomepwnerTests {
             let before = try household.container.files()
             let none = household.container.path("none.jpg")
             let mistakes: [(arguments: [String], exitCode: Int32, text: String)] = [
-                (["add"], 64, "Missing expected argument '<name>'"),
+                (["add"], 64, "missing expected argument '<name>'"),
                 (["add", ""], 64, "an item needs a name"),
                 (["add", "two\nlines"], 64, "in one line"),
                 (["add", "\u{1B}[2J"], 64, "in one line"),
@@ -79,7 +79,7 @@ struct HomepwnerTests {
                 (["add", "x", "--photo", "/dev/null"], 74, "is not a file"),
                 (["show", "nobody"], 64, "there is no item \"nobody\""),
                 (["edit", "nobody", "--name", "x"], 64, "there is no item \"nobody\""),
-                (["edit", bear], 64, "Specify what to change"),
+                (["edit", bear], 64, "specify what to change"),
                 (["edit", bear, "--name", ""], 64, "an item needs a name"),
                 (["edit", bear, "--value", "1", "--no-value"], 64, "not both"),
                 (["remove", "nobody"], 64, "there is no item \"nobody\""),

@@ -45,7 +45,7 @@ struct OwnLoginTests {
             try await server.setFaults(Fault(path: "/userinfo", status: 500))
             let trouble = try await notes()
             #expect(trouble.exitCode == 0)
-            #expect(trouble.output.hasPrefix("Hello alice. (unclearReply"))
+            #expect(trouble.output.hasPrefix("Hello alice. (server error"))
             #expect(container.exists(container.archive))
         }
     }
@@ -59,7 +59,7 @@ struct OwnLoginTests {
             #expect(!container.exists(container.archive))
             let name = try await notes("account", "whoami")
             #expect(name.exitCode == 77)
-            #expect(name.errors.contains("(session_revoked). Sign in with `embed-login account login`."))
+            #expect(name.errors.contains("(session_revoked)\n  Sign in with `embed-login account login`."))
         }
     }
 

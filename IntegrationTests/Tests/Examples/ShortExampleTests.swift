@@ -30,7 +30,7 @@ struct ShortExampleTests {
         try await run("oauth-login", prefix: "HELLO", server: "ISSUER") { hello, server, _ in
             #expect(try await hello().output == "Hello alice.\n")
             try await server.setFaults(Fault(path: "*", status: 503))
-            #expect(try await hello().output.hasPrefix("Hello alice. (serverError"))
+            #expect(try await hello().output.hasPrefix("Hello alice. (server error"))
             try await server.clearFaults()
             #expect(try await hello("account", "logout").exitCode == 0)
             #expect(try await hello().output == "Hello stranger. Sign in with `hello account login`.\n")

@@ -127,7 +127,7 @@ struct ExecTests {
             #expect(outcome.output == words.map { "<\($0)>" }.joined(), "\(outcome)")
         }
         for (words, said) in [
-            ([], "Specify the command"), (["--"], "Specify the command"), (["--no-such", "env"], "Unknown option"),
+            ([], "specify the command"), (["--"], "specify the command"), (["--no-such", "env"], "unknown option"),
             (["--env", "1A", "env"], "--env takes"), (["--env", "A=B", "env"], "--env takes"),
             (["--min-validity=-1", "env"], "--min-validity takes"),
         ] {
@@ -189,7 +189,7 @@ struct ExecTests {
         }
         try await Container.run { container in
             let account = try Tool.account(in: container)
-            expect(try await account("exec", "env"), 77, "Not signed in. Sign in with `account login`.")
+            expect(try await account("exec", "env"), 77, "account: not signed in: sign in with `account login`\n")
             expect(try await account("exec", "--session", "work", "env"), 77, "`account login --session work`")
         }
         try await SignedInUser.run { user in

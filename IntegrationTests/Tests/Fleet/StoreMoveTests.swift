@@ -21,7 +21,7 @@ struct StoreMoveTests {
             let status = try await account("status")
             #expect(status.exitCode == 0, "\(status)")
             #expect(status.output.contains("This session was moved to \(url)"), "\(status)")
-            #expect(try await account("sessions").output.contains("(moved to \(url))"))
+            #expect(try await account("sessions").output.contains("moved to \(url)"))
             #expect(try await account("doctor").output.contains("moved to \(url)"))
 
             try await user.server.expireTokens()

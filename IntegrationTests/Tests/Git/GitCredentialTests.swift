@@ -176,7 +176,9 @@ struct GitCredentialTests {
             let outcome = try await account("git-credential", "get", input: Self.question)
             #expect(outcome.exitCode == 77)
             #expect(outcome.output == "quit=1\n")
-            #expect(outcome.errors == "account: Not signed in. Sign in with `account login --session work`.\n")
+            #expect(
+                outcome.errors
+                    == "account: there is no session named work: sign in with `account login --session work`\n")
         }
     }
 }

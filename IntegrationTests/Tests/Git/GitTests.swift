@@ -120,12 +120,12 @@ struct GitTests {
     @Test func `Signed out, git fails immediately without asking for a password`() async throws {
         try await run { user, git, server in
             #expect(try await user.account("logout").exitCode == 0)
-            expectOneReason(try await git("ls-remote", server.repository), "Sign in with `account login`.")
+            expectOneReason(try await git("ls-remote", server.repository), "sign in with `account login`")
             #expect(try await server.authorizations() == [])
 
             #expect(try await user.account("rule", "add", server.url, "--session", "work").exitCode == 0)
             expectOneReason(
-                try await git("ls-remote", server.repository), "Sign in with `account login --session work`.")
+                try await git("ls-remote", server.repository), "sign in with `account login --session work`")
         }
     }
 

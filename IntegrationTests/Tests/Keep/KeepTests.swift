@@ -230,8 +230,8 @@ struct KeepTests {
             command.words =
                 ["python3", "-B", BuiltProducts.fixture("notify.py"), container.path("socket")] + command.words
             let outcome = try await command.whileRunning { keep in
-                let login = "Sign in with `account login --session work`."
-                try await keep.output.wait(for: "READY=1 | STATUS=There is no token. Not signed in. \(login)")
+                let reason = "There is no session named work. Sign in with `account login --session work`."
+                try await keep.output.wait(for: "READY=1 | STATUS=There is no token. \(reason)")
                 try await keep.send(.terminate)
             }
             #expect(outcome.errors.contains("Waiting."), "\(outcome)")

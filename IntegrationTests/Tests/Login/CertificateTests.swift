@@ -47,7 +47,7 @@ struct CertificateTests {
             try await ExampleServer.run(certificate.serverOptions) { server in
                 let outcome = try await signIn(account, server, trusting: certificate)
                 #expect(outcome.exitCode == 69, "\(outcome)")
-                #expect(outcome.errors.contains("untrustedTLS"), "\(outcome)")
+                #expect(outcome.errors.contains("certificate is not trusted"), "\(outcome)")
                 #expect(!container.exists(container.archive))
             }
         }

@@ -37,7 +37,7 @@ struct OutputTests {
             let text = try await account.run(arguments)
             #expect(text.exitCode == 77)
             #expect(text.output == "")
-            #expect(text.errors == "Not signed in. Sign in with `account login`.\n")
+            #expect(text.errors == "account: not signed in\n  Sign in with `account login`.\n")
 
             let json = try await account.run(arguments + ["--json"])
             #expect(json.exitCode == 77)
@@ -100,7 +100,9 @@ struct OutputTests {
             #expect(text.output == "")
             let failure = try #require(try json.document().error)
             #expect(failure.code == "signInRefused")
-            #expect(text.errors == "account: \(failure.message)\n")
+            // The text has the hint on a separate line.
+            #expect(text.errors.hasPrefix("account: the service refused the sign-in (invalid_grant)\n  "), "\(text)")
+            #expect(failure.message.hasPrefix("the service refused the sign-in (invalid_grant): "), "\(json)")
             #expect(json.errors == text.errors)
         }
     }

@@ -58,7 +58,7 @@ struct DjangoTests {
                 let ended = try await account("whoami", "--max-age", "0")
                 #expect(ended.exitCode == 77)
                 #expect(ended.output == "")
-                #expect(ended.errors.contains("\(issuer) ended this session on "))
+                #expect(ended.errors.contains("\(issuer) ended this session "))
                 #expect(!container.exists(container.archive))
                 let report = try await account("whoami", "--json").document()
                 #expect(report.reason == "sessionEnded")

@@ -16,7 +16,7 @@ enum CaptivePortal: CaseIterable, CustomTestStringConvertible {
     }
 
     /// The part of a helper's message that names the portal.
-    static let reason = "(captivePortal: "
+    static let reason = "(another server answered: "
 }
 
 extension Tool {

@@ -219,7 +219,7 @@ extension PythonServerUser {
         try await server.endSignIns(of: client)
         let ended = try await account("whoami", "--max-age", "0")
         #expect(ended.exitCode == 77, "\(ended)")
-        #expect(ended.errors.contains("\(issuer) ended this session on "), "\(ended)")
+        #expect(ended.errors.contains("\(issuer) ended this session "), "\(ended)")
         #expect(!container.exists(container.archive))
     }
 

@@ -49,11 +49,18 @@ enum Terminal {
 
     /// The result of the session.
     struct Session: Decodable {
+        /// Everything that the terminal showed, without colors.
+        var screen: String { rawScreen.replacing(/\u{1b}\[[0-9;]*m/, with: "") }
         /// Everything that the terminal showed.
-        let screen: String
+        let rawScreen: String
         /// Whether echo is on.
         let echo: Bool
         private let status: Int32
+
+        private enum CodingKeys: String, CodingKey {
+            case rawScreen = "screen"
+            case echo, status
+        }
 
         /// The exit code as a shell reports it.
         var exitCode: Int32 { status < 0 ? 128 - status : status }

@@ -71,7 +71,7 @@ struct EnvironmentTokenTests {
             #expect(outcome.exitCode == 64)
             #expect(outcome.output == "")
             #expect(outcome.errors.contains("ACCOUNT_TOKEN is set"))
-            #expect(outcome.errors.contains("unset it"))
+            #expect(outcome.errors.contains("Unset it"))
             #expect(try await user.server.log().requests == [])
         }
     }

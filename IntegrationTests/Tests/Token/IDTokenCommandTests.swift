@@ -86,7 +86,7 @@ struct IDTokenCommandTests {
             #expect(json.exitCode == 78)
             #expect(json.output.contains("misconfigured"))
             let given = try await user.account.with("ACCOUNT_TOKEN", "given")("token", "--id-token")
-            #expect(given.exitCode == 64 && given.errors.contains("unset it"), "\(given)")
+            #expect(given.exitCode == 64 && given.errors.contains("Unset it"), "\(given)")
             let both = try await user.account("token", "--id-token", "--audience", "api")
             #expect(both.exitCode == 64 && both.errors.contains("omit --audience"), "\(both)")
             #expect(try await user.account("logout").exitCode == 0)

@@ -19,7 +19,8 @@ struct UnrenewableTests {
 
     @Test func `login prints how long the session lasts, and advice`() async throws {
         try await run { _, login in
-            #expect(login.errors.contains(/This session lasts until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ:/), "\(login)")
+            let notice = /This session lasts until 20\d\d-\d\d-\d\d \d\d:\d\d \(in \d+ \w+\):/
+            #expect(login.errors.contains(notice), "\(login)")
             #expect(login.errors.contains("allow refresh tokens for this client in the service's settings"))
             #expect(!login.errors.contains("--scope"), "the sign-in requested offline_access")
         }
@@ -33,12 +34,12 @@ struct UnrenewableTests {
                 let token = try await clock.run(user.account, ahead: 86_400, arguments)
                 #expect(token.exitCode == 77, "\(token)")
                 #expect(!token.output.contains("at_"))
-                #expect(token.errors.contains("Your session at \(user.server.issuer) ended at 20"))
+                #expect(token.errors.contains("your session at \(user.server.issuer) ended "))
                 #expect(token.errors.contains("Sign in again with `account login`"))
             }
             let status = try await clock.run(user.account, ahead: 86_400, ["status"])
             #expect(status.exitCode == 77, "\(status)")
-            #expect(status.output.contains("Your session at \(user.server.issuer) ended at 20"))
+            #expect(status.output.contains("Your session at \(user.server.issuer) ended "))
             #expect(!status.output.contains("refreshed"))
             let json = try await clock.run(user.account, ahead: 86_400, ["status", "--json"])
             #expect(json.exitCode == 77)

@@ -8,7 +8,7 @@ struct EndedSessionTests {
         #expect(outcome.exitCode == 77)
         #expect(outcome.output == "")
         let sentence =
-            /^(\S+) ended this session on (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) \((\w+)\)\. Sign in with `account login`\.\n$/
+            /^account: (\S+) ended this session (just now|\d+ s ago) \((\w+)\)\n  Sign in with `account login`\.\n$/
         let said = try #require(outcome.errors.firstMatch(of: sentence), "\(outcome)").output
         #expect(said.1 == user.server.issuer)
         #expect(said.3 == word)
@@ -26,7 +26,7 @@ struct EndedSessionTests {
         #expect(report.state == "signedOut")
         #expect(report.reason == "sessionEnded")
         #expect(report.endedBy == user.server.issuer)
-        #expect(report.endedAt == String(said.2))
+        #expect(report.endedAt != nil)
         #expect(report.message == word)
         #expect(report.account == nil)
 

@@ -33,7 +33,7 @@ struct WrongAccountTests {
             try await user.server.alter(.token, setting: ["id_token": .text(lie)])
             let refresh = try await user.account("refresh")
             #expect(refresh.exitCode == 69, "\(refresh)")
-            #expect(refresh.errors.contains("wrongAccount"), "\(refresh)")
+            #expect(refresh.errors.contains("another user's token"), "\(refresh)")
             // User info fails, too.
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", status: 503))
             let offline = try await user.account("whoami", "--offline", "--json").document()

@@ -6,16 +6,31 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         CommandConfiguration(
             commandName: "doctor", abstract: "Find problems; with --fix, repair them where possible.",
             discussion: """
-                Exits with 0 only if there are no problems. Problems come first, each with a command that solves it. \
-                Notes come last. They say which other programs (git, docker, kubectl, systemd) use your sessions, and \
-                how to set up the others. Notes do not affect the exit code.
+                Prints each problem with a command that solves it, and exits with 0 only if there are none.\
+                \(programHelp)
+
+                  \(CommandLine.toolName) doctor
+                  \(CommandLine.toolName) doctor --fix
                 """)
+    }
+
+    private static var programHelp: String {
+        App.commandGroups.isEmpty
+            ? ""
+            : " With --programs, notes say which other programs use your sessions, and how to set them up. Notes do not "
+                + "affect the exit code."
     }
 
     @Flag(help: "Repair problems that can be repaired without losing data.")
     var fix = false
 
-    @OptionGroup var options: CommonOptions
+    @Flag(
+        help: ArgumentHelp(
+            "Also show how other programs, such as git, use your sessions.",
+            visibility: App.commandGroups.isEmpty ? .hidden : .default))
+    var programs = false
+
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     private struct Document: Encodable {
         struct Part: Encodable {
@@ -42,7 +57,6 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
             do {
                 return try CommandContext(options)
             } catch let error as AccountError where error.code == .insecureContainer && !folders.isEmpty {
-                // The findings name the folder and the solution.
                 try report(folders, [], in: "")
                 throw error
             }
@@ -64,13 +78,22 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         if let (problem, advice) = MemoryProtection.problem() {
             findings.append(Finding(problem: problem, advice: advice))
         }
-        for group in App.commandGroups { findings += await group.findings(context) }
-        // Report each fault only once.
+        for group in App.commandGroups { findings += await group.findings(context).filter { programs || !$0.isNote } }
         let all = findings
         findings.removeAll { $0.follows(from: all) }
         let environment = context.environment(of: account)
         findings += environment.compactMap(\.problem).map { Finding(problem: $0) }
         try report(findings, environment, in: context.container.directory(of: .default))
+    }
+
+    private func summary(of findings: [Finding]) -> String {
+        let count = findings.filter { !$0.isFixed }.count
+        let text = "\(count == 0 ? "no" : "\(count)") problem\(count == 1 ? "" : "s")"
+        if fix { return "\(findings.count - count) fixed, \(text) left." }
+        let repairable = findings.filter { $0.repair != nil }.count
+        guard repairable > 0 else { return text + "." }
+        let what = count == 1 ? "it" : "\(repairable) of them"
+        return "\(text). Run `\(CommandLine.toolName) doctor --fix` to repair \(what)."
     }
 
     /// Returns `nil` if opening the archive requires a passphrase. An unreadable archive has its own finding.
@@ -93,15 +116,18 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
                     notes: notes.map { $0.problem + $0.advice }, environment: environment.values))
         } else {
             for finding in findings where !finding.isFixed {
-                try Terminal.printLine("problem: \(finding.problem)\(finding.advice)")
+                try Terminal.printLine(.failure, styled: "problem: \(finding.problem)\(finding.advice)")
             }
-            for finding in findings where finding.isFixed { try Terminal.printLine("fixed: \(finding.problem)") }
+            for finding in findings where finding.isFixed {
+                try Terminal.printLine(.success, styled: "fixed: \(finding.problem)")
+            }
             if findings.isEmpty {
-                try Terminal.printLine("No problems found in \(folder)/.")
+                try Terminal.printLine(.success, styled: "No problems found in \(folder)/.")
             }
             let texts = environment.filter { $0.problem == nil }.map(\.summary) + notes.map { $0.problem + $0.advice }
             if !texts.isEmpty { try Terminal.printLine("Notes:") }
             for text in texts { try Terminal.printLine("  \(text)") }
+            if !findings.isEmpty { try Terminal.printLine(summary(of: findings)) }
         }
         if !isWell { throw ExitCode(78) }
     }

@@ -8,6 +8,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 Reads an NSKeyedArchiver archive or a plain property list. With --remove-original, the file is removed \
                 after the imported account was read back successfully; otherwise it stays unchanged.
+
+                  \(CommandLine.toolName) import ~/Documents/account.archive
                 """)
     }
 
@@ -22,7 +24,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     @Flag(help: "Remove the file after its account was stored and read back.")
     var removeOriginal = false
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "import an account")
@@ -32,7 +34,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         if let current = await context.store.load().account, !replace {
             throw AccountError(
                 .invalidArgument,
-                "\(current.shownName) is signed in: sign out first, or add --replace, or choose another --session")
+                "\(current.shownName) is signed in",
+                hint: "sign out first, or add --replace, or choose another --session")
         }
         var imported = try importer(file)
         if App.acceptsIssuer {
@@ -53,7 +56,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
             } catch {
                 throw AccountError(
                     .inaccessible,
-                    "the account was imported, but \(file) cannot be removed: remove it yourself, because it contains the old account",
+                    "the account was imported, but \(file) cannot be removed",
+                    hint: "remove it yourself, because it contains the old account",
                     cause: error)
             }
         }
@@ -61,9 +65,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(StateDocument(state, session: context.session))
         } else {
-            Terminal.say("Imported \(account.shownName) from \(file).")
+            Terminal.say(.success, "Imported \(account.shownName) from \(file).")
         }
-        // Deliver the revocation of the replaced session.
         await context.deliverRevocations()
     }
 }

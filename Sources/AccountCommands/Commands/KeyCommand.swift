@@ -1,6 +1,12 @@
 import AccountKit
 import ArgumentParser
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -20,13 +26,15 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
 
 struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "status", abstract: "Show the keys of the archive.")
+        CommandConfiguration(
+            commandName: "status", abstract: "Show the keys of the archive.",
+            discussion: "  \(CommandLine.toolName) key status")
     }
 
     @Argument(help: .hidden)
     var others: [String] = []
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func validate() throws {
         guard let word = others.first else { return }
@@ -44,10 +52,11 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "add", abstract: "Add a key that opens the archive.",
             discussion: """
-                The program is run without a shell, and must print 32 random bytes in Base64 or hexadecimal:
+                Each key opens the archive. To require a new key, remove the others with `key remove`.
 
-                  openssl rand -base64 32 | secret-tool store --label "\(App.identifier)" service \(App.identifier)
-                  \(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)
+                  \(CommandLine.toolName) key add passphrase
+
+                A program is run without a shell, and must print 32 random bytes in Base64 or hexadecimal:
 
                   openssl rand -base64 32 | pass insert --echo \(App.identifier)-key
                   \(CommandLine.toolName) key add command -- pass show \(App.identifier)-key
@@ -60,7 +69,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     @Argument(parsing: .postTerminator, help: "Program that prints the key, and its arguments.")
     var command: [String] = []
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func validate() throws {
         if kind == .command, command.isEmpty {
@@ -79,8 +88,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         let keySource = try source.keySource(of: context.session, context.container, App.self)
         let isSignedIn = try await !context.archive.keySlots().isEmpty
         if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
-        // Save the settings first: an unused key source does no harm, but an archive whose key is in no setting could
-        // not be opened.
+        // Save the settings first: an unused key source does no harm, but an archive needs its key source.
         var settings = before
         if !settings.sources.contains(source) { settings.sources.append(source) }
         try await context.preferences.setKeySettings(settings, of: context.session)
@@ -93,12 +101,16 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         do {
             slot = try await store.addKey(from: keySource)
         } catch {
-            // Restore the settings, so that the next sign-in does not ask for an unused key. If this fails, `key
-            // status` shows the setting; report the first error.
+            // The next sign-in must not ask for an unused key. `key status` shows a setting that could not be restored.
             try? await context.preferences.setKeySettings(before, of: context.session)
             throw error
         }
-        Terminal.say("The archive now also opens with this key (\(slot.id.prefix(8))).")
+        Terminal.say(.success, "The archive now also opens with this key (\(slot.id.prefix(8))).")
+        if kind != .keyFile, try await context.archive.keySlots().contains(where: { $0.kind == .keyFile }) {
+            let remove = context.hint.command("key remove file")
+            Terminal.say(
+                .warning, "The key file still opens the archive. To require the other key, run `\(remove)`.")
+        }
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
@@ -110,13 +122,15 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 The removed key cannot open future versions of the archive. It can still open existing copies. The \
                 remaining keys must be available.
+
+                  \(CommandLine.toolName) key remove file
                 """)
     }
 
     @Argument(help: "First digits of the key's ID, or its kind if there is only one of that kind.")
     var key: String
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let slots = try await context.archive.keySlots()
@@ -138,7 +152,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         try await context.archive.removeKey(slot.id)
         settings.sources = try await used(settings.sources, context)
         try await context.preferences.setKeySettings(settings, of: context.session)
-        Terminal.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
+        Terminal.say(.success, "The key \(slot.id.prefix(8)) no longer opens the archive.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 
@@ -161,7 +175,6 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         return slot
     }
 
-    /// Returns the sources without those that certainly open nothing any more.
     private func used(
         _ sources: [KeySettings.Source], _ context: CommandContext<App>
     ) async throws -> [KeySettings.Source] {
@@ -184,13 +197,15 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 A key file gets a new key. For a passphrase, the command asks for a new one. Existing copies of the \
                 archive still open with the old key.
+
+                  \(CommandLine.toolName) key rotate file
                 """)
     }
 
     @Argument(help: "Key to replace: file or passphrase; required only if the archive has both.")
     var kind: KeyKind?
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let settings = try context.preferences.keySettings(of: context.session)
@@ -205,7 +220,9 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                     : "specify which key to replace: file or passphrase")
         }
         try await context.archive.rotateKey(of: kind)
-        Terminal.say("Replaced the \(kind == .keyFile ? "key file" : "passphrase") and the key that encrypts the data.")
+        Terminal.say(
+            .success, "Replaced the \(kind == .keyFile ? "key file" : "passphrase") and the key that encrypts the data."
+        )
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
@@ -214,7 +231,7 @@ private struct KeyDocument: Encodable {
     struct Slot: Encodable {
         var id: String
         var kind: String
-        var created: String
+        var created: Date
         var opensNow: Bool
     }
 
@@ -227,21 +244,21 @@ private struct KeyDocument: Encodable {
         sources = try context.preferences.keySettings(of: context.session).sources
         slots = try await context.archive(of: context.session).keySlots().map {
             Slot(
-                id: $0.id, kind: $0.kind.description, created: StateText.date($0.created),
+                id: $0.id, kind: $0.kind.description, created: $0.created,
                 opensNow: $0.isAvailable)
         }
     }
 
     package func print(asJSON: Bool) throws {
         if asJSON { return try JSONDocument.print(self) }
-        for slot in slots {
+        let rows = slots.map { slot in
             let state =
                 slot.opensNow
                 ? "available"
                 : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "not available here"
-            try Terminal.printLine(
-                [slot.id.prefix(8).description, slot.kind.padding(to: 12), slot.created, state].joined(separator: "  "))
+            return [slot.id.prefix(8).description, slot.kind, StateText.date(slot.created), state]
         }
+        if !rows.isEmpty { try Terminal.printTable(["ID", "KIND", "CREATED", "STATE"], rows) }
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")
         }

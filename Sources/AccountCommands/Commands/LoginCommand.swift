@@ -16,13 +16,21 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     private static var defaultWay: String {
         """
-        On a terminal, `login` opens your browser by default. If there is none, it shows a code to enter on another device.\u{20}
+        \(App.acceptsIssuer ? "On a terminal, `login` asks for the service and its client ID, unless options name them. " : "")By \
+        default, `login` opens your browser. If there is none, it shows a code to enter on another device.\u{20}
         """
     }
 
     private static var examples: [String] {
-        let issuer = App.acceptsIssuer ? " --issuer https://auth.example.com --client-id my-tool" : ""
-        return [issuer] + (App.offers([.token]) ? [issuer + " --with-token < token.txt"] : [])
+        guard App.acceptsIssuer else {
+            return [""] + (App.offers([.device]) ? [" --device"] : [])
+                + (App.offers([.token]) ? [" --with-token < token.txt"] : [])
+        }
+        return [
+            "", " --service github --client-id Iv1.0123456789abcdef",
+            " --issuer https://auth.example.com --client-id my-tool",
+            " --issuer https://auth.example.com --with-token < token.txt",
+        ]
     }
 
     @Option(
@@ -84,7 +92,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             """)
     var replace = false
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func validate() throws {
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
@@ -99,10 +107,30 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        var service = try context.service(named: serviceName, issuer, request)
+        guard LoginConversation<App>.isPossible(options), serviceName == nil, issuer.issuer == nil,
+            let answers = try await LoginConversation(context: context).answers(beside: self)
+        else { return try await signIn(in: context, answering: nil) }
+        guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
+        let other = try CommandContext<App>(options, session: session)
+        try await signIn(in: other, answering: answers)
+        await other.finishPendingRequests()
+    }
+
+    /// Whether the options choose how to sign in, or for which user.
+    var choosesWay: Bool { device || web || paste || password || passwordStdin || withToken || username != nil }
+
+    private func signIn(
+        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
+    ) async throws {
+        var issuer = issuer
+        issuer.issuer = answers?.issuer ?? issuer.issuer
+        issuer.clientID = answers?.clientID ?? issuer.clientID
+        var service = try context.service(named: answers?.serviceName ?? serviceName, issuer, request)
         service.username = username
+        service.clientSecret = answers?.clientSecret
         let authority = try context.authority(for: service, timeout: .seconds(30))
-        let way = try way(for: authority)
+        let way = try answers?.way ?? way(for: authority)
+        try checkClientID(of: service, for: way)
         let store = replace ? context.store.replacingUnreadableArchive() : context.store
         // Deliver pending revocations first: later, they could end the new session if it has the same user.
         await context.deliverRevocations(to: authority.accountIssuer)
@@ -115,11 +143,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 case .device: try await signInOnDevice(store, authority, question)
                 case .browser: try await signInWithBrowserOrDevice(store, authority, question)
                 case .password: try await signInWithPassword(store, authority)
-                case .token: try await signInWithToken(store, authority, context.hint)
+                case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
                 }
             }
         } catch {
-            sayClientSecret(after: error)
+            let error = advised(error)
             let advice =
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
@@ -152,22 +180,21 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             document.replaced = question.replaced.map(StateDocument.AccountPart.init)
             try JSONDocument.print(document)
         } else {
-            let place = session == .default ? "" : " (session \(session))"
-            Terminal.say("Signed in as \(account.shownNameAndPlace)\(place).")
+            let place = account.issuer.map { " at \($0)" } ?? ""
+            let name = session == .default ? "" : " (session \(session))"
+            Terminal.say(.success, "Signed in as \(bold: account.shownName)\(place)\(name).")
             let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
-            if let limit { Terminal.say(limit) }
+            if let limit { Terminal.say(.warning, StyledText(limit)) }
         }
         // Also deliver the revocation of the replaced session.
         await context.deliverRevocations()
     }
 
-    /// Creates rules so that other programs get the new session's tokens at the hosts of its service, unless another
-    /// session is already used there.
+    /// Creates rules for the hosts of a service, unless another session is already used there.
     private func makeRules(
         for service: AccountService, in session: SessionName, _ context: CommandContext<App>
     ) async throws {
-        // Ignore an invalid URL of the app.
         let urls = App.tokenURLs(of: service).compactMap { try? RuleURL($0) }
         guard !urls.isEmpty else { return }
         let others = try await context.preferences.changeRules { rules in
@@ -180,21 +207,30 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         )
     }
 
-    /// Notes that the client secret from the environment, or its absence, may be why the service rejected the client.
-    private func sayClientSecret(after error: any Error) {
-        let variable = App.environmentPrefix + "_CLIENT_SECRET"
-        guard let error = error as? AccountError, error.code == .misconfigured else { return }
-        if Environment.value(variable) != nil {
-            Terminal.say(
-                "note: \(variable) was sent as the client secret: unset it if the client has no secret."
-            )
-        } else if case .oauthError(.invalidClient, _)? = error.requestFailure {
-            Terminal.say("note: if the client has a secret, set \(variable); otherwise check --client-id.")
-        }
+    /// Throws an error if a known service requires a client ID, and there is none.
+    private func checkClientID(of service: AccountService, for way: SignInWay) throws(AccountError) {
+        guard way != .token, service.clientID == nil,
+            let known = App.services.first(where: { $0.name == service.name })
+        else { return }
+        throw AccountError(
+            .misconfigured, "\(known.title) requires a client ID",
+            hint: "register an app at \(known.registrationPage), and pass its client ID with --client-id")
     }
 
-    /// Returns the way that the options choose; otherwise, on a terminal, the way that suits the machine and the
-    /// service.
+    /// Adds a hint if the client ID, or the client secret from the environment, may be wrong.
+    private func advised(_ error: any Error) -> any Error {
+        let variable = App.environmentPrefix + "_CLIENT_SECRET"
+        guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
+            return error
+        }
+        if Environment.value(variable) != nil {
+            advised.hint = "\(variable) was sent as the client secret; unset it if the client has no secret"
+        } else if case .oauthError(.invalidClient, _)? = advised.requestFailure {
+            advised.hint = "check --client-id; if the client has a secret, set \(variable)"
+        }
+        return advised
+    }
+
     private func way(for authority: any AccountAuthority) throws(AccountError) -> SignInWay {
         if device { return .device }
         if web || paste { return .browser }
@@ -207,7 +243,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             ]
             let offered = ways.filter { App.offers([$0.0]) }.map(\.1).joined(separator: ", or ")
             throw AccountError(
-                .invalidArgument, "there is no terminal for a prompt: choose how to sign in with \(offered)")
+                .invalidArgument, "there is no terminal for a prompt", hint: "choose how to sign in with \(offered)")
         }
         if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
         if authority is any DeviceAuthority { return .device }
@@ -218,7 +254,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let authority = authority as? any DeviceAuthority else {
-            throw AccountError(.invalidArgument, "this service offers no sign-in on another device: omit --device")
+            throw AccountError(
+                .invalidArgument, "this service offers no sign-in on another device", hint: "omit --device")
         }
         var countdown: Countdown?
         defer { countdown?.stop() }
@@ -231,13 +268,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Signs in with the browser. If the user did not request the browser and the service does not support it, signs in
-    /// on another device.
+    /// Falls back to another device only if the user did not request the browser.
     private func signInWithBrowserOrDevice(
         _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let browserAuthority = authority as? any BrowserAuthority else {
-            throw AccountError(.invalidArgument, "this service offers no sign-in with a browser: omit --web")
+            throw AccountError(.invalidArgument, "this service offers no sign-in with a browser", hint: "omit --web")
         }
         var isShown = false
         var page: RedirectPage?
@@ -290,7 +326,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 return try signIn.receive(line)
             } catch {
-                // Retrying makes sense only for a user at a terminal.
                 guard Terminal.isTerminal(.input) else { throw error }
                 Terminal.say("\(error)")
             }
@@ -298,15 +333,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func signInWithToken(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint
+        _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint, asks: Bool
     ) async throws -> Account {
         guard let authority = authority as? any TokenAuthority else {
-            throw AccountError(.invalidArgument, "this service cannot identify the user of a token: omit --with-token")
+            throw AccountError(
+                .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
         }
+        if asks { return try await store.signIn(token: Terminal.promptForSecret("Access token: "), with: authority) }
         if Terminal.isTerminal(.input) {
             throw AccountError(
                 .invalidArgument,
-                "--with-token reads the token from standard input, which is a terminal here: use "
+                "--with-token reads the token from standard input, which is a terminal here",
+                hint: "use "
                     + "`\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
             )
         }
@@ -322,7 +360,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ store: AccountStore, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any PasswordAuthority else {
-            throw AccountError(.invalidArgument, "this service does not accept passwords: omit --password")
+            throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
         }
         let canPrompt = Terminal.isTerminal(.input)
         guard canPrompt || passwordStdin && username != nil else {

@@ -5,8 +5,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "logout", abstract: "Sign out.",
-            discussion:
-                "Removes the account from this machine first, so you can sign out even if the service is unreachable.")
+            discussion: """
+                Removes the account from this machine first, so you can sign out even if the service is unreachable.
+
+                  \(CommandLine.toolName) logout
+                  \(CommandLine.toolName) logout --all
+                """)
     }
 
     @Flag(help: "Don't notify the service.")
@@ -22,7 +26,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             """)
     var force = false
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     private struct Document: Encodable {
         struct Part: Encodable {
@@ -53,14 +57,16 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                     Document.Part(
                         session: session.rawValue, username: report.account?.username,
                         revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
-                if !options.json { Terminal.say(text(session, report, endingAt: page)) }
+                if !options.json {
+                    let mark: StyledText.Mark? = report.account == nil ? nil : .success
+                    Terminal.say(mark, StyledText(text(session, report, endingAt: page)))
+                }
                 // If the revocation is queued, the service is unreachable.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }
             } catch let error as AccountError where all {
-                // Sign out of the other sessions anyway.
-                Terminal.say("session \(session): \(error)")
+                Terminal.say(.failure, "session \(session): \(error)")
                 failure = error
             }
         }
@@ -89,7 +95,6 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
             throw AccountError(.busy, "\(question). Send or export them first, or sign out with --force")
         }
-        // No answer means no.
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {
             throw AccountError(.cancelled, "you are still signed in")
@@ -172,9 +177,7 @@ enum RevocationResult: String, Encodable {
         }
     }
 
-    /// Returns a message; empty if the revocation succeeded or was not needed.
-    ///
-    /// - Parameter page: The page where the user signs out of the service.
+    /// Empty if the revocation succeeded or was not needed. `page` is where the user signs out of the service.
     package func text(service: String, reason: UnverifiedReason?, endingAt page: String? = nil) -> String {
         let why = reason.map { " (\($0))" } ?? ""
         let rest =

@@ -1,8 +1,7 @@
 import AccountKit
 import Synchronization
 
-/// Asks the user before a sign-in replaces the account of another user. Without a terminal, it replaces the account
-/// without asking.
+/// Asks before a sign-in replaces another user's account. Without a terminal, it replaces the account without asking.
 final class ReplacementQuestion<App: AccountApplication>: Sendable {
     private struct State {
         var replaced: Account?
@@ -17,16 +16,13 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
 
     var isAsked: Bool { Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !context.options.json }
 
-    /// The other user whose account was replaced.
     var replaced: Account? { state.withLock(\.replaced) }
 
-    /// The session that the user chose instead of the command's session.
     var otherSession: SessionName? { state.withLock(\.otherSession) }
 
     /// Calls `body` before the question is shown, to stop other output to the terminal.
     func beforeAsking(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.willAsk = body } }
 
-    /// - Throws: `cancelled` if the user declines both.
     func decide(_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision {
         guard isAsked else { return replace(stored) }
         state.withLock(\.willAsk)()

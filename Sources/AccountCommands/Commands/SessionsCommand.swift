@@ -1,55 +1,82 @@
 import AccountKit
 import ArgumentParser
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "sessions", abstract: "List the sessions; a star marks the default.")
+        CommandConfiguration(
+            commandName: "sessions", abstract: "List the sessions.",
+            discussion: """
+                A star marks the session that commands use by default.
+
+                  \(CommandLine.toolName) sessions
+                  \(CommandLine.toolName) sessions --json
+                """)
     }
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let chosen = try context.preferences.defaultSession()
-        var documents: [StateDocument] = []
         let sessions = try await context.sessions()
-        if sessions.isEmpty, !options.json {
-            Terminal.say("There are no sessions yet. Sign in with `\(context.hint.command("login"))`.")
-        }
+        var states: [(session: SessionName, state: SessionState)] = []
         for session in sessions {
-            let state = try await context.archive(of: session, isInteractive: false).load()
-            if options.json {
+            states.append((session, try await context.archive(of: session, isInteractive: false).load()))
+        }
+        if options.json {
+            let documents = states.map { session, state in
                 var document = StateDocument(state, session: session)
                 document.isDefault = session == chosen
-                documents.append(document)
-            } else {
-                try Terminal.printLine((session == chosen ? "* " : "  ") + line(session, state))
+                return document
             }
+            return try JSONDocument.print(["sessions": documents])
         }
-        if options.json { try JSONDocument.print(["sessions": documents]) }
+        guard !sessions.isEmpty else {
+            return Terminal.say("There are no sessions yet. Sign in with `\(context.hint.command("login"))`.")
+        }
+        try Terminal.printTable(
+            ["  SESSION", "USER", "SERVICE", "STATE"],
+            states.map { session, state in
+                [(session == chosen ? "* " : "  ") + session.rawValue] + cells(of: state)
+            })
     }
 
-    private func line(_ session: SessionName, _ state: SessionState) -> String {
-        let name = session.rawValue.padding(to: 20) + " "
-        return switch state {
+    private func cells(of state: SessionState) -> [String] {
+        switch state {
         case .verified(let account), .unverified(let account, _):
-            name + account.shownName + (account.issuer.map { " at \($0)" } ?? "")
-                + (account.move.map { " (moved to \($0.place))" } ?? "")
-        case .signedOut: name + "signed out"
-        case .unreadable(let error) where error.code == .noKey: name + "unreadable (locked, or its key is missing)"
-        case .unreadable(let error): name + "unreadable (\(error.code))"
+            let text =
+                if let move = account.move {
+                    "moved to \(move.place)"
+                } else if account.isOver(at: Date()) {
+                    "expired"
+                } else {
+                    "signed in"
+                }
+            return [account.shownName, account.issuer ?? "-", text]
+        case .signedOut: return ["-", "-", "signed out"]
+        case .unreadable(let error) where error.code == .noKey:
+            return ["-", "-", "unreadable (locked, or its key is missing)"]
+        case .unreadable(let error): return ["-", "-", "unreadable (\(error.code))"]
         }
     }
 }
 
 struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "switch", abstract: "Make another session the default.")
+        CommandConfiguration(
+            commandName: "switch", abstract: "Make another session the default.",
+            discussion: "  \(CommandLine.toolName) switch work")
     }
 
     @Argument(help: "Session to make the default.")
     var name: String
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let session = try SessionName(name)
@@ -70,6 +97,6 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
             case .signedOut: "not signed in"
             case .unreadable(let error): "which cannot be read: \(error)"
             }
-        Terminal.say("The default session is now \(session), \(user).")
+        Terminal.say(.success, "The default session is now \(bold: session), \(user).")
     }
 }

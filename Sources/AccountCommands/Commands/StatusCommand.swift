@@ -11,11 +11,15 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "status", abstract: "Show the state of the session, without contacting the service.",
-            discussion:
-                "If \(App.tokenVariable) is set, the output describes that token. Only the service knows its user.")
+            discussion: """
+                If \(App.tokenVariable) is set, the output describes that token. Only the service knows its user.
+
+                  \(CommandLine.toolName) status
+                  \(CommandLine.toolName) status --session work --json
+                """)
     }
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let isGiven = App.environmentToken != nil
@@ -45,6 +49,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             : revocations.map {
                 .init(issuer: $0.issuer, date: $0.date, waitsForSignOut: $0.waitsForSignOut ? true : nil)
             }
+        document.unsent = state.account == nil || isGiven ? nil : await unsentWork(context)
         let environment = context.environment(of: isGiven ? nil : state.account)
         document.environment = environment.isEmpty ? nil : environment.values
         if options.json {
@@ -62,9 +67,15 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             }
             if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming, context.hint))) }
             rows += store.map { ($0.label, $0.text + ($0.advice ?? "")) }
+            if let unsent = document.unsent { rows.append(("Unsent", unsent)) }
+            rows += await protectionRows(context)
+            rows.append(("Archive", archive(context)))
             rows += environment.map { ("Environment", $0.summary) }
+            if let next = next(after: rows, state, context) { rows.append(("Next", next)) }
             for (label, value) in rows {
-                try Terminal.printLine(label.padding(to: 12) + value)
+                let label = label.padding(to: 12)
+                try Terminal.printLine(
+                    styled: label.hasPrefix("Signed in") ? "\(label)\(bold: value)" : "\(label)\(value)")
             }
         }
         let code = isOver ? ExitCode(isMoved ? 78 : 77) : state.exitCode()
@@ -83,12 +94,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
             }
-            rows.append(("Confirmed", account.verifiedAt.map(StateText.date) ?? "never"))
+            rows.append(("Confirmed", account.verifiedAt.map(time) ?? "never"))
             rows.append(("Expires", expiry(of: account.credentials)))
             if let move = account.move {
                 rows.append(("Moved", StateText.text(move, context.hint)))
             } else if account.isOver(at: Date()) {
-                rows.append(("Problem", StateText.end(of: account, context.hint)))
+                rows.append(("Problem", StateText.sentences(StateText.end(of: account, context.hint))))
             }
         case .signedOut(let signOut):
             rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, context.hint)))
@@ -113,12 +124,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 : "tokens from \(date) are not yet revoked at \(service)"
             rows.append(("Revocation", text))
         }
-        let isUsed = App.environmentToken == nil
-        rows.append(("Archive", context.archivePlace + (isUsed ? "" : " (not used while \(App.tokenVariable) is set)")))
         return rows
     }
 
-    /// Returns the rows for a token from the environment, whose user only the service knows.
     private func rowsOfGivenToken(_ context: CommandContext<App>) -> [(String, String)] {
         let whoAmI = context.hint.command("whoami")
         var rows = [
@@ -131,20 +139,61 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return rows + [("Expires", "unknown")]
     }
 
-    /// Returns `nil` for files, which have no replica.
     private func replicaDate(_ context: CommandContext<App>) async -> Date? {
         context.location == nil ? nil : await context.archive.replicaDate()
     }
+
+    private func archive(_ context: CommandContext<App>) -> String {
+        context.archivePlace + (App.environmentToken == nil ? "" : " (not used while \(App.tokenVariable) is set)")
+    }
+
+    /// Describes the changes of the app that are not sent yet. An app whose data cannot be read reports the reason.
+    private func unsentWork(_ context: CommandContext<App>) async -> String? {
+        do {
+            return try await App.linkedStorage(of: context.archive)?.unsentWork()
+        } catch {
+            return "unreadable (\(error))"
+        }
+    }
+
+    /// Says what opens the archive. If its keys cannot be read, the state gives the reason.
+    private func protectionRows(_ context: CommandContext<App>) async -> [(String, String)] {
+        guard let slots = try? await context.archive.keySlots(), !slots.isEmpty else { return [] }
+        let keys = slots.map { slot in
+            let text =
+                switch slot.kind {
+                case .keyFile: "key file"
+                case .passphrase: "passphrase"
+                case .command: "program that prints the key"
+                default: "environment"
+                }
+            return text + (slot.isAvailable ? "" : slot.kind == .passphrase ? " (locked)" : " (not available here)")
+        }
+        return [("Opened by", keys.joined(separator: ", or "))]
+    }
+
+    /// Says what the user has to do next; `nil` if another row says it.
+    private func next(
+        after rows: [(label: String, value: String)], _ state: SessionState, _ context: CommandContext<App>
+    ) -> String? {
+        guard let account = state.account, App.environmentToken == nil else { return nil }
+        if account.isOver(at: Date()), account.move == nil { return nil }
+        if rows.contains(where: { ["Problem", "Moved", "Refresh"].contains($0.label) }) {
+            return "run `\(context.hint.command("doctor"))` for details"
+        }
+        if account.credentials.refreshToken != nil { return "nothing: commands refresh the tokens when they need them" }
+        guard account.credentials.expiresAt != nil else { return nil }
+        return "sign in again before the session expires: `\(context.hint.command("login"))`"
+    }
+
+    private func time(_ date: Date) -> String { "\(StateText.relative(date)) (\(StateText.date(date)))" }
 
     private func expiry(of credentials: Credentials) -> String {
         guard let expiresAt = credentials.expiresAt else { return "unknown" }
         let isExpired = credentials.expires(within: .zero, of: Date())
         let isRenewable = credentials.refreshToken != nil
-        let state =
-            isExpired
-            ? isRenewable ? " (expired; refreshed at the next use)" : " (expired)"
-            : isRenewable ? ", then refreshed" : ""
-        return StateText.date(expiresAt) + state
+        let state = isRenewable ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
+        return (isExpired ? "expired " : "") + time(expiresAt) + state
     }
 }
 

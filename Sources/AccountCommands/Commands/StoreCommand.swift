@@ -31,7 +31,7 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
     @Option(help: ArgumentHelp("Source.", valueName: "url"))
     var from: String?
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     private struct Document: Encodable {
         var session: String
@@ -61,7 +61,8 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             let isShared = target?.isFiles == false
             let use = isShared ? "with --store \(targetName), or \(App.storeVariable)" : "without --store"
-            Terminal.say("Moved \(account.shownName) from \(sourceName) to \(targetName). Use it there \(use).")
+            Terminal.say(
+                .success, "Moved \(account.shownName) from \(sourceName) to \(targetName). Use it there \(use).")
         }
         // Pending revocations stay at the source, so deliver them now.
         await context.deliverRevocations(of: store, isRequested: true)

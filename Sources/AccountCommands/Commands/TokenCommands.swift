@@ -6,9 +6,12 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "token", _superCommandName: "account",
             abstract: "Print a valid access token, refreshing it if needed.",
-            discussion:
-                "For scripts: curl -H \"Authorization: Bearer $(\(CommandLine.toolName) token)\" https://api.example.com/me"
-        )
+            discussion: """
+                Refresh and print in one step, so that scripts never see an expired token.
+
+                  curl -H "Authorization: Bearer $(\(CommandLine.toolName) token)" https://api.example.com
+                  \(CommandLine.toolName) token --audience https://api.example.com --json
+                """)
     }
 
     @Flag(
@@ -23,9 +26,8 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     var minValidity: Double?
 
     @OptionGroup var target: TargetOptions
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
-    /// For the parser.
     init() {}
 
     init(minValidity: Double?) {
@@ -89,7 +91,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         try JSONDocument.print(
             Document(
                 token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer",
-                expiresAt: credentials?.expiresAt.map(StateText.date), session: context.session.rawValue,
+                expiresAt: credentials?.expiresAt.map(StateText.iso), session: context.session.rawValue,
                 source: source))
     }
 }
@@ -102,23 +104,28 @@ extension TokenCommand {
         if options.json {
             try JSONDocument.print(
                 Document(
-                    token: token.secret.reveal(), expiresAt: token.expiresAt.map(StateText.date),
+                    token: token.secret.reveal(), expiresAt: token.expiresAt.map(StateText.iso),
                     session: context.session.rawValue))
         } else {
             try Terminal.printLine(token.secret)
         }
         context.warn(ifTokenUntil: token.expiresAt, isShorterThan: minValidity)
-        // Only if the service just answered.
         if token.secret != account.credentials.idToken { await context.deliverRevocations(to: account.issuer) }
     }
 }
 
 struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "refresh", abstract: "Get new tokens from the service.")
+        CommandConfiguration(
+            commandName: "refresh", abstract: "Get new tokens from the service.",
+            discussion: """
+                Commands refresh tokens automatically. Use this to test a sign-in, or after a change of permissions.
+
+                  \(CommandLine.toolName) refresh
+                """)
     }
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
@@ -140,7 +147,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
             let expiry = refreshed.credentials.expiresAt.map { ", valid until \(StateText.date($0))" } ?? ""
-            Terminal.say("New tokens for \(refreshed.shownName)\(expiry).")
+            Terminal.say(.success, "New tokens for \(bold: refreshed.shownName)\(expiry).")
         }
         context.warnIfNarrowed(refreshed)
         await context.deliverRevocations(to: refreshed.issuer)
@@ -148,11 +155,10 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
 }
 
 extension AccountSubcommand {
-    /// Explains why there is no account. Standard output receives only JSON.
     func fail(_ context: CommandContext<App>) async throws {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }
-        if let text = StateText.explanation(of: state, context.hint) { Terminal.say(text) }
+        StateText.explain(state, context.hint)
         throw state.exitCode()
     }
 }

@@ -1,7 +1,8 @@
 import AccountSupport
 import ArgumentParser
 
-/// Runs if no subcommand was named: shows help, or suggests a similar command.
+/// Runs if the first word is not a subcommand: moves common options after the subcommand, suggests a similar command, or
+/// shows the help.
 struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "unknown-subcommand", shouldDisplay: false, helpNames: [])
@@ -11,6 +12,11 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
     var words: [String] = []
 
     func run() async throws {
+        // The parser drops `--` from the words.
+        let arguments = Array(CommandLine.arguments.drop { $0 != words.first })
+        if let moved = Self.movingCommonOptions(arguments) {
+            return try await Self.run(AccountCommand<App>.asyncParseAsRoot(moved))
+        }
         guard let word = words.first(where: { !$0.hasPrefix("-") }) else {
             guard let option = words.first else { throw CleanExit.helpRequest(AccountCommand<App>.self) }
             throw ValidationError("Unknown option '\(option.shown)'")
@@ -19,20 +25,54 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
             .compactMap { $0.configuration.commandName }
         if names.contains(word) {
             let others = words.filter { $0 != word }.map(\.shown).joined(separator: " ")
-            throw ValidationError(
-                "Options follow the subcommand: `\(CommandLine.toolName) \(word) \(others)`")
+            throw ValidationError("write this option after the subcommand: `\(CommandLine.toolName) \(word) \(others)`")
         }
         throw ValidationError(Suggestion.text(for: word, among: names))
+    }
+
+    /// Moves common options from before the subcommand to after it, so that `--session work key add` becomes `key add
+    /// --session work`.
+    ///
+    /// - Returns: `nil` if the arguments are not common options followed by a subcommand.
+    static func movingCommonOptions(_ arguments: [String]) -> [String]? {
+        var options: [String] = []
+        var rest = arguments[...]
+        while let word = rest.first, word.hasPrefix("-") {
+            let count: Int
+            switch word {
+            case "--json", "--verbose", "-v": count = 1
+            case _ where word.hasPrefix("--session=") || word.hasPrefix("--store="): count = 1
+            case "--session", "--store": count = 2
+            default: return nil
+            }
+            options += rest.prefix(count)
+            rest = rest.dropFirst(count)
+        }
+        var path: [String] = []
+        var commands = AccountCommand<App>.configuration.subcommands
+        while let word = rest.first, let named = commands.first(where: { $0.configuration.commandName == word }) {
+            path.append(word)
+            rest = rest.dropFirst()
+            commands = named.configuration.subcommands
+        }
+        return options.isEmpty || path.isEmpty ? nil : path + options + rest
     }
 }
 
 enum Suggestion {
+    /// Words that other tools use for these commands.
+    private static let synonyms = [
+        "signin": "login", "sign-in": "login", "auth": "login", "signout": "logout", "sign-out": "logout",
+        "logoff": "logout", "user": "whoami", "me": "whoami", "list": "sessions", "accounts": "sessions",
+        "profiles": "sessions", "use": "switch", "keys": "key", "rules": "rule", "env": "exec", "run": "exec",
+    ]
+
     package static func text(for word: String, among names: [String]) -> String {
-        let meant = nearest(to: word, among: names).map { ". Did you mean '\($0)'?" } ?? ""
+        let synonym = synonyms[word.lowercased()].flatMap { names.contains($0) ? $0 : nil }
+        let meant = (synonym ?? nearest(to: word, among: names)).map { ". Did you mean '\($0)'?" } ?? ""
         return "Unknown subcommand '\(word.shown)'" + meant
     }
 
-    /// Returns the most similar name, if it is similar enough.
     static func nearest(to word: String, among names: [String]) -> String? {
         let word = word.lowercased()
         let distances = names.map { ($0, distance($0, word)) }

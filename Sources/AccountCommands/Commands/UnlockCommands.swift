@@ -8,37 +8,47 @@ struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 The key is kept in the kernel's keyring of this login session, never on disk. `lock` removes it \
                 immediately. While the archive is unlocked, any program in this login session can open it.
+
+                  \(CommandLine.toolName) unlock --for 30m
                 """)
     }
 
-    @Option(name: .customLong("for"), help: "How long to unlock: a number followed by s, m, h or d.")
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("How long to unlock: a number followed by s, m, h or d.", valueName: "duration"))
     var duration = TimeSpan(argument: "8h")!
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         try await context.archive.unlock(for: duration.duration)
         if options.json {
             try JSONDocument.print(LockDocument(session: context.session.rawValue, isLocked: false))
         } else {
-            Terminal.say("Unlocked for \(duration.text).")
+            Terminal.say(.success, "Unlocked for \(duration.text).")
         }
     }
 }
 
 struct LockCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "lock", abstract: "Lock the archive now.")
+        CommandConfiguration(
+            commandName: "lock", abstract: "Lock the archive now.",
+            discussion: """
+                After that, opening the archive requires the passphrase.
+
+                  \(CommandLine.toolName) lock
+                """)
     }
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         try await context.archive.lock()
         if options.json {
             try JSONDocument.print(LockDocument(session: context.session.rawValue, isLocked: true))
         } else {
-            Terminal.say("Locked.")
+            Terminal.say(.success, "Locked.")
         }
     }
 }

@@ -9,6 +9,9 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 Prints only the user name on standard output, and explanations on standard error. The command asks the \
                 service, unless the service confirmed the account less than --max-age seconds ago. Being offline is \
                 not an error: the command prints the name and exits with 0.
+
+                  \(CommandLine.toolName) whoami
+                  \(CommandLine.toolName) whoami --verify --json
                 """)
     }
 
@@ -24,9 +27,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             valueName: "seconds"))
     var maxAge = 900.0
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
-    /// For the parser.
     init() {}
 
     init(offline: Bool) {
@@ -85,7 +87,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         }
         // With --offline, the user already knows that nothing was checked.
         if offline, case .unverified = state { return }
-        if let text = StateText.explanation(of: state, context.hint) { Terminal.say(text) }
+        StateText.explain(state, context.hint)
         if let incoming { Terminal.say(StateText.text(incoming: incoming, context.hint)) }
     }
 
@@ -94,7 +96,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         let source = App.tokenVariable
         guard !offline else {
             throw AccountError(
-                .serviceUnavailable, "only the service knows the user of the token in \(source): omit --offline")
+                .serviceUnavailable, "only the service knows the user of the token in \(source)", hint: "omit --offline"
+            )
         }
         let authority = try context.authority(for: try context.rememberedService(), timeout: .seconds(5))
         let state = await context.store.checkSession(with: authority, timeout: nil)

@@ -37,7 +37,6 @@ struct ContainerInspection {
         return findings + SavingInspection(container: container, sessions: sessions).findings()
     }
 
-    /// Checks each folder that a command opens, and its parent folders.
     private func checkFolders(_ sessions: [SessionName], _ preferences: Preferences) throws -> [Finding] {
         var findings: [Finding] = []
         var checked: Set<String> = []

@@ -9,13 +9,11 @@ package struct Finding {
     /// The file or folder that others can change. Errors that name it are about the same fault.
     var insecurePath: String?
 
-    /// The code of the error that this finding reports.
     var errorCode: AccountError.Code?
 
     /// Repairs the problem without losing data; `nil` if only the user can repair it.
     var repair: (() async throws -> Void)?
 
-    /// Whether this is information, not a problem.
     var isNote = false
     var isFixed = false
 

@@ -32,7 +32,6 @@ struct SavingInspection {
         var checked: Set<String> = []
         for folder in folders {
             let place = Self.existingFolder(folder)
-            // Several missing folders may have the same existing parent.
             guard checked.insert(place).inserted else { continue }
             do throws(SystemCallError) {
                 try Self.tryToSave(in: place, isOwn: place == folder)

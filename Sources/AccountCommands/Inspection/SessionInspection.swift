@@ -47,8 +47,7 @@ struct SessionInspection<App: AccountApplication> {
                     advice: ": `\(context.tool) doctor --fix` finishes it",
                     repair: { try await store.finishReplacement() }))
         }
-        // Don't ask for a passphrase only to find out that there is one. If the slots are unreadable, `load` gives the
-        // reason.
+        // Don't ask for a passphrase. If the slots are unreadable, `load` gives the reason.
         let slots = (try? await store.keySlots()) ?? []
         if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
             findings.append(
@@ -64,7 +63,6 @@ struct SessionInspection<App: AccountApplication> {
                         Finding(problem: "session \(session): \(StateText.text(incoming: incoming, hint))"))
                 }
             case .verified(let account), .unverified(let account, _):
-                // An unreadable copy is among the leftovers.
                 if (try? await store.hasMoveLeftover()) == true {
                     findings.append(
                         Finding(
@@ -94,7 +92,6 @@ struct SessionInspection<App: AccountApplication> {
                     problem: "session \(session) is empty: no user has signed in (\(folder) contains no account)",
                     isNote: true))
         }
-        // An unreadable record is among the leftovers.
         if (try? await store.unfinishedRefresh()) ?? nil != nil {
             findings.append(
                 Finding(
@@ -105,7 +102,6 @@ struct SessionInspection<App: AccountApplication> {
         return findings
     }
 
-    /// Returns findings about unreadable entries besides the account.
     private func leftovers(of session: SessionName, in store: AccountStore) async -> [Finding] {
         await store.unreadableEntries().map { unreadable in
             let name = unreadable.entry.rawValue
@@ -124,7 +120,6 @@ struct SessionInspection<App: AccountApplication> {
         }
     }
 
-    /// Returns findings about a storage that machines share.
     func storageFindings() async -> [Finding] {
         guard context.location != nil else { return [] }
         return await context.archive.inspectStorage().map {
@@ -132,8 +127,7 @@ struct SessionInspection<App: AccountApplication> {
         }
     }
 
-    /// Compares the clocks. Returns nothing without an authority, because every command that needs one reports the
-    /// reason.
+    /// Returns nothing without an authority, because every command that needs one reports the reason.
     func clockFindings(of account: Account?) async -> [Finding] {
         guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),
             let authority = authority as? any ClockAuthority

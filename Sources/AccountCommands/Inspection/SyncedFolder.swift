@@ -2,13 +2,11 @@ import AccountKit
 
 /// Recognizes folders that a program copies to other machines.
 enum SyncedFolder {
-    /// Files that a program creates in such a folder.
     private static let markers = [
         ".stfolder": "Syncthing", ".dropbox": "Dropbox", ".dropbox.cache": "Dropbox", ".owncloudsync.log": "ownCloud",
         ".nextcloudsync.log": "Nextcloud", ".sync": "Resilio Sync", ".unison": "Unison", ".git": "git",
     ]
 
-    /// Names of such folders.
     private static let names = [
         "Dropbox": "Dropbox", "OneDrive": "OneDrive", "Google Drive": "Google Drive", "GoogleDrive": "Google Drive",
         "Nextcloud": "Nextcloud", "ownCloud": "ownCloud", "Mobile Documents": "iCloud Drive", "MEGA": "MEGA",

@@ -5,7 +5,6 @@ package struct Rule: Sendable, Equatable {
     /// The URL to which the token may be sent, and all URLs below it.
     package var url: RuleURL
 
-    /// The sign-in.
     package var session: SessionName
 
     /// The user name to use with the token; with `nil`, the service determines it. With a name, the rule is for
@@ -27,7 +26,6 @@ package struct Rule: Sendable, Equatable {
         1...255 ~= text.utf8.count && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
     }
 
-    /// Returns whether both rules have the same scope, so that one replaces the other.
     func hasSamePurpose(as other: Rule) -> Bool {
         url == other.url && directory == other.directory && username == other.username
     }

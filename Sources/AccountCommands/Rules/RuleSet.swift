@@ -6,15 +6,8 @@ package struct RuleSet: Codable, Equatable, Sendable {
         for rule in rules { add(rule) }
     }
 
-    /// Returns the rule for a request.
-    ///
-    /// The rule with the longest URL wins; among rules for the same URL, the one with the longest directory; among
-    /// those, the one with the same user.
-    ///
-    /// - Parameters:
-    ///   - url: The URL that will receive the token.
-    ///   - username: The requested user; `nil` for any.
-    ///   - directory: Returns the directory of the program. Called only if needed.
+    /// Returns the rule with the longest URL; among rules for the same URL, the one with the longest directory; among
+    /// those, the one with the same user. A `username` of `nil` means any. `directory` is called only if needed.
     package func rule(for url: RuleURL, username: String? = nil, in directory: () -> String?) -> Rule? {
         var candidates = rules.filter { $0.url.covers(url) && $0.isMeant(for: username) }
         if candidates.contains(where: { $0.directory != nil }) {
@@ -27,9 +20,7 @@ package struct RuleSet: Codable, Equatable, Sendable {
         }
     }
 
-    /// Adds a rule, or replaces the rule with the same scope.
-    ///
-    /// - Returns: The replaced rule.
+    /// Adds a rule, or replaces and returns the rule with the same scope.
     @discardableResult
     package mutating func add(_ rule: Rule) -> Rule? {
         guard let index = rules.firstIndex(where: { $0.hasSamePurpose(as: rule) }) else {
@@ -40,9 +31,7 @@ package struct RuleSet: Codable, Equatable, Sendable {
         return rules[index]
     }
 
-    /// Adds a rule that the user did not request. It never overrides existing rules.
-    ///
-    /// - Returns: The existing rule at the same URL, if it is for another session.
+    /// Adds a rule unless its URL has one for all directories. Returns the existing rule if it is for another session.
     mutating func add(unlessRuled rule: Rule) -> Rule? {
         if let other = rules.first(where: { $0.url == rule.url && $0.directory == nil }) {
             return other.session == rule.session ? nil : other
@@ -51,13 +40,11 @@ package struct RuleSet: Codable, Equatable, Sendable {
         return nil
     }
 
-    /// - Returns: The removed rules.
     package mutating func remove(where isMeant: (Rule) -> Bool) -> [Rule] {
         defer { rules.removeAll(where: isMeant) }
         return rules.filter(isMeant)
     }
 
-    /// The rules sorted by URL.
     package var sorted: [Rule] {
         rules.sorted { ($0.url.description, $0.directory ?? "") < ($1.url.description, $1.directory ?? "") }
     }

@@ -12,7 +12,6 @@ package struct RuleURL: Hashable, Sendable {
     /// In lower case; an IPv6 address in brackets, in the format of RFC 5952.
     package let host: String
 
-    /// The default port of the scheme if the URL has none.
     let port: Int
 
     /// The decoded parts of the path; empty for the whole host.
@@ -42,7 +41,6 @@ package struct RuleURL: Hashable, Sendable {
         }
     }
 
-    /// Parses a complete URL, and decodes the path.
     package init(_ text: String) throws(Flaw) {
         guard text.utf8.count <= Self.maximumByteCount else { throw .malformed }
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else { throw .notASCII }
@@ -61,12 +59,8 @@ package struct RuleURL: Hashable, Sendable {
         try self.init(scheme: String(text[..<separator.lowerBound]), authority: String(authority), parts: path)
     }
 
-    /// Creates a URL from parts that a program passes.
-    ///
-    /// - Parameters:
-    ///   - scheme: The scheme, without `://`.
-    ///   - authority: The host, and the port unless it is the default of the scheme.
-    ///   - path: The path, already decoded, with or without a leading slash.
+    /// Creates a URL from parts that a program passes. `authority` contains the port unless it is the default of the
+    /// scheme; `path` is already decoded, with or without a leading slash.
     package init(scheme: String, authority: String, path: String = "") throws(Flaw) {
         guard path.utf8.count <= Self.maximumByteCount, authority.utf8.count <= Self.maximumByteCount else {
             throw .malformed
@@ -90,27 +84,23 @@ package struct RuleURL: Hashable, Sendable {
         guard self.scheme == "https" || isLoopback else { throw .notEncrypted }
     }
 
-    /// Returns whether a rule for this URL applies to another: the same host and port, and the same path or one below
-    /// it.
     package func covers(_ other: RuleURL) -> Bool {
         scheme == other.scheme && host == other.host && port == other.port && path.count <= other.path.count
             && zip(path, other.path).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
     }
 
-    /// Whether a connection to the host stays on this machine.
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// Checks that a program that gets a token for this URL sends it only to this machine: the program resolves the
-    /// name itself.
-    ///
-    /// - Throws: `misconfigured` if a hosts file or a name server resolves `http://localhost` to another machine.
+    /// Throws `misconfigured` if a hosts file or a name server resolves `http://localhost` to another machine: a
+    /// program that gets a token for this URL resolves the name itself.
     package func checkStaysHere() throws(AccountError) {
         guard scheme == "http", host == LoopbackHost.name else { return }
         let elsewhere = SystemCall.addresses(of: host).first { IPAddress($0)?.isLoopback != true }
         if let elsewhere {
             throw AccountError(
                 .misconfigured,
-                "localhost resolves to \(elsewhere) here, so \(origin) gets no token: correct /etc/hosts, or use 127.0.0.1 "
+                "localhost resolves to \(elsewhere) here, so \(origin) gets no token",
+                hint: "correct /etc/hosts, or use 127.0.0.1 "
                     + "instead of localhost")
         }
     }

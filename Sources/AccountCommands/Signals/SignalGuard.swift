@@ -12,12 +12,10 @@ import Darwin
 
 /// Delays signals that end the process during a token exchange, so that new tokens are not lost.
 ///
-/// It handles SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. The guard records
-/// the first signal, tells a user at a terminal what it is waiting for, and ends the process after the exchange. On a
-/// terminal, a second Ctrl-C, at least a second after the first, ends the process immediately. Without an exchange, the
-/// guard does not affect signals.
+/// The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. On a
+/// terminal, the guard shows what it is waiting for, and a second Ctrl-C, at least a second after the first, ends the
+/// process immediately.
 package final class SignalGuard: ExchangeObserver {
-    /// The guard of the process. Signals are per process, so there is only one.
     package static let shared = SignalGuard()
 
     private struct State {
@@ -62,7 +60,6 @@ package final class SignalGuard: ExchangeObserver {
         state.withLock { state in state.deadline.map { max(ContinuousClock.now.duration(to: $0), .zero) } }
     }
 
-    /// Retains a store until its exchanges are finished.
     fileprivate func keep(_ store: AccountStore) {
         state.withLock { state in
             if !state.stores.contains(where: { $0 === store }) { state.stores.append(store) }
@@ -73,7 +70,6 @@ package final class SignalGuard: ExchangeObserver {
         state.withLock { $0.stores.removeAll { $0 === store } }
     }
 
-    /// Waits until no store that delays signals is exchanging tokens.
     package func finishPendingRequests() async {
         await Waiting.toFinish(timeLeft) {
             while let store = state.withLock({ $0.stores.popLast() }) { await store.finishPendingRequests() }
@@ -115,7 +111,6 @@ package final class SignalGuard: ExchangeObserver {
     /// Handles a signal as if it had just arrived. Returns if the process handles or ignores the signal.
     package static func endProcess(by signal: Int32) { accountkit_signals_raise(signal) }
 
-    /// Interrupts the process like Ctrl-C. Returns if the process handles or ignores that.
     static func interruptProcess() { accountkit_signals_raise(SIGINT) }
 }
 
@@ -143,6 +138,5 @@ final class StoreSignalGuard: ExchangeObserver {
 }
 
 extension Duration {
-    /// The number of seconds, rounded up.
     package var wholeSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
 }

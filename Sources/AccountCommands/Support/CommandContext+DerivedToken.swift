@@ -1,13 +1,8 @@
 import AccountKit
 
 extension CommandContext {
-    /// Returns a valid token for another API, deriving it first if needed.
-    ///
-    /// - Parameters:
-    ///   - target: The API and the scopes of the token.
-    ///   - account: The account as it was read.
-    ///   - minimumValidity: How long the token must still be valid; `nil` lets the store decide.
-    /// - Throws: An error with the reason why there is no token. Errors about the target do not sign the user out.
+    /// Returns a valid token for another API, deriving it first if needed; the store decides if `minimumValidity` is
+    /// `nil`. Errors about the target do not sign the user out.
     func withDerivedToken(
         for target: TokenTarget, of account: Account, minimumValidity: Duration?
     ) async throws -> DerivedToken {
@@ -22,7 +17,6 @@ extension CommandContext {
         guard let authority = try authority(of: account) as? any TokenExchangeAuthority else {
             throw AccountError(.misconfigured, "the service of this tool does not issue tokens for other APIs")
         }
-        // Without a valid token, the command must wait.
         let isUsable = kept.map { !$0.credentials.expires(within: .zero, of: now) } == true
         let timeout: Duration? = isUsable ? .seconds(5) : nil
         let limit = timeout ?? authority.tokenRequestTimeout

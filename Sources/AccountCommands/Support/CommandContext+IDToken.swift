@@ -7,19 +7,13 @@ package import Foundation
 #endif
 
 extension CommandContext {
-    /// Returns the ID token of an account if its `exp` is far enough in the future; otherwise a new one.
-    ///
-    /// - Parameters:
-    ///   - account: The account as it was read.
-    ///   - minimumValidity: How long the token must still be valid; `nil` means a minute, or half of its lifetime if
-    ///     that is less.
-    /// - Returns: The token. If the service issues no other one at the moment, the current one while it is valid.
-    /// - Throws: The reason why there is no token, with a solution. An expired token is never returned. Offline, the
-    ///   error is `serviceUnavailable`.
+    /// Returns an ID token whose `exp` is far enough in the future or, if the service issues none, the current one
+    /// while it is valid. A `minimumValidity` of `nil` means a minute, or half of the lifetime if that is less.
+    /// Offline, the error is `serviceUnavailable`.
     package func usableIDToken(_ account: Account, minimumValidity: Duration? = nil) async throws -> KeptToken {
         guard App.environmentToken == nil else {
             throw AccountError(
-                .invalidArgument, "\(App.tokenVariable) contains an access token: unset it to use an ID token")
+                .invalidArgument, "\(App.tokenVariable) contains an access token", hint: "unset it to use an ID token")
         }
         let now = SystemWallClock().now
         var account = account
@@ -61,10 +55,11 @@ extension CommandContext {
     private func hasEnded(_ token: KeptToken) -> Bool { token.expiresAt.map { $0 <= SystemWallClock().now } ?? false }
 
     private func end(of token: KeptToken) -> AccountError {
-        let end = token.expiresAt.map { " expired on \(StateText.date($0))" } ?? " has expired"
+        let end = token.expiresAt.map { " expired \(StateText.relative($0))" } ?? " has expired"
         return AccountError(
             .notSignedIn,
-            "the ID token\(end), and the service issues a new one only after a sign-in: sign in again with "
+            "the ID token\(end), and the service issues a new one only after a sign-in",
+            hint: "sign in again with "
                 + "`\(hint.command("login"))`; if it is new, `\(tool) doctor` compares the clocks")
     }
 }

@@ -7,15 +7,8 @@ package import Foundation
 #endif
 
 extension CommandContext {
-    /// Returns an account with a valid access token, refreshing it first if needed. `token` prints this token, and the
-    /// helpers pass it on.
-    ///
-    /// - Parameters:
-    ///   - account: The account as it was read.
-    ///   - minimumValidity: How long the token must still be valid; `nil` lets the store decide.
-    ///   - other: The store of the account, if it is not the command's store.
-    /// - Throws: An error with the reason why there is no token. Offline, the error is `serviceUnavailable`, and the
-    ///   user stays signed in.
+    /// Returns an account with a valid access token, refreshing it first if needed; the store decides if
+    /// `minimumValidity` is `nil`. Offline, the error is `serviceUnavailable`, and the user stays signed in.
     package func withUsableToken(
         _ account: Account, minimumValidity: Duration? = nil, in other: AccountStore? = nil
     ) async throws -> Account {
@@ -52,20 +45,16 @@ extension CommandContext {
         }
     }
 
-    /// Prints a warning and a solution on standard error if the service refuses to refresh the session.
     func warnIfRenewalIsRefused(_ account: Account, in store: AccountStore? = nil) async {
         guard let date = await (store ?? self.store).refusesRefreshSince() else { return }
         Terminal.say(StateText.refusal(of: account, since: date, hint))
     }
 
-    /// Prints a warning on standard error if the session has lost scopes.
     func warnIfNarrowed(_ account: Account) {
         if let text = StateText.narrowed(account.credentials, hint) { Terminal.say(text) }
     }
 
-    /// Prints a warning on standard error if a token expires sooner than the user requested.
-    ///
-    /// - Parameter seconds: The value of `--min-validity`; `nil` if the user did not pass it.
+    /// Warns if a token expires sooner than requested. `seconds` is `nil` if the user did not pass `--min-validity`.
     package func warn(ifTokenUntil end: Date?, isShorterThan seconds: Double?) {
         guard let end, let seconds else { return }
         let left = end.timeIntervalSince(SystemWallClock().now)
@@ -77,21 +66,17 @@ extension CommandContext {
         )
     }
 
-    /// Returns an error for an access token that has expired and cannot be refreshed.
     func expired(_ account: Account) -> AccountError {
         if let move = account.move { return AccountError(.moved, StateText.text(move, hint)) }
-        return AccountError(.notSignedIn, StateText.end(of: account, hint))
+        return StateText.end(of: account, hint)
     }
 
-    /// Returns the account of the session, for a program that cannot handle a state.
-    ///
-    /// - Throws: `notSignedIn` with a solution if there is no account; otherwise the reason why the archive is
-    ///   unreadable.
+    /// Throws `notSignedIn` with a solution if there is no account; otherwise the reason why the archive is unreadable.
     package func signedInAccount(in other: AccountStore? = nil) async throws -> Account {
         switch await (other ?? store).load() {
         case .verified(let account), .unverified(let account, _): return account
         case .signedOut(let signOut):
-            throw AccountError(.notSignedIn, StateText.explanation(of: signOut, hint))
+            throw StateText.error(of: signOut, hint)
         case .unreadable(let error): throw error
         }
     }

@@ -26,20 +26,15 @@ package struct CommandContext<App: AccountApplication> {
     package let archive: AccountStore
     private var logger: Logger?
 
-    /// Formats commands for this session.
     package let hint: CommandHint
 
-    /// - Parameters:
-    ///   - options: The options that the user passed.
-    ///   - session: The session, if the options do not determine it.
-    ///   - isInteractive: Whether the command may ask for a passphrase.
+    /// If `isInteractive` is `false`, the stores do not ask for a passphrase.
     package init(_ options: CommonOptions, session: SessionName? = nil, isInteractive: Bool = true) throws {
         self.options = options
         container = try App.container()
         preferences = Preferences(container: container)
         self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
-        // Omit the default session only if a command without --session uses it. If the chosen session is unreadable,
-        // name the session, which is always correct.
+        // Omit a default session that a command without --session uses. If that is unreadable, name the session.
         let isChosen = session != nil || options.session != nil
         hint = CommandHint(
             session: self.session,
@@ -48,7 +43,7 @@ package struct CommandContext<App: AccountApplication> {
             store: options.store)
         location = App.storeLocation(options.store)
         if options.verbose {
-            logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
+            logger = Logger(label: CommandLine.programName) { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
         store = try App.store(
@@ -62,7 +57,6 @@ package struct CommandContext<App: AccountApplication> {
         archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// Formats commands for another session.
     package func hint(for other: SessionName) -> CommandHint {
         other == session ? hint : CommandHint(session: other, store: options.store)
     }
@@ -95,8 +89,7 @@ package struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// Returns the name of a location, to record where a session was moved. The name must be meaningful on any machine:
-    /// for files, it is a URL with a host (RFC 8089, section 2).
+    /// Returns a name that is meaningful on any machine: for files, a URL with a host (RFC 8089, section 2).
     func name(of location: StoreLocation?) -> String {
         guard let location, !location.isFiles else {
             return "file://\(SystemCall.hostName ?? "")\(container.directory(of: session))"
@@ -106,7 +99,6 @@ package struct CommandContext<App: AccountApplication> {
         return text
     }
 
-    /// The location of the account, to show to the user.
     var archivePlace: String { location?.text ?? container.archivePath(of: session) }
 
     package var tool: String { CommandLine.toolName }
@@ -120,8 +112,6 @@ package struct CommandContext<App: AccountApplication> {
     }
 
     /// Returns the authority that issued an account's tokens, regardless of the settings.
-    ///
-    /// - Parameter other: The session of the account, if it is not the command's session.
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
@@ -135,8 +125,7 @@ package struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// Returns the remembered service; also `nil` if the settings are unreadable, because the account itself names its
-    /// service. `doctor` and `login` report damaged settings.
+    /// Returns `nil` also if the settings are unreadable: the account itself names its service.
     package func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
@@ -151,13 +140,14 @@ package struct CommandContext<App: AccountApplication> {
     ) throws -> AccountService {
         guard App.acceptsIssuer || name == nil && options.issuer == nil && options.clientID == nil else {
             throw AccountError(
-                .invalidArgument, "the service of this tool is fixed: omit --service, --issuer and --client-id")
+                .invalidArgument, "the service of this tool is fixed", hint: "omit --service, --issuer and --client-id")
         }
         let remembered = App.acceptsIssuer ? try preferences.service(of: session) : nil
         guard !App.acceptsIssuer || name != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
                 .invalidArgument,
-                "specify the service: add --issuer https://auth.example.com (and --client-id), or --service github")
+                "specify the service",
+                hint: "add --issuer https://auth.example.com (and --client-id), or --service github")
         }
         let name = name?.lowercased()
         // Without options, use the same service again. A name without an issuer means the service at its own address.
@@ -180,24 +170,20 @@ package struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// Returns the service for a token from the environment, which does not name its service.
     func rememberedService() throws -> AccountService {
         guard App.acceptsIssuer else { return AccountService() }
         guard let service = try preferences.service(of: session) else {
             throw AccountError(
                 .invalidArgument,
-                "the service of the token in \(App.tokenVariable) is unknown: unset the variable and sign in once with "
+                "the service of the token in \(App.tokenVariable) is unknown",
+                hint: "unset the variable and sign in once with "
                     + "`\(hint.command("login"))`")
         }
         return service
     }
 
-    /// Sends pending revocations of all sessions to their services.
-    ///
-    /// - Parameters:
-    ///   - issuer: The service that the command just reached; `nil` asks all.
-    ///   - isRequested: Whether the user requested this. If so, pauses are ignored, and AccountKit may ask for a
-    ///     passphrase. Otherwise it takes at most about a second.
+    /// Sends pending revocations of all sessions to `issuer`, or to all services. If the user requested this, pauses
+    /// are ignored, and AccountKit may ask for a passphrase; otherwise it takes at most about a second.
     package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
         let start = ContinuousClock.now
         for session in sessionsWithRevocations() {
@@ -226,9 +212,7 @@ package struct CommandContext<App: AccountApplication> {
         return result
     }
 
-    /// Sends pending revocations of one session.
-    ///
-    /// - Parameter date: Only revocations that were queued before this date are sent.
+    /// Sends the pending revocations of one session that were queued before a date.
     func deliverRevocations(
         to issuer: String? = nil, of store: AccountStore, before date: Date = .distantFuture, isRequested: Bool = false
     ) async {
@@ -252,7 +236,6 @@ package struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// Returns the environment variables that have an effect, including the network settings for the account's service.
     func environment(of account: Account?) -> [NetworkSetting] {
         let effects = [
             ("HOME", "folder for all files"), ("SESSION", "session to use"),
@@ -264,7 +247,6 @@ package struct CommandContext<App: AccountApplication> {
                 NetworkSetting(variable: variable, value: suffix == "TOKEN" ? "set" : $0, effect: effect)
             }
         }
-        // Without an authority, omit the network settings.
         let authority =
             if let account {
                 try? authority(of: account)
@@ -274,12 +256,11 @@ package struct CommandContext<App: AccountApplication> {
         return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? [])
     }
 
-    /// Rejects a command that is meaningless while a token from the environment is used.
     package func refuseEnvironmentToken(to what: String) throws {
         guard App.environmentToken != nil else { return }
         throw AccountError(
             .invalidArgument,
-            "\(App.tokenVariable) is set and is used instead of the archive: unset it to \(what)")
+            "\(App.tokenVariable) is set and is used instead of the archive", hint: "unset it to \(what)")
     }
 }
 
@@ -288,6 +269,9 @@ package protocol ContextCommand: AsyncParsableCommand {
     associatedtype App: AccountApplication
 
     var options: CommonOptions { get }
+
+    /// Whether an error is reported on one line, because another program shows it.
+    var reportsOnOneLine: Bool { get }
 }
 
 /// A command whose context comes from its options. Errors are reported with messages and exit codes.
@@ -302,10 +286,11 @@ extension AccountSubcommand {
 }
 
 extension ContextCommand {
+    package var reportsOnOneLine: Bool { false }
+
     /// Reports errors with messages and exit codes, and waits until pending requests are finished.
     ///
-    /// If the command succeeded, its exit code is 0 even if new tokens could not be saved, because the token that it
-    /// printed is valid. Only `refresh` fails in this case.
+    /// If new tokens could not be saved, only `refresh` fails: the token that another command printed is valid.
     package func perform(
         _ makeContext: () throws -> CommandContext<App>?, _ body: (CommandContext<App>) async throws -> Void
     ) async throws {
@@ -328,18 +313,18 @@ extension ContextCommand {
         if failure == nil, context.store.hasUnsavedTokens {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,
-                "new tokens could not be stored: run `\(CommandLine.toolName) doctor` to find the cause. If the "
+                "new tokens could not be stored",
+                hint: "run `\(CommandLine.toolName) doctor` to find the cause. If the "
                     + "stored ones were already used, the next refresh ends the session; then sign in again")
-            Terminal.say("\(CommandLine.toolName): \(error)")
+            Terminal.say(error)
             if self is RefreshCommand<App> { failure = error }
         }
         if let failure { throw end(after: failure) }
     }
 
-    /// Reports errors of this module. The parser reports all others.
     private func say(_ error: any Error) {
         guard let error = error as? AccountError else { return }
-        Terminal.say(error.cause is Interruption ? "Cancelled." : "\(CommandLine.toolName): \(error)")
+        Terminal.say(error, onOneLine: reportsOnOneLine)
         if options.verbose, let cause = error.cause as? SystemCallError {
             Terminal.say("  \(cause.debugDescription)")
         }
@@ -366,7 +351,6 @@ extension NetworkSetting {
 }
 
 extension [RequestParameter] {
-    /// The parameters by name. If a name is repeated, the last one counts.
     var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 

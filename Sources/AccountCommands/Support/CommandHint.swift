@@ -4,18 +4,13 @@ import AccountSupport
 /// Formats commands for the user to run. They name the session and the store of the running command, so that they do
 /// not affect another session.
 package struct CommandHint: Sendable {
-    /// The name of these commands on the command line.
     package let tool: String
 
     package let session: SessionName
 
     private let options: String
 
-    /// - Parameters:
-    ///   - tool: The name of these commands on the command line.
-    ///   - session: The session of the commands.
-    ///   - isNamed: Whether the commands name the session. Otherwise they use the current session.
-    ///   - store: The value of `--store`, if the user passed it.
+    /// If `isNamed` is `false`, the commands use the current session.
     package init(tool: String = CommandLine.toolName, session: SessionName, isNamed: Bool = true, store: String? = nil)
     {
         self.tool = tool
@@ -29,11 +24,6 @@ package struct CommandHint: Sendable {
         self.options = options
     }
 
-    /// Returns a command such as `account login --session work`.
-    ///
-    /// - Parameters:
-    ///   - words: The subcommand, with its arguments.
-    ///   - others: Further options.
     package func command(_ words: String, _ others: String = "") -> String {
         "\(tool) \(words)\(options)" + (others.isEmpty ? "" : " " + others)
     }

@@ -129,7 +129,6 @@ enum ClientAuthOption: String, ExpressibleByArgument, CaseIterable {
     var method: String { "client_secret_" + rawValue }
 }
 
-/// A parameter, written as `name=value`.
 struct RequestParameter: ExpressibleByArgument {
     let name: String
     let value: String

@@ -35,7 +35,6 @@ enum DevicePrompt {
     }
 }
 
-/// Shows the remaining time on a terminal.
 struct Countdown {
     private let counting: Task<Void, any Error>
 
@@ -58,7 +57,6 @@ struct Countdown {
 }
 
 extension Duration {
-    /// Formats the duration, for example as "14:32".
     fileprivate var clockText: String {
         let seconds = max(components.seconds, 0)
         return "\(seconds / 60):\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)"

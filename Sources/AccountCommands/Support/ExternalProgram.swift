@@ -16,7 +16,6 @@ package enum ExternalProgram {
         .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
     }
 
-    /// Returns whether a program is installed, by its path or by its name in `$PATH`.
     package static func isInstalled(_ program: String) -> Bool {
         var paths = [program]
         if program.hasPrefix("~/"), let home = AccountSupport.Environment.homeDirectory {
@@ -32,16 +31,11 @@ package enum ExternalProgram {
     }
 
     /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 64
-    /// KiB.
-    ///
-    /// - Parameters:
-    ///   - input: The standard input of the program. Unlike arguments, other users of the machine cannot read it.
-    ///   - hidden: Environment variables to withhold from the program.
+    /// KiB. Unlike arguments, other users of the machine cannot read `input`.
     package static func output(
         of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
     ) async -> String? {
-        // A program that ends before reading its input must not end this process. Networking libraries ignore the
-        // signal, too.
+        // A program that ends before reading its input must not end this process.
         if !input.isEmpty { signal(SIGPIPE, SIG_IGN) }
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
@@ -54,14 +48,11 @@ package enum ExternalProgram {
         return result.standardOutput
     }
 
-    /// Opens a page in the user's browser: `$BROWSER`, else the default of the desktop.
+    /// Opens a page in `$BROWSER`, else the default of the desktop. Returns when the program ends, which may be when
+    /// the user closes the browser. A failure is not an error: the user can open the page manually.
     ///
-    /// Returns when the program ends, which may be when the user closes the browser. A failure is not an error: the
-    /// user can open the page manually.
-    ///
-    /// - Parameters:
-    ///   - address: An address without secrets, because every user of the machine can read it. See ``RedirectPage``.
-    ///   - hidden: Environment variables to withhold: a browser keeps running, and many programs can inspect it.
+    /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``. Many
+    /// programs can inspect a running browser, so `hidden` names environment variables to withhold from it.
     static func openBrowser(_ address: String, hiding hidden: [String]) async {
         for program in browsers {
             // Discard the output, which does not belong in this terminal and may continue after this process ends.

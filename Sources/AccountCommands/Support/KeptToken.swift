@@ -11,7 +11,6 @@ package import Foundation
 package struct KeptToken: Sendable, Equatable {
     package enum Kind: Sendable {
         case access
-        /// The ID token (OpenID Connect Core, section 2).
         case id
     }
 
@@ -21,7 +20,6 @@ package struct KeptToken: Sendable, Equatable {
     /// When the token expires; `nil` if unknown, which never means expired.
     package let expiresAt: Date?
 
-    /// Whether there is a refresh token to obtain another one.
     package let isRenewable: Bool
 
     /// The place to which its session was moved, if any. Only that place can obtain another token.
@@ -34,9 +32,8 @@ package struct KeptToken: Sendable, Equatable {
         self.isRenewable = isRenewable
     }
 
-    /// - Throws: `misconfigured` with a solution if the service issued no ID token, or one without an expiry, which
-    ///   OpenID Connect Core, section 2, requires. `serviceUnavailable` if the service said that the tokens belong to
-    ///   another user.
+    /// Throws `misconfigured` if the service issued no ID token, or one without an expiry, which OpenID Connect Core,
+    /// section 2, requires; `serviceUnavailable` if the service said that the tokens belong to another user.
     package init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
         guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
         let isRenewable = credentials.refreshToken != nil
@@ -49,14 +46,16 @@ package struct KeptToken: Sendable, Equatable {
             guard let token = credentials.idToken else {
                 throw AccountError(
                     .misconfigured,
-                    "the service issued no ID token: sign in again with "
+                    "the service issued no ID token",
+                    hint: "sign in again with "
                         + "`\(CommandHint(session: session).command("login", "--scope openid"))`, if it supports that")
             }
             let read = JSONWebToken(token)
             guard let expiresAt = read?.expiresAt else {
                 throw AccountError(
                     .misconfigured,
-                    "the ID token has no expiry (exp), so it is not passed on: use the access token, "
+                    "the ID token has no expiry (exp), so it is not passed on",
+                    hint: "use the access token, "
                         + "without --id-token")
             }
             // The ID token may be older than the access token, because not every refresh returns a new one.
@@ -69,8 +68,7 @@ package struct KeptToken: Sendable, Equatable {
     /// The lifetime in seconds; `nil` if unknown.
     package var life: TimeInterval? { expiresAt.map { max(0, $0.timeIntervalSince(issuedAt)) } }
 
-    /// When to stop using the token: slightly before it expires, so that a program that reads it at the last moment can
-    /// still use it.
+    /// When to stop using the token: early enough that a program that reads it at the last moment can still use it.
     package var end: Date? {
         guard let expiresAt, let life else { return nil }
         return expiresAt.addingTimeInterval(-min(5, life / 20))
@@ -81,37 +79,24 @@ package struct KeptToken: Sendable, Equatable {
         return end <= date
     }
 
-    /// Whether the clock was set back after the token was issued, so that its expiry is meaningless; see
-    /// `Credentials.isFromFuture`.
+    /// Whether the clock was set back after the token was issued, so that its expiry is meaningless.
     package func isFromFuture(at date: Date) -> Bool { expiresAt != nil && issuedAt.timeIntervalSince(date) > 300 }
 
     /// Returns when to refresh: after two thirds of the lifetime, or slightly earlier, so that processes that started
-    /// together don't refresh together.
-    ///
-    /// - Parameter random: A number from 0 to 1.
+    /// together don't refresh together. `random` is a number from 0 to 1.
     package func renewal(random: Double) -> Date? {
         guard isRenewable, let life else { return nil }
         return issuedAt.addingTimeInterval(life * (2.0 / 3 - random / 20))
     }
 
-    /// Returns whether the token is valid for long enough.
-    ///
-    /// - Parameter validity: How long the token must still be valid; `nil` means a minute, or half of its lifetime if
-    ///   that is less.
+    /// Returns whether the token is valid for long enough: by default, a minute, or half of its lifetime if less.
     func isGood(for validity: Duration?, at date: Date) -> Bool {
         guard let expiresAt else { return true }
         return !isFromFuture(at: date) && expiresAt > date.addingTimeInterval(seconds(validity))
     }
 
-    /// Returns whether a refresh may obtain a token that is valid for longer.
-    ///
-    /// A service may omit the ID token in its response to a refresh (OpenID Connect Core, section 12.2). If it did, ask
-    /// again only after the token has expired.
-    ///
-    /// - Parameters:
-    ///   - validity: As for ``isGood(for:at:)``.
-    ///   - response: When the service last issued tokens.
-    ///   - date: The current date.
+    /// Returns whether a refresh may obtain a token that is valid for longer. `response` is when the service last
+    /// issued tokens: if it omitted the ID token then (OpenID Connect Core, section 12.2), ask again only after expiry.
     func isWorthRenewing(for validity: Duration?, lastResponse response: Date, at date: Date) -> Bool {
         guard isRenewable, let expiresAt, let life else { return false }
         // The token came with that response; the clocks of the service and this machine may differ.
@@ -123,15 +108,8 @@ package struct KeptToken: Sendable, Equatable {
 }
 
 extension AccountStore {
-    /// Gets new tokens from the service, unless another process already did.
-    ///
-    /// - Parameters:
-    ///   - token: The current token.
-    ///   - kind: The kind of the token.
-    ///   - timeout: How long to wait; `nil` for no limit.
-    ///   - authority: Returns the authority for an account.
-    /// - Returns: The account with the new tokens; `nil` if there already is another token.
-    /// - Throws: As `refresh(with:timeout:)`, and `serviceUnavailable` during a pause after a failed refresh.
+    /// Gets new tokens from the service; `nil` if there already is another token. Throws as `refresh(with:timeout:)`,
+    /// and `serviceUnavailable` during a pause after a failed refresh.
     package func renew(
         _ token: KeptToken, _ kind: KeptToken.Kind, timeout: Duration? = nil,
         with authority: (Account) throws -> any AccountAuthority

@@ -6,7 +6,6 @@ struct KeySettings: Codable, Equatable {
     struct Source: Codable, Equatable {
         var kind: KeyKind
 
-        /// The command line of a program that prints the key.
         var command: [String]?
     }
 
@@ -40,7 +39,8 @@ extension KeySettings.Source {
         case .environment:
             EnvironmentKey(
                 variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
-        default: throw AccountError(.misconfigured, "this version does not support keys of kind \(kind): update it")
+        default:
+            throw AccountError(.misconfigured, "this version does not support keys of kind \(kind)", hint: "update it")
         }
     }
 
@@ -66,7 +66,7 @@ struct PassphrasePrompt {
     var isLocked: AccountError {
         AccountError(
             .noKey,
-            "the archive\(place) is locked by a passphrase: run `\(unlock)`")
+            "the archive\(place) is locked by a passphrase", hint: "run `\(unlock)`")
     }
 
     func answer(to question: PassphraseKey.Question) throws -> Secret {
@@ -77,7 +77,8 @@ struct PassphrasePrompt {
             guard let answer = try Terminal.promptForSecretAnywhere(text) else {
                 throw AccountError(
                     .noKey,
-                    "the archive\(place) is locked by a passphrase, and there is no terminal for a prompt: run "
+                    "the archive\(place) is locked by a passphrase, and there is no terminal for a prompt",
+                    hint: "run "
                         + "`\(unlock)` in a terminal first")
             }
             return answer
@@ -88,7 +89,8 @@ struct PassphrasePrompt {
                 else {
                     throw AccountError(
                         .invalidArgument,
-                        "the archive\(place) needs a new passphrase, and there is no terminal for a prompt: run "
+                        "the archive\(place) needs a new passphrase, and there is no terminal for a prompt",
+                        hint: "run "
                             + "this command in a terminal")
                 }
                 if answer == repeated { return answer }

@@ -3,16 +3,12 @@ import AccountSupport
 import Dispatch
 import Synchronization
 
-/// Runs a tool's tasks on its main thread.
-///
-/// Most commands read two small files and print a line. Starting a thread pool would take longer. Therefore the main
-/// thread runs tasks while any can continue. When all of them wait for something else, such as the network or the main
-/// actor, the main queue takes over.
+/// Runs a tool's tasks on its main thread, because most commands end before a thread pool would have started. When all
+/// tasks wait for something else, such as the network or the main actor, the main queue takes over.
 package final class MainThreadExecutor: TaskExecutor {
     /// The pending jobs; `nil` after the main queue took over.
     private let jobs = Mutex<[UnownedJob]?>([])
 
-    /// Adds a job, which runs after the jobs before it.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let isForMainThread = jobs.withLock { jobs in
@@ -23,8 +19,6 @@ package final class MainThreadExecutor: TaskExecutor {
     }
 
     /// Runs a tool. Call this from `main`.
-    ///
-    /// - Parameter body: The tool, which ends the process.
     package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         let executor = MainThreadExecutor()
         BlockingWork.stays(on: executor.asUnownedTaskExecutor())
@@ -33,7 +27,6 @@ package final class MainThreadExecutor: TaskExecutor {
         dispatchMain()
     }
 
-    /// Returns the next job. If there is none, returns `nil`, and the main queue takes over.
     private func nextJob() -> UnownedJob? {
         jobs.withLock { jobs in
             guard jobs?.isEmpty == false else {

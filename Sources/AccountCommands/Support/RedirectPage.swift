@@ -5,25 +5,18 @@ import AccountSupport
 ///
 /// Every user of the machine can read the arguments of a process (proc(5), `cmdline`), and the address contains the
 /// values that tie a response to the sign-in: `state`, `nonce` and `code_challenge`. Therefore the browser gets the
-/// name of a file that only its owner can read.
-///
-/// The file is in the downloads folder or, if there is none, in the home directory. A browser that was installed as a
-/// Snap or Flatpak cannot access `/tmp` or hidden folders.
+/// name of a file that only its owner can read. The file is in the downloads folder or the home directory, because a
+/// browser from a Snap or Flatpak cannot access `/tmp` or hidden folders.
 struct RedirectPage: Sendable {
     private static let prefix = "account-sign-in-"
     private static let suffix = ".html"
 
     let path: String
 
-    /// Writes the page to the first folder that only this user can change.
-    ///
-    /// - Parameters:
-    ///   - address: The address to which the page redirects.
-    ///   - hidden: Environment variables to withhold from all programs.
-    /// - Throws: The reason why the last of the folders cannot be used.
+    /// Writes the page to the first folder that only this user can change, and throws the error of the last folder.
     static func write(to address: String, hiding hidden: [String]) async throws(AccountError) -> RedirectPage {
         guard let home = Environment.homeDirectory else {
-            throw AccountError(.inaccessible, "there is no home directory: set HOME")
+            throw AccountError(.inaccessible, "there is no home directory", hint: "set HOME")
         }
         let answer = await ExternalProgram.output(of: "xdg-user-dir", ["DOWNLOAD"], hiding: hidden)
         var downloads = answer?.split(separator: "\n").first.map(String.init) ?? home

@@ -1,8 +1,7 @@
 package import AccountKit
 
 extension Secret {
-    /// Checks that the token can be sent in a header and on a single line (RFC 6749, appendix A.12), because its format
-    /// is up to the service.
+    /// Checks that the token can be sent in a header and on a single line (RFC 6749, appendix A.12).
     package func fitForHeader() throws(AccountError) -> Secret {
         let isFit = withBytes { span in
             span.byteCount > 0
@@ -11,7 +10,8 @@ extension Secret {
         guard isFit else {
             throw AccountError(
                 .misconfigured,
-                "the token contains characters that are not valid in a header, so it is not passed on: sign in again")
+                "the token contains characters that are not valid in a header, so it is not passed on",
+                hint: "sign in again")
         }
         return self
     }

@@ -15,8 +15,7 @@ enum SignInWay {
 }
 
 extension AccountApplication {
-    /// Returns whether the app's service supports one of these ways to sign in. A service that the user chooses may
-    /// support any.
+    /// Returns whether the app's service supports one of these ways. A service that the user chooses may support any.
     static func offers(_ ways: [SignInWay]) -> Bool {
         // If there is no authority, the sign-in reports the reason.
         guard !acceptsIssuer,
@@ -25,6 +24,5 @@ extension AccountApplication {
         return ways.contains { $0.isOffered(by: authority) }
     }
 
-    /// Returns the visibility of an option: the help shows only options that the service supports.
     static func visibility(of ways: SignInWay...) -> ArgumentVisibility { offers(ways) ? .default : .hidden }
 }

@@ -58,6 +58,9 @@ struct StateDocument: Encodable {
     var pendingRevocations: [Revocation]?
     var environment: [String: String]?
 
+    /// What the user would lose by signing out, such as "2 changes that are not sent yet".
+    var unsent: String?
+
     // Only from `sessions`.
     var isDefault: Bool?
 

@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -7,13 +8,14 @@ package import Foundation
 #endif
 
 package enum StateText {
-    /// Explains a state. Returns `nil` for a verified account, whose name is sufficient.
-    package static func explanation(of state: SessionState, _ hint: CommandHint) -> String? {
+    /// Explains a state on standard error. A verified account needs no explanation.
+    static func explain(_ state: SessionState, _ hint: CommandHint) {
         switch state {
-        case .verified: nil
-        case .unverified(let account, let reason): explanation(of: reason, account, hint)
-        case .signedOut(let signOut): explanation(of: signOut, hint)
-        case .unreadable(let error): "\(error)"
+        case .verified: break
+        case .unverified(let account, let reason):
+            Terminal.say(.warning, StyledText(explanation(of: reason, account, hint)))
+        case .signedOut(let signOut): Terminal.say(error(of: signOut, hint))
+        case .unreadable(let error): Terminal.say(error)
         }
     }
 
@@ -55,24 +57,24 @@ package enum StateText {
 
     private static func keptText(_ cause: String, _ account: Account) -> String {
         var text = cause + ". You are still signed in"
-        if let verifiedAt = account.verifiedAt { text += "; last confirmed \(date(verifiedAt))" }
+        if let verifiedAt = account.verifiedAt { text += "; last confirmed \(relative(verifiedAt))" }
         return text + "."
     }
 
-    static func end(of account: Account, _ hint: CommandHint) -> String {
+    /// The error of a command that needs a token, after a session without a refresh token has ended.
+    static func end(of account: Account, _ hint: CommandHint) -> AccountError {
         let place = account.issuer.map { " at \($0)" } ?? ""
-        let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
-        return "Your session\(place) ended\(end), and the service issued no refresh token. Sign in again with "
-            + "`\(hint.command("login"))`."
+        let end = account.credentials.expiresAt.map { " \(relative($0))" } ?? ""
+        return AccountError(
+            .notSignedIn, "your session\(place) ended\(end), and the service issued no refresh token",
+            hint: "sign in again with `\(hint.command("login"))`")
     }
 
-    /// Returns a message for a service that rejects every refresh without ending the session.
     static func refusal(of account: Account, since date: Date, _ hint: CommandHint) -> String {
         "\(account.issuer ?? "The service") has refused to refresh this session since \(Self.date(date)) (invalid_request). You "
             + "are still signed in. If this continues, sign in again with `\(hint.command("login"))`."
     }
 
-    /// Returns a message if the service removed permissions from the session; otherwise `nil`.
     static func narrowed(_ credentials: Credentials, _ hint: CommandHint) -> String? {
         let missing = credentials.signInScopes.filter { !credentials.scopes.contains($0) }
         guard !missing.isEmpty else { return nil }
@@ -80,7 +82,6 @@ package enum StateText {
             + "Sign in again with `\(hint.command("login"))` to get all permissions back."
     }
 
-    /// Returns a message that tells where a session was moved, and what to do.
     package static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         guard move.isComplete else {
@@ -94,7 +95,6 @@ package enum StateText {
             + "with --store \(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
     }
 
-    /// Returns a message about a session whose move to this store is unfinished.
     package static func text(incoming move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         return "The move of a session from \(move.place) to this store, begun on \(date(move.date)), is not "
@@ -103,17 +103,13 @@ package enum StateText {
     }
 
     /// Returns a message about the end of a new session; `nil` if the session can be refreshed, or if its end is
-    /// unknown.
-    ///
-    /// - Parameters:
-    ///   - advice: What the next sign-in could request; `nil` if there is nothing, or if the user supplied the token.
-    ///   - isToken: Whether the user supplied the token.
+    /// unknown. `advice` is what the next sign-in could request; `nil` also if the user supplied the token (`isToken`).
     static func limit(
         of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, _ hint: CommandHint
     ) -> String? {
         let credentials = account.credentials
         guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
-        let end = "This session lasts until \(date(expiresAt))"
+        let end = "This session lasts until \(date(expiresAt)) (\(relative(expiresAt)))"
         if isToken { return end + "." }
         let request =
             switch advice {
@@ -126,29 +122,51 @@ package enum StateText {
             + "allow refresh tokens for this client in the service's settings."
     }
 
+    /// Explains a sign-out in sentences.
     package static func explanation(of signOut: SignOut, _ hint: CommandHint) -> String {
-        let again = "Sign in with `\(hint.command("login"))`."
-        switch signOut.reason {
-        case .neverSignedIn: return "Not signed in. \(again)"
-        case .signedOutByUser: return "Signed out\(signOut.date.map { " on \(date($0))" } ?? ""). \(again)"
-        case .sessionEnded:
-            let service = signOut.issuer ?? "The service"
-            let detail = signOut.detail.map { " (\($0))" } ?? ""
-            var text = "\(service) ended this session\(signOut.date.map { " on \(date($0))" } ?? "")\(detail)."
-            if let unfinished = signOut.unfinishedRefresh {
-                text +=
-                    " A refresh begun on \(date(unfinished)) was interrupted before its response was stored, so the service "
-                    + "may have seen one token used twice."
-            }
-            return "\(text) \(again)"
-        }
+        sentences(error(of: signOut, hint))
     }
 
-    package static func date(_ date: Date) -> String { date.formatted(.iso8601) }
+    /// Returns the message and the hint of an error as sentences.
+    static func sentences(_ error: AccountError) -> String {
+        [error.message, error.hint].compactMap(\.self).map { part in
+            // A URL keeps its case.
+            let isURL = part.hasPrefix("http")
+            return (isURL ? part : part.prefix(1).uppercased() + part.dropFirst()) + "."
+        }.joined(separator: " ")
+    }
+
+    /// The error of a command that needs an account.
+    static func error(of signOut: SignOut, _ hint: CommandHint) -> AccountError {
+        let end = signOut.date.map { " \(relative($0))" } ?? ""
+        let text: String
+        switch signOut.reason {
+        case .neverSignedIn:
+            text = hint.session == .default ? "not signed in" : "there is no session named \(hint.session)"
+        case .signedOutByUser: text = "signed out" + end
+        case .sessionEnded:
+            let detail = signOut.detail.map { " (\($0))" } ?? ""
+            let unfinished =
+                signOut.unfinishedRefresh.map {
+                    "; a refresh begun on \(date($0)) was interrupted before its response was stored, so the service may "
+                        + "have seen one token used twice"
+                } ?? ""
+            text = "\(signOut.issuer ?? "the service") ended this session\(end)\(detail)\(unfinished)"
+        }
+        return AccountError(.notSignedIn, text, hint: "sign in with `\(hint.command("login"))`")
+    }
+
+    /// Formats a date for JSON: ISO 8601, in UTC.
+    package static func iso(_ date: Date) -> String { date.formatted(.iso8601) }
+
+    /// Formats a date for the user: in the local time zone.
+    package static func date(_ date: Date) -> String { LocalTime.text(of: date) }
+
+    /// Formats a date for the user, such as "2 min ago".
+    package static func relative(_ date: Date) -> String { LocalTime.relativeText(of: date, to: Date()) }
 }
 
 extension Account {
-    /// Whether the access token has expired and cannot be refreshed.
     func isOver(at date: Date) -> Bool {
         credentials.refreshToken == nil && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
@@ -156,7 +174,6 @@ extension Account {
 }
 
 extension SessionState {
-    /// Whether the access token has expired, cannot be refreshed, and was not confirmed by the service.
     func isExpired(at date: Date) -> Bool {
         guard case .unverified(let account, _) = self, account.move == nil else { return false }
         return account.isOver(at: date)

@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// The target of a token, if it differs from that of the sign-in.
 struct TargetOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Get a token for another API, by its name at the service.", valueName: "name"))
     var audience: String?
@@ -36,7 +35,6 @@ struct TargetOptions: ParsableArguments {
         }
     }
 
-    /// Returns `nil` if the target is that of the sign-in.
     func target() throws(AccountError) -> TokenTarget? {
         guard audience != nil || !resources.isEmpty || !scopes.isEmpty else { return nil }
         // One argument may contain several scopes, as in a request (RFC 6749, section 3.3).

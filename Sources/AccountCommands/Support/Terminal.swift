@@ -37,13 +37,34 @@ package enum Terminal {
     static let lineStart = "\r\u{1B}[K"
 
     /// Prints one or more lines on standard error. A failure is ignored.
-    package static func say(_ text: String) {
-        // Text from a service in an error must not control the terminal.
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
-        try? write(Array((lines.joined(separator: "\n") + "\n").utf8), to: Stream.error.rawValue)
+    package static func say(_ text: String) { say(nil, StyledText(text)) }
+
+    /// Prints a message on standard error, with a symbol in front on a terminal. A failure is ignored.
+    package static func say(_ mark: StyledText.Mark?, _ text: StyledText) {
+        let line = text.rendered(with: mark, isStyled: isStyled(.error)) + "\n"
+        try? write(Array(line.utf8), to: Stream.error.rawValue)
     }
 
-    /// Replaces the last line on standard error, without a newline.
+    /// Prints an error on standard error: the name of the tool and the message, then the hint on an indented line.
+    ///
+    /// - Parameter isOneLine: Whether the hint follows on the same line.
+    package static func say(_ error: AccountError, onOneLine isOneLine: Bool = false) {
+        if error.cause is Interruption { return say("Cancelled.") }
+        if isOneLine { return say(.failure, StyledText("\(CommandLine.toolName): \(error)")) }
+        var text = "\(CommandLine.toolName): \(error.problem)"
+        if let hint = error.hint { text += "\n  " + hint.prefix(1).uppercased() + hint.dropFirst() + "." }
+        say(.failure, StyledText(text))
+    }
+
+    /// Whether output to a stream may contain colors and symbols: only on a terminal, and not if `NO_COLOR` is set
+    /// (no-color.org) or if `TERM` is `dumb` or not set.
+    package static func isStyled(_ stream: Stream) -> Bool {
+        guard isTerminal(stream), Environment.value("NO_COLOR") == nil, let kind = Environment.value("TERM") else {
+            return false
+        }
+        return kind != "dumb"
+    }
+
     static func rewriteLine(_ text: String) {
         // While the process is ending, another thread writes to the terminal.
         guard accountkit_signals_is_ending() == 0 else { return }
@@ -51,8 +72,22 @@ package enum Terminal {
     }
 
     /// - Throws: An `AccountError` with the cause if writing failed, or ``ClosedOutput``.
-    package static func printLine(_ text: String) throws {
-        try printOutput(Array((text.shown + "\n").utf8))
+    package static func printLine(_ text: String) throws { try printText(text.shown + "\n") }
+
+    package static func printLine(_ mark: StyledText.Mark? = nil, styled text: StyledText) throws {
+        try printText(text.rendered(with: mark, isStyled: isStyled(.output)) + "\n")
+    }
+
+    /// Prints rows in columns below a heading.
+    package static func printTable(_ heading: [String], _ rows: [[String]]) throws {
+        let rows = [heading] + rows.map { $0.map(\.shown) }
+        let widths = heading.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        for (index, row) in rows.enumerated() {
+            var line = ""
+            for (cell, width) in zip(row, widths) { line += cell.padding(to: width + 2) }
+            line = String(line.reversed().drop { $0 == " " }.reversed())
+            try printLine(styled: index == 0 ? "\(bold: line)" : "\(line)")
+        }
     }
 
     package static func printText(_ text: String) throws {
@@ -60,17 +95,7 @@ package enum Terminal {
     }
 
     /// Prints a secret without creating a string of it.
-    package static func printLine(_ secret: Secret) throws {
-        try secret.withBytes { span in
-            var line: [UInt8] = []
-            // The buffer must not grow, which would leave a copy behind.
-            line.reserveCapacity(span.byteCount + 1)
-            defer { for index in line.indices { line[index] = 0 } }
-            for index in span.byteOffsets { line.append(span.unsafeLoad(fromByteOffset: index, as: UInt8.self)) }
-            line.append(UInt8(ascii: "\n"))
-            try printOutput(line)
-        }
-    }
+    package static func printLine(_ secret: Secret) throws { try print([.secret(secret), .text("\n")]) }
 
     /// Prints pieces of text with a single write, without creating strings of the secrets.
     package static func print(_ pieces: [OutputPiece]) throws {
@@ -118,9 +143,7 @@ package enum Terminal {
 
     // MARK: Reading
 
-    /// Reads the first line byte by byte, so that nothing after it is consumed.
-    ///
-    /// - Returns: The line; `nil` if it is empty.
+    /// Reads the first line byte by byte, so that nothing after it is consumed; `nil` if it is empty.
     static func readSecretLine() throws(AccountError) -> Secret? {
         var line: [UInt8] = []
         // The buffer must not grow, which would leave a copy behind.
@@ -137,11 +160,7 @@ package enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
-    /// Reads all of standard input, without leaving a trace of it in memory.
-    ///
-    /// - Parameters:
-    ///   - limit: The maximum length, in bytes. Longer input is an error.
-    ///   - body: Receives the bytes.
+    /// Reads all of standard input, without leaving a trace of it in memory. Throws for more than `limit` bytes.
     package static func withInput<Result>(upTo limit: Int, _ body: ([UInt8]) throws -> Result) throws -> Result {
         var bytes = [UInt8](repeating: 0, count: min(8192, limit + 1))
         var count = 0
@@ -176,19 +195,22 @@ package enum Terminal {
 
     /// Asks a question on a terminal, even while a token exchange delays signals.
     ///
-    /// - Returns: The answer without surrounding spaces; empty if standard input has ended.
-    static func ask(_ question: String, within limit: Duration = .seconds(300)) throws(AccountError) -> String {
+    /// - Returns: The answer without surrounding spaces; `nil` if standard input has ended.
+    static func answer(
+        to question: String, within limit: Duration = .seconds(300)
+    ) throws(AccountError) -> String? {
         // Discard input that was typed before the question was shown.
         tcflush(Stream.input.rawValue, TCIFLUSH)
         try? write(Array(question.utf8), to: Stream.error.rawValue)
-        let line = try readLine(within: limit) ?? ""
+        guard let line = try readLine(within: limit) else { return nil }
         return String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 
-    /// Reads a line byte by byte, so that nothing after it is consumed.
-    ///
-    /// - Returns: The line; `nil` if standard input has ended.
-    /// - Throws: Also an `Interruption`, if a signal arrived that a token exchange delays.
+    /// Asks a question like ``answer(to:within:)``. If standard input has ended, the answer is empty.
+    static func ask(_ question: String) throws(AccountError) -> String { try answer(to: question) ?? "" }
+
+    /// Reads a line byte by byte, so that nothing after it is consumed; `nil` if standard input has ended. Also throws
+    /// an `Interruption` if a signal arrived that a token exchange delays.
     static func readLine(within limit: Duration) throws(AccountError) -> String? {
         let end = ContinuousClock.now + limit
         var line: [UInt8] = []
@@ -224,9 +246,7 @@ package enum Terminal {
         try promptForSecret(question, input: Stream.input.rawValue, output: Stream.error.rawValue)
     }
 
-    /// Prompts for a secret, even if standard input is redirected.
-    ///
-    /// - Returns: The secret; `nil` if the process has no terminal.
+    /// Prompts for a secret, even if standard input is redirected; `nil` if the process has no terminal.
     static func promptForSecretAnywhere(_ question: String) throws -> Secret? {
         if isTerminal(.input) { return try promptForSecret(question) }
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
@@ -273,10 +293,9 @@ package enum Terminal {
         }
     }
 
-    /// Creates an error from `errno`.
     private static func unreadableInput() -> AccountError {
         AccountError(
-            .inaccessible, "standard input cannot be read: pipe something into it, or redirect it from a file",
+            .inaccessible, "standard input cannot be read", hint: "pipe something into it, or redirect it from a file",
             cause: SystemCallError("read", "standard input", errno: errno))
     }
 

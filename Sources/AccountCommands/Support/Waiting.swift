@@ -13,9 +13,7 @@ package enum Waiting {
         }
     }
 
-    /// Shows a message while requests finish after the command's last output.
-    ///
-    /// - Parameter limit: How long that may take; `nil` if no request is pending.
+    /// Shows a message while requests finish after the last output. `limit` is `nil` if no request is pending.
     package static func toFinish(_ limit: Duration?, _ body: () async -> Void) async {
         guard let limit, Terminal.isTerminal(.error) else { return await body() }
         await saying(

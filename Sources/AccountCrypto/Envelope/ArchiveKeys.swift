@@ -1,6 +1,4 @@
-/// The material for writing an archive again: its lineage, its data key, and the slots that open it.
-///
-/// It stays in memory while an archive is in use, so that saving needs no key source.
+/// The material for writing an archive again. It stays in memory, so that saving needs no key source.
 package struct ArchiveKeys: Sendable {
     package let storeID: [UInt8]
     package let dataKeyID: [UInt8]
@@ -9,17 +7,14 @@ package struct ArchiveKeys: Sendable {
 }
 
 extension ArchiveKeys {
-    /// A key slot to create.
     package struct NewSlot {
         let opener: KeySlot.Opener
         package let kind: KeySlot.Kind
         let created: UInt32
         let cost: PassphraseCost
 
-        /// - Parameters:
-        ///   - opener: A passphrase for a passphrase slot; a key of exactly 32 bytes for any other kind.
-        ///   - created: Seconds since 1970.
-        ///   - cost: The cost of a passphrase; ignored for other kinds.
+        /// A passphrase slot needs a passphrase, any other kind a key of exactly 32 bytes. The time `created` is in
+        /// seconds since 1970. The cost matters only for a passphrase.
         package init(
             opener: KeySlot.Opener, kind: KeySlot.Kind, created: UInt32, cost: PassphraseCost = .moderate
         ) {
@@ -41,7 +36,6 @@ extension ArchiveKeys {
 
     package static let slotCounts = EnvelopeHeader.slotCounts
 
-    /// Creates a new lineage with a new data key, which each of the new slots opens.
     package init(for new: [NewSlot], context: SealingContext) throws(EnvelopeError) {
         precondition(EnvelopeHeader.slotCounts.contains(new.count))
         let storeID = Sodium.randomBytes(count: 16)
@@ -52,15 +46,13 @@ extension ArchiveKeys {
         self.init(storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
     }
 
-    /// Returns the same keys with an additional slot. The data key stays the same.
     package func adding(_ new: NewSlot, context: SealingContext) throws(EnvelopeError) -> ArchiveKeys {
         precondition(EnvelopeHeader.slotCounts.contains(slots.count + 1))
         let slot = try KeySlot(new, wrapping: dataKey, storeID: storeID, context: context)
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots + [slot])
     }
 
-    /// Returns keys with a new data key, which only these slots open. An attacker with the old data key, from a removed slot,
-    /// cannot read archives that are written from now on.
+    /// An attacker with the old data key, from a removed slot, cannot read archives that are written from now on.
     package func renewing(
         keeping kept: [(slot: KeySlot, opener: KeySlot.Opener)], context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {

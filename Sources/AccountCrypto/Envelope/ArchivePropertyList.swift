@@ -1,12 +1,12 @@
 /// `Account.plist`: a binary property list `{ format: "AccountKit archive", version: 1, sealed: <data> }`.
 ///
-/// Every property-list library can read it. It always has the same seven objects in the same order, and this type writes and
-/// checks it byte by byte: a library would also accept changed bytes with the same meaning, but this reader must detect every
-/// changed bit. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// It always has the same seven objects in the same order, and this type writes and checks it byte by byte: a library
+/// would also accept changed bytes with the same meaning, but this reader must detect every changed bit. Source of the
+/// layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 package enum ArchivePropertyList {
     package static let maximumByteCount = 1024 * 1024
 
-    /// All bytes before the length of the data: a dictionary of three keys and values, then the objects that it references.
+    /// All bytes before the length of the data: a dictionary of three keys and values, then its objects.
     private static let prefix: [UInt8] = {
         var bytes = Array("bplist00".utf8) + [0xD3, 1, 2, 3, 4, 5, 6]
         for key in ["format", "version", "sealed"] { bytes += [0x50 | UInt8(key.utf8.count)] + key.utf8 }

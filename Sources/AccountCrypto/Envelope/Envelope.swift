@@ -1,8 +1,6 @@
 import CSodium
 
-/// The sealed form of an archive: header, key slots, ciphertext, commitment. Little-endian, with an exact length.
-///
-/// The documentation page "The archive format" specifies the byte layout, for readers in other languages.
+/// Little-endian, with an exact length. The documentation page "The archive format" specifies the byte layout.
 package struct Envelope: Sendable {
     /// Plaintexts are padded to a multiple of this (`sodium_pad`), so that lengths reveal little.
     package static let paddingBlock = 512
@@ -12,7 +10,6 @@ package struct Envelope: Sendable {
     package let slots: [KeySlot]
     private let header: EnvelopeHeader
 
-    /// The bytes of the header and the slots.
     private let prefix: [UInt8]
     private let ciphertext: ArraySlice<UInt8>
     private let commitment: ArraySlice<UInt8>
@@ -48,9 +45,7 @@ package struct Envelope: Sendable {
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots)
     }
 
-    /// Decrypts the plaintext, including its padding, into guarded memory.
-    ///
-    /// - Returns: The bytes, and how many of them are the plaintext; the rest is padding.
+    /// Decrypts into guarded memory. The first `count` bytes are the plaintext; the rest is padding.
     package func open(
         with keys: ArchiveKeys, context: SealingContext
     ) throws(EnvelopeError) -> (plaintext: GuardedBytes, count: Int) {
@@ -73,7 +68,6 @@ package struct Envelope: Sendable {
         return (plaintext, count)
     }
 
-    /// Returns the padded size, with at least one byte of padding.
     package static func paddedByteCount(_ count: Int) -> Int {
         (count / paddingBlock + 1) * paddingBlock
     }
@@ -85,7 +79,6 @@ package struct Envelope: Sendable {
         precondition(status == 0, "the buffer is too short for its padding")
     }
 
-    /// - Parameter plaintext: The plaintext, padded with ``pad(_:count:)``.
     package static func seal(
         _ plaintext: GuardedBytes, generation: UInt64, keys: ArchiveKeys, context: SealingContext
     ) -> [UInt8] {

@@ -1,10 +1,8 @@
-/// The first 128 bytes of an envelope.
 struct EnvelopeHeader: Hashable, Sendable {
     static let byteCount = 128
     static let magic: [UInt8] = Array("ACCT\r\n".utf8) + [0x1A, 0x0A]
     static let slotCounts = 1...8
 
-    /// The only defined flag.
     private static let boundFlag: UInt8 = 1
 
     /// Whether the ciphertext is bound to a place in a shared store (flag 1).
@@ -24,7 +22,6 @@ struct EnvelopeHeader: Hashable, Sendable {
     var salt: [UInt8]
     var nonce: [UInt8]
 
-    /// The bytes before the ciphertext: this header and the slots.
     var prefixByteCount: Int { Self.byteCount + slotCount * KeySlot.byteCount }
 
     init(

@@ -1,6 +1,5 @@
 /// A way to open an archive: the data key, wrapped by a key of one kind. 160 bytes.
 package struct KeySlot: Hashable, Sendable {
-    /// The source of the wrapping key.
     package enum Kind: UInt8, Sendable, CaseIterable {
         case keyFile = 1
         case passphrase = 2
@@ -28,7 +27,6 @@ package struct KeySlot: Hashable, Sendable {
     /// 16 random bytes that identify the slot.
     package let keyID: [UInt8]
 
-    /// The cost of a passphrase; `nil` for other kinds.
     package let cost: PassphraseCost?
     let salt: [UInt8]
     private(set) var nonce: [UInt8]
@@ -54,7 +52,6 @@ package struct KeySlot: Hashable, Sendable {
         try wrap(dataKey, for: new.opener, storeID: storeID, context: context)
     }
 
-    /// Returns the same slot for another data key. Its opener and its ID stay the same.
     func rewrapping(
         _ dataKey: GuardedBytes, for opener: Opener, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) -> KeySlot {
@@ -72,7 +69,7 @@ package struct KeySlot: Hashable, Sendable {
         commitment = keys.commitment(to: commitmentMessage(storeID: storeID, context: context))
     }
 
-    /// Derives the key of a passphrase with Argon2id: the costly part of opening this slot.
+    /// The costly part of opening this slot (Argon2id).
     package func derivedKey(of passphrase: GuardedBytes) throws(EnvelopeError) -> GuardedBytes {
         guard let cost else { throw .authenticationFailed }
         guard let key = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }
@@ -110,7 +107,6 @@ package struct KeySlot: Hashable, Sendable {
 
     var bytes: [UInt8] { head + wrappedKey + commitment + [UInt8](repeating: 0, count: 8) }
 
-    /// Unwraps the data key.
     func unwrap(with opener: Opener, storeID: [UInt8], context: SealingContext) throws(EnvelopeError) -> GuardedBytes {
         let keys = try subkeys(for: opener, storeID: storeID)
         guard Sodium.isEqual(keys.commitment(to: commitmentMessage(storeID: storeID, context: context)), commitment),

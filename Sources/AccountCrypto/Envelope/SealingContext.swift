@@ -1,15 +1,13 @@
-/// The identity of an archive. It is bound into every key and tag, and stored nowhere, so that a file copied from another app or
-/// session does not open.
+/// The identity of an archive. It is bound into every key and tag, and stored nowhere, so that a file copied from
+/// another app or session does not open.
 package struct SealingContext: Hashable, Sendable {
     /// `lp("AccountKit/1") ‖ lp(app identifier) ‖ lp(session name)`.
     let bytes: [UInt8]
 
-    /// `bytes ‖ lp(place)`; `nil` for an archive that is not bound to a place.
-    ///
-    /// Key slots are bound to `bytes` only, so that they stay valid if the session moves to another place.
+    /// `bytes ‖ lp(place)`; `nil` for an archive that is not bound to a place. Key slots are bound to `bytes` only, so
+    /// that they stay valid if the session moves to another place.
     let boundBytes: [UInt8]?
 
-    /// - Parameter place: The name of the place in a shared store.
     package init(appIdentifier: String, sessionName: String, place: String? = nil) {
         var bytes: [UInt8] = []
         bytes.append(lengthPrefixed: "AccountKit/1".utf8)
@@ -23,9 +21,7 @@ package struct SealingContext: Hashable, Sendable {
         }
     }
 
-    /// Whether both contexts are of the same app and session, in any place.
     package func isSameSession(as other: SealingContext) -> Bool { bytes == other.bytes }
 
-    /// Whether archives are sealed for a place in a shared store.
     package var isBoundToPlace: Bool { boundBytes != nil }
 }

@@ -1,18 +1,15 @@
 import CSodium
 import Synchronization
 
-/// Bytes in memory that libsodium guards: on separate pages between inaccessible ones, locked, excluded from core dumps where the
-/// kernel allows it, and zeroed on release.
+/// Bytes in memory that libsodium guards: between inaccessible pages, locked, excluded from core dumps where the kernel
+/// allows it, and zeroed on release. Source: libsodium, "Secure memory" (`sodium_malloc`).
 ///
-/// After `init` the bytes are read-only if there are more than 64. Smaller allocations hold the short-lived keys of opening an
-/// archive; protecting their pages took longer than using them.
-///
-/// An allocation costs about 26 µs and three pages, so an account keeps all its secrets in one. A released allocation is zeroed
-/// at once and kept for the next one of the same length, since each opening of an archive needs one. Source: libsodium, "Secure
-/// memory" (`sodium_malloc`).
+/// After `init` the bytes are read-only if there are more than 64. For the short-lived keys of opening an archive,
+/// protecting the pages took longer than using them. An allocation costs about 26 µs and three pages, so an account
+/// keeps all its secrets in one, and the next allocation of the same length reuses a released one.
 package final class GuardedBytes: @unchecked Sendable {
-    // @unchecked Sendable: the memory at `base` is written only in `init`, before the object is shared, and in `deinit`, after
-    // the last reference is gone.
+    // @unchecked Sendable: the memory at `base` is written only in `init`, before the object is shared, and in
+    // `deinit`, after the last reference is gone.
     private let base: UnsafeMutableRawPointer
     package let count: Int
 
@@ -68,14 +65,13 @@ private enum GuardedMemory {
         let count: Int
     }
 
-    /// Whether an allocation of this size is made read-only. An archive's tokens always are, since they are padded.
+    /// An archive's tokens always are, since they are padded.
     static func isProtected(_ count: Int) -> Bool { count > 64 }
 
     /// The unused allocations, oldest first.
     private static let free = Mutex<[Free]>([])
 
-    /// As many as opening and saving an archive needs at a time. They stay locked, and a process may lock only some MiB
-    /// (RLIMIT_MEMLOCK).
+    /// As many as opening and saving an archive needs at a time. They stay locked, and RLIMIT_MEMLOCK is only some MiB.
     private static let maximumFreeCount = 8
     private static let maximumFreeByteCount = 16 * 1024
 

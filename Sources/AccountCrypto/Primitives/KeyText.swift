@@ -1,8 +1,7 @@
 import CSodium
 
 extension GuardedBytes {
-    /// Parses a key of 32 bytes: 64 hexadecimal digits, or Base64 in either alphabet (RFC 4648, sections 4, 5 and 8), with or
-    /// without padding, and with surrounding white space. Returns `nil` for anything else.
+    /// Reads 64 hexadecimal digits, or Base64 in either alphabet, padded or not (RFC 4648, sections 4, 5 and 8).
     package static func key(fromText text: UnsafeRawBufferPointer) -> GuardedBytes? {
         let isSpace: (UInt8) -> Bool = { [0x09, 0x0A, 0x0D, 0x20].contains($0) }
         guard let first = text.firstIndex(where: { !isSpace($0) }),
@@ -30,7 +29,6 @@ extension GuardedBytes {
         UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafePointer<CChar>?>
     ) -> Int32
 
-    /// Decodes the whole word; returns `nil` unless the result is 32 bytes.
     private static func decoded(_ decode: Decoding, _ word: UnsafeBufferPointer<CChar>) -> GuardedBytes? {
         struct NotKey: Error {}
         return try? GuardedBytes(count: 32) { key throws(NotKey) in

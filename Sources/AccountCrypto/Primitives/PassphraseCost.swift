@@ -1,8 +1,6 @@
 import CSodium
 
-/// How much time and memory one guess of a passphrase costs (Argon2id, RFC 9106).
-///
-/// The numbers come from a key slot, which is untrusted, so they are checked before any work is done.
+/// The cost of Argon2id (RFC 9106). It comes from a key slot, which is untrusted, so it is checked before any work.
 package struct PassphraseCost: Hashable, Sendable {
     /// The passes over the memory: 1…10.
     package let operations: UInt32
@@ -13,15 +11,13 @@ package struct PassphraseCost: Hashable, Sendable {
     /// The default, libsodium's MODERATE: 3 passes over 256 MiB, about 0.7 s.
     package static let moderate = PassphraseCost(operations: 3, memoryKiB: 256 * 1024)!
 
-    /// Returns `nil` if a number is out of bounds.
     package init?(operations: UInt32, memoryKiB: UInt32) {
         guard (1...10).contains(operations), (8 * 1024...1024 * 1024).contains(memoryKiB) else { return nil }
         self.operations = operations
         self.memoryKiB = memoryKiB
     }
 
-    /// Derives the key-encryption key of a passphrase: `crypto_pwhash`, Argon2id, 32 bytes. Returns `nil` if there is not enough
-    /// memory.
+    /// Argon2id with a result of 32 bytes (`crypto_pwhash`); `nil` if there is not enough memory.
     package func key(passphrase: GuardedBytes, salt: [UInt8]) -> GuardedBytes? {
         struct OutOfMemory: Error {}
         precondition(salt.count == Int(crypto_pwhash_SALTBYTES))

@@ -1,13 +1,11 @@
 import CSodium
 
-/// Seals many small items under one key: database rows, documents, chunks of blobs.
+/// Seals many small items under one key: database rows, documents, chunks of blobs. Each opens only with its type and
+/// ID. Unlike an ``Envelope``, a row has no commitment to the key: an attacker cannot choose the key.
 ///
-/// Each item has a type and an ID, and opens only as that item. Its ID is stored as a keyed hash, and its length is padded to
-/// steps of 64 bytes. Unlike an ``Envelope``, a row has no commitment to the key: the key is 32 random bytes, which an attacker
-/// cannot choose.
-///
-/// A sealed row is a nonce of 24 bytes, then XChaCha20-Poly1305-IETF of the row, padded (`sodium_pad`), and its tag. Additional data:
-/// `lp("AccountKit/row/1") ‖ lp(owner) ‖ lp(type) ‖ keyed id`, where `lp(x)` is the length of x as u32, then x.
+/// A sealed row is a nonce of 24 bytes, then XChaCha20-Poly1305-IETF of the row, padded (`sodium_pad`), and its tag.
+/// Additional data: `lp("AccountKit/row/1") ‖ lp(owner) ‖ lp(type) ‖ keyed id`, where `lp(x)` is the length of x as
+/// u32, then x.
 package struct RowSeal: Sendable {
     package static let paddingBlock = 64
 
@@ -16,12 +14,9 @@ package struct RowSeal: Sendable {
 
     /// 32 bytes for encryption, then 32 bytes for hashing IDs.
     private let keys: GuardedBytes
-    /// The first bytes of the additional data of all rows.
     private let prefix: [UInt8]
 
-    /// - Parameters:
-    ///   - key: 32 random bytes.
-    ///   - owner: The owner of the rows, such as the issuer and the account's ID.
+    /// The key is 32 random bytes. The owner is, for example, the issuer and the account's ID.
     package init(key: GuardedBytes, owner: [String]) {
         precondition(key.count == 32)
         var bytes: [UInt8] = []
@@ -33,12 +28,11 @@ package struct RowSeal: Sendable {
         keys = SubkeyPair.derive(from: key, message: bytes, purpose: .rows)
     }
 
-    /// Returns the sealed size of a row of `count` bytes.
     package static func sealedByteCount(of count: Int) -> Int {
         nonceLength + (count / paddingBlock + 1) * paddingBlock + tagLength
     }
 
-    /// Returns the keyed hash (BLAKE2b-128) under which an ID is stored. It is the same for the same type and ID.
+    /// The keyed hash (BLAKE2b-128) under which an ID is stored.
     package func keyedID(_ id: some Collection<UInt8>, type: String) -> [UInt8] {
         var message: [UInt8] = []
         message.reserveCapacity(type.utf8.count + id.count + 8)
@@ -85,7 +79,6 @@ package struct RowSeal: Sendable {
         }
     }
 
-    /// Most collections store their bytes contiguously.
     private static func withBytes<Value>(
         of bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Value
     ) -> Value {

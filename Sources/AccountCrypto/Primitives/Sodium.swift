@@ -3,14 +3,13 @@ import CSodium
 package enum Sodium {
     private static let started: Bool = sodium_init() >= 0
 
-    /// Initializes libsodium. Safe from any thread; only the first call does any work.
+    /// Safe from any thread; only the first call does any work.
     package static func start() {
         // libsodium fails only if the system has no random numbers; then there is no safe way to continue.
         precondition(started, "libsodium did not start: the system provides no random numbers")
     }
 
-    /// Whether the system allows a process to lock as much memory as a command needs, so that it is never swapped to disk.
-    /// Without this, guarded memory stays unlocked.
+    /// Whether a process can lock as much memory as a command needs. If not, guarded memory may be swapped to disk.
     package static func canLockMemory() -> Bool {
         start()
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 4096)

@@ -2,10 +2,9 @@ import CSodium
 
 /// Two keys derived from one: the first encrypts, the second commits to the ciphertext and its key.
 ///
-/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: an attacker who chooses the keys can make a ciphertext that
-/// opens under several. So each ciphertext here has a BLAKE2b commitment, which is checked first. Source: libsodium,
-/// "Authenticated encryption with additional data", section "Robustness"; Len, Grubbs, Ristenpart, "Partitioning Oracle Attacks"
-/// (2021).
+/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: an attacker who chooses the keys can make a
+/// ciphertext that opens under several. So the commitment is checked first. Sources: libsodium, "Authenticated
+/// encryption with additional data", "Robustness"; Len, Grubbs, Ristenpart, "Partitioning Oracle Attacks" (2021).
 struct SubkeyPair {
     /// The purpose of a derived pair: the personalization of the hash, zero-padded to 16 bytes.
     enum Purpose: String {
@@ -30,7 +29,7 @@ struct SubkeyPair {
         bytes = Self.derive(from: key, message: message, purpose: purpose)
     }
 
-    /// Derives the pair's bytes: `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
+    /// `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
     static func derive(from key: GuardedBytes, message: [UInt8], purpose: Purpose) -> GuardedBytes {
         let personal = Array(purpose.rawValue.utf8) + [UInt8](repeating: 0, count: 16 - purpose.rawValue.utf8.count)
         return GuardedBytes(count: 64) { derived in
@@ -53,7 +52,6 @@ struct SubkeyPair {
         }
     }
 
-    /// Encrypts with XChaCha20-Poly1305-IETF. Returns the ciphertext, as long as the plaintext, and its 16-byte tag.
     func encrypt(_ plaintext: GuardedBytes, nonce: [UInt8], additionalData: [UInt8]) -> [UInt8] {
         let count = plaintext.count + Self.tagLength
         return bytes.withUnsafeBytes { keys in
@@ -68,7 +66,7 @@ struct SubkeyPair {
         }
     }
 
-    /// Decrypts straight into guarded memory. Returns `nil` if the ciphertext was not made with this key and additional data.
+    /// Decrypts straight into guarded memory; `nil` if the ciphertext has another key or other additional data.
     func decrypt(_ ciphertext: ArraySlice<UInt8>, nonce: [UInt8], additionalData: [UInt8]) -> GuardedBytes? {
         struct NotAuthentic: Error {}
         let count = ciphertext.count - Self.tagLength

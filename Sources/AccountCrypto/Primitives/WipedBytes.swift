@@ -1,11 +1,8 @@
 import CSodium
 
-/// Bytes in ordinary memory that are zeroed before the memory is freed: for requests and responses, which are too large for
-/// guarded memory.
-///
+/// Bytes in ordinary memory that are zeroed before the memory is freed, for data that is too large for guarded memory.
 /// An array would leave a copy behind each time that it grows, and another one when it is released.
 package struct WipedBytes: Sendable {
-    /// The owner of an allocation.
     private final class Storage: @unchecked Sendable {
         // @unchecked Sendable: written to only through a `WipedBytes` that holds the only reference.
         let buffer: UnsafeMutableRawBufferPointer
@@ -33,7 +30,7 @@ package struct WipedBytes: Sendable {
 
     package init(capacity: Int) { storage = Storage(capacity: capacity) }
 
-    /// Creates bytes that `body` fills. `body` returns how many it has written.
+    /// The closure `body` returns how many bytes it has written.
     package init<Failure: Error>(
         capacity: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {

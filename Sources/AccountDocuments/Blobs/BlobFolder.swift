@@ -23,9 +23,7 @@ struct BlobFolder: Sendable {
 
     func name(_ id: String, owner: String) -> BlobName { BlobName(id, owner: owner, format.seal) }
 
-    /// Returns a complete blob, and records its use.
-    ///
-    /// An unusable file stays until the next download replaces it, since another process may have just replaced it.
+    /// Returns a complete blob, and records its use. An unusable file stays: another process may have just replaced it.
     func blob(_ id: String, _ name: BlobName, at date: Date) throws -> OfflineBlob? {
         try directory.checkTrust()
         guard let blob = try OfflineBlob(id, name, in: path, format, memory) else { return nil }
@@ -46,7 +44,6 @@ struct BlobFolder: Sendable {
 
     // MARK: Removing
 
-    /// Removes the blobs whose names have a prefix, and unfinished downloads of such blobs.
     func remove(_ prefix: String) throws {
         memory.remove(prefix)
         for file in try SystemCall.names(in: path) where BlobName.text(of: file)?.hasPrefix(prefix) == true {
@@ -54,15 +51,13 @@ struct BlobFolder: Sendable {
         }
     }
 
-    /// Removes a blob, and its unfinished download.
     func remove(_ name: BlobName) throws {
         memory.remove(name.text)
         for file in [name.file, name.partialFile] { try SystemCall.remove(path + "/" + file) }
     }
 
-    /// Removes the blobs that were not used for the longest time, until the others have no more than `limit` bytes.
-    ///
-    /// Files that cannot be read or removed are skipped. Leftover copies of uploads are always removed.
+    /// Removes the least recently used blobs until the others have no more than `limit` bytes, and all leftover copies
+    /// of uploads. Files that cannot be read or removed are skipped.
     func evict(to limit: Int) {
         struct Entry {
             let file: String

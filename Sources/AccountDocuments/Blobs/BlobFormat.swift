@@ -14,7 +14,6 @@ struct BlobRecord: Codable, Hashable {
     var content: String
     var entityTag: String?
     var contentType: String?
-    /// The size of the blob; `nil` if it is unknown.
     var byteCount: Int?
 
     init(entityTag: String?, contentType: String?, byteCount: Int?) {
@@ -25,12 +24,11 @@ struct BlobRecord: Codable, Hashable {
         self.byteCount = byteCount
     }
 
-    /// The entity tag with which a download can continue.
     var strongTag: String? { entityTag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
 }
 
-/// The file of a blob: `AKBL`, version 1 as u32; the record as JSON of 2 KiB, sealed by a ``RowSeal``; then the content, sealed
-/// by a ``ChunkSeal``. The record can be replaced in place.
+/// The file of a blob: `AKBL`, version 1 as u32; the record as JSON of 2 KiB, sealed by a ``RowSeal``; then the
+/// content, sealed by a ``ChunkSeal``. The record can be replaced in place.
 struct BlobFormat: Sendable {
     static let contentOffset = magic.count + sealedRecordByteCount + ChunkSeal.headerByteCount
 
@@ -42,7 +40,6 @@ struct BlobFormat: Sendable {
     let seal: RowSeal
     var chunks: ChunkSeal { ChunkSeal(seal: seal, type: "blob chunks") }
 
-    /// Returns the file size of a complete blob.
     static func fileByteCount(of byteCount: Int) -> Int {
         let full = max(byteCount - 1, 0) / ChunkSeal.chunkByteCount
         let rest = byteCount - full * ChunkSeal.chunkByteCount
@@ -51,7 +48,6 @@ struct BlobFormat: Sendable {
 
     // MARK: Writing
 
-    /// Empties a file, and writes everything that precedes the content.
     func begin(
         _ file: borrowing FileDescriptor, _ record: BlobRecord, of name: BlobName
     ) throws -> ChunkSeal.File {
@@ -62,7 +58,6 @@ struct BlobFormat: Sendable {
         return content
     }
 
-    /// Replaces the record by a more complete one for the same content.
     func rewrite(_ record: BlobRecord, in file: borrowing FileDescriptor, of name: BlobName) throws {
         try file.seek(to: Self.magic.count)
         try file.write(try sealed(record, name))
@@ -80,9 +75,7 @@ struct BlobFormat: Sendable {
 
     // MARK: Reading
 
-    /// Reads everything that precedes the content, from the start of the file.
-    ///
-    /// - Returns: `nil` if the file belongs to another blob, or was changed.
+    /// Reads everything before the content, from the start of the file; `nil` if it is of another blob, or was changed.
     func readHead(
         of file: borrowing FileDescriptor, _ name: BlobName
     ) throws(SystemCallError) -> (record: BlobRecord, content: ChunkSeal.File)? {
@@ -98,9 +91,7 @@ struct BlobFormat: Sendable {
         return (record, content)
     }
 
-    /// Verifies the chunks of an earlier attempt, up to the first incomplete one.
-    ///
-    /// - Returns: The number of valid chunks. `content` is then positioned after them.
+    /// Counts the valid chunks of an earlier attempt, and positions `content` after them.
     func countChunks(
         of file: borrowing FileDescriptor, _ content: inout ChunkSeal.File
     ) throws(SystemCallError) -> Int {
@@ -117,7 +108,7 @@ struct BlobFormat: Sendable {
     }
 }
 
-/// The name of a blob's file: keyed hashes of its owner and of its ID. So an owner's blobs are found without an index.
+/// The name of a blob's file: keyed hashes of its owner and ID. So an owner's blobs are found without an index.
 struct BlobName: Sendable, Hashable {
     let text: String
 
@@ -131,14 +122,11 @@ struct BlobName: Sendable, Hashable {
         text = Self.prefix(of: owner, seal) + seal.keyedID(both, type: "blob").hexadecimal
     }
 
-    /// Returns the prefix of the names of all blobs of an owner.
     static func prefix(of owner: String, _ seal: RowSeal) -> String {
         seal.keyedID(owner.utf8, type: "blob owner").hexadecimal
     }
 
-    /// The file of a complete blob.
     var file: String { text }
-    /// The file of a download that can continue.
     var partialFile: String { ".\(text).part" }
     /// The copy of an upload.
     func temporaryFile() -> String { ".\(text).\(Sodium.randomBytes(count: 8).hexadecimal).tmp" }

@@ -29,10 +29,8 @@ final class BlobMemory: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// The size of the cached blobs in bytes.
     var byteCount: Int { state.withLock { $0.byteCount } }
 
-    /// - Parameter content: The version of the blob.
     func data(of name: BlobName, _ content: String) -> Data? {
         state.withLock { state in
             guard state.entries[name]?.content == content else { return nil }
@@ -56,7 +54,6 @@ final class BlobMemory: Sendable {
         }
     }
 
-    /// - Parameter prefix: The prefix of the names to remove; empty for all.
     func remove(_ prefix: String = "") {
         state.withLock { state in
             for name in state.entries.keys where name.text.hasPrefix(prefix) { state.remove(name) }

@@ -10,9 +10,7 @@ import Foundation
 
 /// Receives the response to one request of a download.
 actor BlobReception {
-    /// The next step.
     enum Outcome {
-        /// The blob is complete.
         case complete
         /// The service announced and sent a part of the requested bytes.
         case incomplete
@@ -44,9 +42,7 @@ actor BlobReception {
     private var failure: (any Error)?
     var hasFailed: Bool { failure != nil && !(failure is Unwanted) }
 
-    /// - Parameters:
-    ///   - limit: The maximum size of a blob, in bytes.
-    ///   - check: Throws if the user has signed out.
+    /// - Parameter check: Throws if the user has signed out.
     init(
         _ partial: PartialBlob, _ request: HTTPRequest, resuming resumption: PartialBlob.Resumption?, limit: Int,
         checking check: @escaping @Sendable () async throws -> Void, report: @escaping @Sendable (BlobProgress) -> Void
@@ -59,7 +55,6 @@ actor BlobReception {
         self.report = report
     }
 
-    /// Whether the response contains bytes of the blob.
     var hasBegun: Bool {
         switch response {
         case .whole, .continuation: true
@@ -67,7 +62,6 @@ actor BlobReception {
         }
     }
 
-    /// The progress, for messages.
     var standing: String { total.map { "\(partial.byteCount) of \($0) bytes" } ?? "\(partial.byteCount) bytes" }
 
     func receive(_ head: HTTPResponse, _ piece: Data) async throws {
@@ -93,7 +87,6 @@ actor BlobReception {
         }
     }
 
-    /// Ends the response, and returns its outcome.
     func finish(_ head: HTTPResponse, _ body: Data) async throws -> Outcome {
         if response == nil { try await begin(head, body) }
         switch response {
@@ -108,7 +101,7 @@ actor BlobReception {
         }
     }
 
-    /// Returns the outcome for an error of the transport, unless the response was already complete.
+    /// Returns the outcome if the response had one before the transport failed; otherwise throws the error.
     func outcome(of error: any Error) throws -> Outcome {
         switch response {
         case .anew: return .anew

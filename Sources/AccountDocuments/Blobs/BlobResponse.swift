@@ -9,7 +9,6 @@ import Foundation
 
 /// The meaning of a download response. Only this type interprets such responses.
 enum BlobResponse {
-    /// The complete blob follows.
     case whole(BlobRecord)
 
     /// These bytes continue the stored part. They may end before the end of the blob.
@@ -18,18 +17,12 @@ enum BlobResponse {
     /// The stored part is useless: request the complete blob.
     case anew
 
-    /// The stored blob is current.
     case notModified
 
-    /// The service no longer has the blob.
     case gone(AccountError)
 
     case failed(AccountError)
 
-    /// - Parameters:
-    ///   - request: The request with all its fields.
-    ///   - resumption: The part that the request continues, if it does.
-    ///   - body: The body of an error response.
     init(
         _ head: HTTPResponse, _ body: Data = Data(), to request: HTTPRequest,
         resuming resumption: PartialBlob.Resumption?
@@ -96,7 +89,6 @@ enum BlobResponse {
     }
 }
 
-/// The type and subtype of a media type, in lower case.
 private struct MediaType {
     let text: String
 
@@ -121,7 +113,6 @@ private struct MediaType {
 }
 
 extension AccountError {
-    /// Creates the error for an error status of a download or an upload.
     init(blob head: HTTPResponse, _ body: Data) {
         // Both can be repeated, so it does not matter whether the request was carried out.
         let outcome = ResponseOutcome(
@@ -141,7 +132,6 @@ extension AccountError {
         }
     }
 
-    /// Wraps an error of a transport or of the disk.
     init(blob error: any Error) {
         switch error {
         case let error as AccountError: self = error

@@ -10,8 +10,8 @@ public import Foundation
 
 /// A complete blob on this machine.
 ///
-/// Each request reads the bytes from the disk. If the blob was removed or replaced in the meantime, the request fails: get the blob from
-/// ``OfflineBlobs`` again.
+/// Each request reads the bytes from the disk. If the blob was removed or replaced in the meantime, the request fails:
+/// get the blob from ``OfflineBlobs`` again.
 public struct OfflineBlob: Sendable {
     /// The blob's ID at the service.
     public let id: String
@@ -31,9 +31,7 @@ public struct OfflineBlob: Sendable {
     let format: BlobFormat
     let memory: BlobMemory
 
-    /// Opens the file of a blob, which was complete when it got its name.
-    ///
-    /// - Returns: `nil` if the file is missing or cannot be used.
+    /// Opens the file of a blob, which was complete when it got its name; `nil` if it is missing or cannot be used.
     init?(
         _ id: String, _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
     ) throws(SystemCallError) {
@@ -90,7 +88,6 @@ public struct OfflineBlob: Sendable {
         }
     }
 
-    /// Calls `body` with each chunk. Only one chunk at a time is in memory.
     private func forEachChunk(_ body: ([UInt8]) throws -> Void) throws(AccountError) {
         let damage = AccountError(
             .damaged, "the stored blob is gone or was changed: request it again", cause: nil)
@@ -107,8 +104,7 @@ public struct OfflineBlob: Sendable {
                         ? RowSeal.sealedByteCount(of: remaining) : ChunkSeal.sealedChunkByteCount)
                 let chunk = format.chunks.open(sealed, isLast: isLast, of: &content)
                 guard let chunk, chunk.count == min(remaining, ChunkSeal.chunkByteCount) else {
-                    // Remove the damaged file, so that it is downloaded again. If that fails, the next read finds the same
-                    // damage.
+                    // Remove the damaged file, so that it is downloaded again. The next read repeats a failed removal.
                     if (try? file.isAtItsPath()) == true { _ = try? SystemCall.remove(path) }
                     throw damage
                 }

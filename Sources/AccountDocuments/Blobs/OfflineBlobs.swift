@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The blobs of an account, such as images and attachments. They are downloaded once, stored encrypted, and readable offline.
+/// The blobs of an account, such as images and attachments: downloaded once, stored encrypted, and readable offline.
 ///
 /// ```swift
 /// let photos = try await OfflineBlobs("photos", PhotosAPI(), of: store, in: container) {
@@ -22,11 +22,11 @@ import Foundation
 /// try await photos.remove(ownedBy: item.id)
 /// ```
 ///
-/// An interrupted download continues where it stopped, even in another process, if the service supports ranges. Only a complete blob is
-/// returned. The size of a blob does not affect memory use.
+/// An interrupted download continues where it stopped, even in another process, if the service supports ranges. Only a
+/// complete blob is returned. The size of a blob does not affect memory use.
 ///
-/// The blobs are in the app's caches, encrypted with the key of the signed-in user. Beyond the maximum size, the least recently used
-/// blobs are removed. A sign-out destroys the key.
+/// The blobs are in the app's caches, encrypted with the key of the signed-in user. Beyond the maximum size, the least
+/// recently used blobs are removed. A sign-out destroys the key.
 public final class OfflineBlobs: Sendable {
     /// The adapter for the service.
     public let remote: any RemoteBlob
@@ -51,19 +51,19 @@ public final class OfflineBlobs: Sendable {
     ///   - container: The folders of the app. Blobs are in its caches.
     ///   - maximumByteCount: The approximate maximum size on the disk, in bytes, and the maximum size of one blob.
     ///   - maximumMemoryByteCount: The maximum size of blobs in memory, in bytes.
-    ///   - clock: The source of the current date.
-    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that calls it, so that it
-    ///     gets the error `conflict` instead of the token of a user who signs in later.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that
+    ///     calls it, so that it gets the error `conflict` instead of the token of a user who signs in later.
     /// - Throws: `notSignedIn` if no user is signed in.
     public init(
         _ name: String, _ remote: any RemoteBlob, of store: AccountStore, in container: AppContainer,
         maximumByteCount: Int = 4 << 30, maximumMemoryByteCount: Int = 16 << 20,
-        clock: any WallClock = SystemWallClock(), sending transport: @escaping RemoteBlobTransport
+        clock: (any WallClock)? = nil, sending transport: @escaping RemoteBlobTransport
     ) async throws(AccountError) {
         self.remote = remote
         self.maximumByteCount = maximumByteCount
         self.store = store
-        self.clock = clock
+        self.clock = clock ?? SystemWallClock()
         let key = try await store.offlineKey()
         self.key = key
         self.transport = { request, body, receive in
@@ -84,9 +84,10 @@ public final class OfflineBlobs: Sendable {
     ///   - id: The id of the blob at the service.
     ///   - owner: The owner of the blob, such as the id of an item. The blob is removed with it.
     ///   - progress: Gets the progress of a download.
-    /// - Throws: `serviceUnavailable` if the service is unreachable, or if the download was interrupted (the next call continues it);
-    ///   `requestFailed` if the service does not have the blob or sends something else; `notSignedIn` if the user has signed out or the
-    ///   service has ended the session; `tooLarge`; `inaccessible` if the blob cannot be stored, for example on a full disk.
+    /// - Throws: `serviceUnavailable` if the service is unreachable, or if the download was interrupted (the next call
+    ///   continues it); `requestFailed` if the service does not have the blob or sends something else; `notSignedIn` if
+    ///   the user has signed out or the service has ended the session; `tooLarge`; `inaccessible` if the blob cannot be
+    ///   stored, for example on a full disk.
     public func blob(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -113,13 +114,14 @@ public final class OfflineBlobs: Sendable {
         return try folder.blob(id, folder.name(id, owner: owner), at: clock.now)
     }
 
-    /// Asks the service whether a blob has changed, and returns the current one. While the service is unreachable, the stored blob stays.
+    /// Asks the service whether a blob has changed, and returns the current one. While the service is unreachable, the
+    /// stored blob stays.
     ///
     /// - Parameters:
     ///   - id: The id of the blob at the service.
     ///   - owner: The owner of the blob.
     ///   - progress: Gets the progress of a download.
-    /// - Throws: The errors of ``blob(_:owner:progress:)``. If the service no longer has the blob, it is removed here too.
+    /// - Throws: The errors of ``blob(_:owner:progress:)``. A blob that the service no longer has is removed here too.
     public func refresh(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -254,8 +256,9 @@ public final class OfflineBlobs: Sendable {
     ///   - condition: The condition for the upload. Without one, it overwrites versions of other clients.
     ///   - progress: Gets the number of bytes that were sent.
     /// - Returns: The entity tag of the new version, if the service sent one.
-    /// - Throws: `conflict` if the service's version does not match the condition; `serviceUnavailable` if there was no response,
-    ///   although the service may have stored the file; `inaccessible` if the file cannot be read; `notSignedIn`; `requestFailed`.
+    /// - Throws: `conflict` if the service's version does not match the condition; `serviceUnavailable` if there was no
+    ///   response, although the service may have stored the file; `inaccessible` if the file cannot be read;
+    ///   `notSignedIn`; `requestFailed`.
     @discardableResult
     public func upload(
         contentsOf path: String, as id: String, owner: String, if condition: BlobCondition = .always,

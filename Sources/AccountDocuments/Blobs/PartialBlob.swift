@@ -9,10 +9,8 @@ import Foundation
 
 /// An unfinished blob: the downloaded part, or the copy of an upload. Its lock is held while it is open.
 final class PartialBlob: Sendable {
-    /// The stored part, for a download that continues.
     struct Resumption: Equatable {
         let entityTag: String
-        /// The size of the stored part in bytes.
         let offset: Int
         let total: Int?
         let contentType: String?
@@ -22,7 +20,6 @@ final class PartialBlob: Sendable {
         let file: FileDescriptor
         var record: BlobRecord?
         var content: ChunkSeal.File?
-        /// How many bytes are sealed and in the file.
         var sealedByteCount = 0
         /// The bytes after the sealed ones; at least the last byte until the size is known.
         var rest: [UInt8] = []
@@ -53,17 +50,13 @@ final class PartialBlob: Sendable {
         state = Mutex(State(file))
     }
 
-    /// How many bytes were received.
     var byteCount: Int { state.withLock { $0.sealedByteCount + $0.rest.count } }
 
-    /// Whether a later download can continue it.
     var isResumable: Bool { state.withLock { $0.sealedByteCount > 0 && $0.record?.strongTag != nil } }
 
     // MARK: Writing
 
-    /// Reads the intact part of an earlier attempt.
-    ///
-    /// - Returns: `nil` if there is no earlier attempt.
+    /// Reads the intact part of an earlier attempt; `nil` if there is none.
     func resume() throws -> Resumption? {
         try state.withLock { state in
             state.rest = []
@@ -87,7 +80,6 @@ final class PartialBlob: Sendable {
         }
     }
 
-    /// Starts again from the beginning, and drops the stored part.
     func begin(_ record: BlobRecord) throws {
         try state.withLock { state in
             state.content = try format.begin(state.file, record, of: name)
@@ -118,10 +110,7 @@ final class PartialBlob: Sendable {
         state.sealedByteCount += chunk.count
     }
 
-    /// Completes the blob durably, and gives it its name.
-    ///
-    /// - Parameter entityTag: The entity tag, if it is known only now.
-    /// - Returns: `nil` if another process has removed or completed the blob in between.
+    /// Completes the blob durably, and gives it its name; `nil` if another process removed or completed it in between.
     func finish(entityTag: String? = nil) throws -> BlobRecord? {
         try state.withLock { state in
             guard let begun = state.record else { preconditionFailure("the download has not begun") }

@@ -8,10 +8,12 @@ public import Foundation
 
 /// An adapter for the blobs of a service, such as images and attachments. An app writes one for each service.
 ///
-/// An adapter only creates requests. This module adds ranges and validators, sends requests, stores blobs and interprets statuses.
+/// An adapter only creates requests. This module adds ranges and validators, sends requests, stores blobs and
+/// interprets statuses.
 ///
-/// The response to a download must match its request: a response with a type that `Accept` does not name, or with an `ETag` that differs
-/// from `If-Match`, is not the blob. Set these fields, so that the page of a captive portal is not stored as a file.
+/// The response to a download must match its request: a response with a type that `Accept` does not name, or with an
+/// `ETag` that differs from `If-Match`, is not the blob. Set both, so that no captive portal's page is stored as a
+/// file.
 public protocol RemoteBlob: Sendable {
     /// Returns the request that gets a blob, with the method GET.
     func request(downloading id: String) -> HTTPRequest
@@ -20,16 +22,16 @@ public protocol RemoteBlob: Sendable {
     func request(uploading id: String) -> HTTPRequest
 }
 
-/// A body of any size that is sent in pieces: its size, and a function that starts to read it, which may be called more than
-/// once.
+/// A body of any size that is sent in pieces: its size, and a function that starts to read it, possibly more than once.
 public typealias RemoteBlobBody = (
     byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
 )
 
-/// Sends a request with the authorization of the account and with bodies of any size, for example with `AuthenticatedClient.stream`.
+/// Sends a request with the authorization of the account and with bodies of any size, for example with
+/// `AuthenticatedClient.stream`.
 ///
-/// The body of a response with a status from 200 to 299 is passed on in pieces, each with the head. If the receiver throws, the request ends.
-/// Any other body is returned as a whole.
+/// The body of a response with a status from 200 to 299 is passed on in pieces, each with the head. If the receiver
+/// throws, the request ends. Any other body is returned as a whole.
 public typealias RemoteBlobTransport =
     @Sendable (
         _ request: HTTPRequest, _ body: RemoteBlobBody?,

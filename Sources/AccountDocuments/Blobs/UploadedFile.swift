@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A user's file during an upload, with its sealed copy, which becomes the stored blob if the service accepts the upload.
+/// A user's file during an upload, with its sealed copy, which becomes the stored blob if the service accepts it.
 final class UploadedFile: Sendable {
     private struct State: ~Copyable {
         var input: FileDescriptor?
@@ -23,7 +23,6 @@ final class UploadedFile: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (BlobProgress) -> Void
 
-    /// - Parameter makeCopy: Creates the copy of a file of this size.
     init(
         _ path: String, report: @escaping @Sendable (BlobProgress) -> Void, copyingTo makeCopy: (Int) -> PartialBlob?
     ) throws(AccountError) {
@@ -34,10 +33,8 @@ final class UploadedFile: Sendable {
         self.report = report
     }
 
-    /// Why the file could not be read.
     var failure: AccountError? { state.withLock { $0.failure } }
 
-    /// Returns the sealed copy, if it is complete.
     func takeCopy() -> PartialBlob? {
         let copy = copy.withLock { $0.take() }
         guard let copy, copy.byteCount == byteCount else {
@@ -49,7 +46,6 @@ final class UploadedFile: Sendable {
 
     func discardCopy() { copy.withLock { $0.take() }?.discard() }
 
-    /// Returns the pieces of the file, from its first byte.
     func pieces() throws -> AsyncThrowingStream<Data, any Error> {
         var input: FileDescriptor? = try path.openFile(followingLinks: true)
         state.withLock { state in

@@ -3,9 +3,9 @@ import AccountCrypto
 
 /// Seals a file of any size in chunks, so that memory use does not depend on the size.
 ///
-/// The file is a header (`AKCF`, version 1 as u32, 16 random bytes), then chunks of 64 KiB. A ``RowSeal`` seals each chunk under
-/// the file's ID, the header's random bytes, the chunk's number, and whether it is the last. So chunks cannot be left out, moved,
-/// or taken from another file. The last chunk may be shorter, or empty.
+/// The file is a header (`AKCF`, version 1 as u32, 16 random bytes), then chunks of 64 KiB. A ``RowSeal`` seals each
+/// chunk under the file's ID, the header's random bytes, the chunk's number, and whether it is the last. So chunks
+/// cannot be left out, moved, or taken from another file. The last chunk may be shorter, or empty.
 struct ChunkSeal: Sendable {
     static let chunkByteCount = 64 * 1024
     static let sealedChunkByteCount = RowSeal.sealedByteCount(of: chunkByteCount)
@@ -15,10 +15,8 @@ struct ChunkSeal: Sendable {
     private static let nonceByteCount = 16
 
     let seal: RowSeal
-    /// The type of the file.
     let type: String
 
-    /// The state of sealing or opening the chunks of one file.
     struct File {
         let header: [UInt8]
         fileprivate let id: [UInt8]
@@ -43,7 +41,6 @@ struct ChunkSeal: Sendable {
             id: seal.keyedID(id.utf8, type: type))
     }
 
-    /// - Returns: `nil` if the bytes are not the header of such a file.
     func file(id: String, header: [UInt8]) -> File? {
         guard header.count == Self.headerByteCount, header.starts(with: Self.magic) else { return nil }
         return File(header: header, id: seal.keyedID(id.utf8, type: type))

@@ -1,9 +1,8 @@
 import AccountKit
 import AccountSupport
 
-/// Moves a document without encryption to an encrypted one.
 extension DocumentArchive {
-    /// Moves the value and the files of another document to this one, and removes the other, for example to encrypt a document from now on.
+    /// Moves another document's value and files to this one, for example to encrypt them, and removes the other one.
     ///
     /// ```swift
     /// try await sealed.moveContents(of: plain, from: []) { notes, others in
@@ -11,17 +10,17 @@ extension DocumentArchive {
     /// }
     /// ```
     ///
-    /// After a crash each value and each file is in one of the documents or in both: this document is durable before the other one is emptied
-    /// and removed. So the move can be repeated after any error, and files keep their ids. Both documents are locked during the move. The
-    /// unencrypted data may remain in unused blocks of the disk.
+    /// After a crash each value and each file is in one of the documents or in both: this document is durable before
+    /// the other one is emptied and removed. So the move can be repeated after any error, and files keep their ids.
+    /// Both documents are locked during the move. The unencrypted data may remain in unused blocks of the disk.
     ///
     /// - Parameters:
     ///   - other: A document without encryption.
-    ///   - initial: The initial value if there is no document here yet, and the value of the other document before it is removed.
+    ///   - initial: The value if there is no document here yet, and the other document's before it is removed.
     ///   - timeout: How long to wait for other processes, for each of the documents.
     ///   - isolation: The actor to run on; by default, the caller's actor.
-    ///   - merge: Changes the value of this document. It must add the content of the other one, except what an earlier attempt has already
-    ///     added. If it throws, nothing changes.
+    ///   - merge: Changes the value of this document. It must add the content of the other one, except what an earlier
+    ///     attempt has already added. If it throws, nothing changes.
     /// - Returns: The result of `merge`; `nil` if there is no other document.
     /// - Throws: The errors of ``change(from:adding:timeout:isolation:_:)``, for either document.
     @discardableResult
@@ -94,9 +93,7 @@ extension DocumentArchive {
         return result
     }
 
-    /// Removes this document when another one has its content.
-    ///
-    /// - Parameter initial: The value until the files are removed, so that the document never names a missing file.
+    /// Removes this document. It has the value `initial` while its files are removed, so it never names a missing file.
     private func removeAll(
         _ revision: ArchiveRevision, leaving initial: Value, in transaction: any ArchiveTransaction
     ) async throws {
@@ -108,7 +105,7 @@ extension DocumentArchive {
                 guard try !files.hasFiles() else {
                     throw AccountError(
                         .inaccessible,
-                        "the files in \(files.path) have been copied, but could not be removed: try again")
+                        "the files in \(files.path) have been copied, but could not be removed", hint: "try again")
                 }
             }
         }

@@ -8,12 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Documents that are encrypted for the signed-in user.
 extension DocumentArchive {
-    /// Opens a document that only the signed-in user can read, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
+    /// Opens a document for the signed-in user only, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
     ///
-    /// The document and its files are encrypted with the user's key for offline data. A sign-out destroys that key, and so the document; see
-    /// ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's next sign-in. Each user has a separate document.
+    /// The document and its files are encrypted with the user's key for offline data. A sign-out destroys that key, and
+    /// so the document; see ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's next
+    /// sign-in. Each user has a separate document.
     ///
     /// - Parameters:
     ///   - name: The name, as for a document without encryption.
@@ -33,7 +33,7 @@ extension DocumentArchive {
             seal: key.seal, files: files, owner: (store, key))
     }
 
-    /// Whether an encrypted document with this name exists for a user who is signed in, or whose session the service has ended.
+    /// Whether a user who is signed in, or whose session the service has ended, has an encrypted document of this name.
     ///
     /// The remains of a document whose user has signed out do not count.
     ///

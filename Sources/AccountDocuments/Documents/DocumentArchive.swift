@@ -10,15 +10,15 @@ import AccountSupport
 /// for note in try archive.read() ?? [] { print(note.title) }
 /// ```
 ///
-/// A change survives a crash and a power cut when ``change(from:adding:timeout:isolation:_:)`` has returned. It changes the stored document
-/// under a lock, so two processes do not lose each other's changes. A document that cannot be read is an error. It is never treated as
-/// empty and never overwritten.
+/// A change survives a crash and a power cut when ``change(from:adding:timeout:isolation:_:)`` has returned. It changes
+/// the stored document under a lock, so two processes do not lose each other's changes. A document that cannot be read
+/// is an error. It is never treated as empty and never overwritten.
 ///
-/// A tool that changes the document before it confirms a command has nothing to save when a signal ends it. A tool that edits in memory
-/// must save with a change, on request and in its signal handler.
+/// A tool that changes the document before it confirms a command has nothing to save when a signal ends it. A tool that
+/// edits in memory must save with a change, on request and in its signal handler.
 ///
-/// A document is loaded into memory and has at most 64 MiB. Photos and other large data are separate files, `Notes/<id>`, which the document
-/// names by their ids; see ``stage(contentsOf:)``.
+/// A document is loaded into memory and has at most 64 MiB. Photos and other large data are separate files,
+/// `Notes/<id>`, which the document names by their ids; see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// The maximum size of a document: 64 MiB.
     public static var maximumByteCount: Int { 64 << 20 }
@@ -40,7 +40,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// Opens a document without encryption, `<name>.plist`.
     ///
     /// - Parameters:
-    ///   - name: The name: 1 to 64 letters, digits, underscores or hyphens, and not a name of the account's files, such as `Account`.
+    ///   - name: 1 to 64 letters, digits, underscores or hyphens; no name of the account's files, such as `Account`.
     ///   - container: The folders of the app.
     ///   - format: The format of the property list for writing. Both formats can be read.
     ///   - files: Returns the files that a document names. Each change removes files that are no longer named.
@@ -52,10 +52,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             name, folder: container.documentsPath, root: container.root, format: format, seal: nil, files: files)
     }
 
-    /// - Parameters:
-    ///   - folder: `root` or a folder below.
-    ///   - root: The folder that must belong to the user, with all folders below it.
-    ///   - seal: Encrypts the document and its files; `nil` for no encryption.
+    /// - Parameter root: A folder that must belong to the user, with all folders below it. It is or contains `folder`.
     package init(
         _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
     ) throws(AccountError) {
@@ -69,7 +66,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         guard Self.isName(name) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(name)\" is not a document's name: use 1 to 64 letters, digits, underscores or hyphens, and no name that "
+                "\"\(name)\" is not a document's name",
+                hint: "use 1 to 64 letters, digits, underscores or hyphens, and no name that "
                     + "the account uses")
         }
         storage = FileArchiveStorage(
@@ -82,7 +80,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     private static func isName(_ name: String) -> Bool {
-        // The names of AccountKit's own files in the same folder, with or without a number. Some file systems ignore case.
+        // AccountKit's own files in the same folder, with or without a number. Some file systems ignore case.
         let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
         let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
         return (1...64).contains(name.utf8.count) && !isOwn
@@ -110,9 +108,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// Reads the stored document without waiting for other processes.
     ///
     /// - Returns: `nil` if there is no document yet.
-    /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing; `inaccessible`,
-    ///   `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or `authenticationFailed` if the document is encrypted and
-    ///   does not open. Nothing changes.
+    /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing;
+    ///   `inaccessible`, `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or
+    ///   `authenticationFailed` if the document is encrypted and does not open. Nothing changes.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
         guard let attachments, try attachments.files.hasFiles() else { return nil }
@@ -121,21 +119,22 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         return try codec.decode(stored.bytes)
     }
 
-    /// Changes the document: reads it, calls `body` with the value, and saves the value, under the lock of the document.
+    /// Changes the document: reads it, calls `body` with the value, and saves the value, under the document's lock.
     ///
-    /// After an error the document is unchanged, with one exception: `durabilityUnknown` means that it was saved, but may not survive a
-    /// power cut.
+    /// After an error the document is unchanged, with one exception: `durabilityUnknown` means that it was saved, but
+    /// may not survive a power cut.
     ///
     /// - Parameters:
     ///   - initial: The initial value if there is no document yet.
-    ///   - files: Staged files that the document now names. Files that it does not name are removed; after an error all of them are.
+    ///   - files: Staged files that the document now names. Any others are removed; after an error all of them are.
     ///   - timeout: How long to wait for other processes.
     ///   - isolation: The actor to run on; by default, the caller's actor.
     ///   - body: Changes the value. Other processes wait for it, so it must not block. If it throws, nothing changes.
     /// - Returns: The result of `body`.
-    /// - Throws: The errors of ``read()``; `busy` after the timeout; `inaccessible` if the document cannot be saved, for example on a full disk;
-    ///   `tooLarge`; `invalidArgument` if the value could not be read back from a property list, or if it names a missing file;
-    ///   `notSignedIn` if the document is encrypted for a user who has signed out; or the error of `body`.
+    /// - Throws: The errors of ``read()``; `busy` after the timeout; `inaccessible` if the document cannot be saved,
+    ///   for example on a full disk; `tooLarge`; `invalidArgument` if the value could not be read back from a property
+    ///   list, or if it names a missing file; `notSignedIn` if the document is encrypted for a user who has signed out;
+    ///   or the error of `body`.
     @discardableResult
     public func change<Result>(
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
@@ -207,7 +206,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     func missing(_ files: DocumentFiles) -> AccountError {
         AccountError(
             .damaged,
-            "\(path) is missing, but its files are in \(files.path): restore it from a backup, or move that folder away"
+            "\(path) is missing, but its files are in \(files.path)",
+            hint: "restore it from a backup, or move that folder away"
         )
     }
 
@@ -220,8 +220,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// try await archive.change(from: [], adding: [photo]) { $0.append(Note(photo: photo.id)) }
     /// ```
     ///
-    /// The copy is durable and has an id when this returns. The change that names it adds it to the document. Without such a change, the
-    /// copy is removed when the value is released, or after a crash by the next change of any process.
+    /// The copy is durable and has an id when this returns. The change that names it adds it to the document. Otherwise
+    /// the copy is removed when the value is released, or after a crash by the next change of any process.
     ///
     /// - Parameter source: The path of a file of any size.
     /// - Throws: `inaccessible` if the file cannot be read, or if the copy cannot be written.
@@ -230,13 +230,13 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         return try await BlockingWork.run { () throws(AccountError) in try files.stage(contentsOf: source) }
     }
 
-    /// Writes a complete copy of one of the document's files, which only its owner can read. It replaces an existing file.
+    /// Writes a complete copy of one of the document's files, readable only by its owner. It replaces an existing file.
     ///
     /// - Parameters:
     ///   - id: The id of the file.
     ///   - destination: The path of the copy.
-    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it is encrypted and does not open; `inaccessible` if the copy
-    ///   cannot be written.
+    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it is encrypted and does not open;
+    ///   `inaccessible` if the copy cannot be written.
     public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
         let files = try files()
         try await BlockingWork.run { () throws(AccountError) in try files.export(id, to: destination) }

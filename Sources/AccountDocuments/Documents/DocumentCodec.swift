@@ -7,9 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encodes a document's value to the bytes of its file, and decodes it.
 struct DocumentCodec<Value: Codable & Sendable>: Sendable {
-    /// The path of the document, for errors.
     let path: String
     let name: String
     let format: DocumentFormat
@@ -49,7 +47,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         guard sealed.version == SealedDocument.version else {
             throw AccountError(
                 .unsupportedVersion,
-                "\(path) is of version \(sealed.version): open it with a newer version of this program")
+                "\(path) is of version \(sealed.version)", hint: "open it with a newer version of this program")
         }
         let id = seal.keyedID(name.utf8, type: Self.sealedType)
         guard let plaintext = seal.open(sealed.sealed, type: Self.sealedType, id: id) else {
@@ -71,7 +69,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     }
 }
 
-/// The property list of an encrypted document. Every property-list library can read it, and none mistakes it for an unencrypted one.
+/// The property list of an encrypted document. Any library reads it, and none mistakes it for an unencrypted one.
 private struct SealedDocument: Codable {
     static let format = "AccountKit document"
     static let version = 1
@@ -82,7 +80,7 @@ private struct SealedDocument: Codable {
 
     init(sealed: Data) { self.sealed = sealed }
 
-    /// - Returns: `nil` for any other content, such as a document without encryption, so that such a document is read only once.
+    /// Returns `nil` for other content. The check of the raw bytes spares unencrypted documents a second decoding.
     init?(_ bytes: [UInt8]) {
         let isPossible = bytes.starts(with: "bplist00".utf8) && bytes.firstRange(of: Array(Self.format.utf8)) != nil
         guard isPossible, let document = try? PropertyListDocument.decode(Self.self, from: bytes),

@@ -4,9 +4,9 @@ import AccountSupport
 
 /// The files of a document, in a folder with its name.
 ///
-/// A file is staged as `.<id>.tmp`, which is locked while its process lives. Under the lock of the document it gets its name, `<id>`, and is
-/// synchronized. Only then is the document saved that names it. So even after a crash each file that a document names exists. The next
-/// change removes files that are not named. Ids are random and never used again, so a file never changes.
+/// A file is staged as `.<id>.tmp`, locked while its process lives. Under the lock of the document it gets its name,
+/// `<id>`, and is synchronized. Only then is the document saved that names it. So even after a crash each named file
+/// exists. The next change removes other files. Ids are random and never used again, so a file never changes.
 struct DocumentFiles: Sendable {
     private let directory: ArchiveDirectory
     private let content: FileContent
@@ -32,7 +32,7 @@ struct DocumentFiles: Sendable {
         try stage(source.openFile(followingLinks: true), from: source, id: nil)
     }
 
-    /// Copies a file of another document without encryption. The file keeps its ID, so that a repeated copy is recognized.
+    /// Copies a file of another, unencrypted document. The file keeps its ID, so that a repeated copy is recognized.
     func stage(_ id: String, of other: DocumentFiles) throws(AccountError) -> StagedFile {
         let source = other.directory.path(id)
         guard Self.isID(id), try other.kind(of: id) != nil else { throw other.missing(id) }
@@ -67,7 +67,6 @@ struct DocumentFiles: Sendable {
         }
     }
 
-    /// Gives staged files their final names, and waits until the disk has the files and the folder.
     func commit(_ files: [StagedFile]) throws(AccountError) {
         guard !files.isEmpty else { return }
         try mapping(path) { () throws(SystemCallError) in
@@ -77,7 +76,6 @@ struct DocumentFiles: Sendable {
         }
     }
 
-    /// Checks that files exist which a document is about to name.
     func check(_ ids: Set<String>) throws(AccountError) {
         for id in ids {
             guard Self.isID(id), try kind(of: id) == .regular else {
@@ -92,10 +90,9 @@ struct DocumentFiles: Sendable {
 
     // MARK: Removing
 
-    /// Removes files that the document does not name, and staged files of processes that died. The caller holds the lock of the document.
-    ///
-    /// Files that cannot be read or removed are skipped until the next change. The document must be durable, since an earlier version that a
-    /// power cut restores may name the removed files.
+    /// Removes files that the document does not name, and staged files of processes that died. The caller holds the
+    /// lock of the document, which must be durable: an earlier version that a power cut restores may name the removed
+    /// files. Files that cannot be read or removed are skipped until the next change.
     func sweep(keeping ids: Set<String>) {
         for name in (try? SystemCall.names(in: path)) ?? [] {
             if Self.isID(name) {
@@ -109,7 +106,6 @@ struct DocumentFiles: Sendable {
         }
     }
 
-    /// Removes files with final names that no document will name.
     func remove(_ ids: Set<String>) {
         for id in ids { remove(id) }
     }
@@ -137,6 +133,6 @@ struct DocumentFiles: Sendable {
     }
 
     private func missing(_ id: String) -> AccountError {
-        AccountError(.damaged, "the file \"\(id)\" is not in \(path): restore it from a backup")
+        AccountError(.damaged, "the file \"\(id)\" is not in \(path)", hint: "restore it from a backup")
     }
 }

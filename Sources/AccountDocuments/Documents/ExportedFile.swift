@@ -4,7 +4,6 @@ import AccountSupport
 
 /// A file that is written to a path of the user's choice atomically.
 enum ExportedFile {
-    /// - Throws: An `AccountError`, including that of `body`.
     static func write(
         to destination: String, _ body: (borrowing FileDescriptor) throws -> Void
     ) throws(AccountError) {
@@ -13,7 +12,8 @@ enum ExportedFile {
         do {
             // Do not replace a folder or a device.
             if let status = try SystemCall.status(destination), status.kind != .regular {
-                throw AccountError(.inaccessible, "\(destination) exists and is not a file: choose another name")
+                throw AccountError(
+                    .inaccessible, "\(destination) exists and is not a file", hint: "choose another name")
             }
             let output = try FileDescriptor.create(temporary)
             do {
@@ -36,7 +36,6 @@ enum ExportedFile {
 }
 
 extension String {
-    /// Opens the file at this path.
     func openFile(followingLinks: Bool) throws(AccountError) -> FileDescriptor {
         do {
             let file = try FileDescriptor.openForReading(self, followingLinks: followingLinks)

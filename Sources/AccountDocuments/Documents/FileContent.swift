@@ -5,7 +5,6 @@ struct FileContent: Sendable {
     /// `nil` if files are not encrypted.
     let chunks: ChunkSeal?
 
-    /// Copies a user's file to a file of the document.
     func store(
         _ input: borrowing FileDescriptor, in output: borrowing FileDescriptor, id: String
     ) throws(SystemCallError) {
@@ -21,8 +20,6 @@ struct FileContent: Sendable {
         }
     }
 
-    /// Copies a file of the document to a user's file.
-    ///
     /// - Throws: `SystemCallError`; or `AccountError` if the file does not open.
     func restore(_ input: borrowing FileDescriptor, to output: borrowing FileDescriptor, id: String) throws {
         guard let chunks else { return try copy(input, to: output) }

@@ -8,7 +8,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Values as property lists, binary or XML.
 enum PropertyListDocument {
     /// Completes "it is damaged: …". Contains nothing of the content.
     struct Unreadable: Error {
@@ -23,7 +22,7 @@ enum PropertyListDocument {
         encoder.outputFormat = format == .xml ? .xml : .binary
         do {
             let data = try encoder.encode(value)
-            // The encoder writes some values that the decoder refuses, such as the text "$null". Detect them before saving.
+            // The encoder writes some values that the decoder refuses, such as the text "$null". Detect them here.
             _ = try decode(type(of: value), from: [UInt8](data))
             return data
         } catch let error as Unreadable {

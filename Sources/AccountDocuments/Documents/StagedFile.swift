@@ -18,7 +18,6 @@ public final class StagedFile: Sendable {
 
     deinit { discard() }
 
-    /// Gives the file its final name among the document's files.
     func commit(in directory: ArchiveDirectory) throws(SystemCallError) {
         try file.withLock { staged throws(SystemCallError) in
             guard let path = staged?.path else { return }

@@ -24,7 +24,6 @@ struct EtcdCall: Sendable, Hashable {
             json: #"{"key":\#(prefix.base64),"range_end":\#(prefix.endOfFolder.base64),"keys_only":true}"#)
     }
 
-    /// - Parameter failure: The operations if a comparison fails.
     static func transaction(
         if comparisons: [EtcdComparison], then success: [EtcdOperation], else failure: [EtcdOperation]
     ) -> EtcdCall {
@@ -36,7 +35,6 @@ struct EtcdCall: Sendable, Hashable {
         return EtcdCall(path: "/v3/kv/txn", json: "{\(json.joined(separator: ","))}")
     }
 
-    /// - Parameter seconds: The time to live.
     static func grantLease(seconds: Int64) -> EtcdCall {
         EtcdCall(path: "/v3/lease/grant", json: #"{"TTL":"\#(seconds)"}"#)
     }
@@ -49,19 +47,11 @@ struct EtcdCall: Sendable, Hashable {
         EtcdCall(path: "/v3/lease/revoke", json: #"{"ID":"\#(id)"}"#)
     }
 
-    /// Watches for the removal of a key.
-    ///
-    /// - Parameter revision: The first revision to report.
     static func watchDeletion(of key: String, from revision: Int64) -> EtcdCall {
         watch(#""key":\#(key.base64),"filters":["NOPUT"]"#, from: revision)
     }
 
-    /// Watches all changes of the keys from a first key to the end of its folder.
-    ///
-    /// - Parameters:
-    ///   - key: The first key.
-    ///   - folder: The prefix of the keys; it ends with a slash.
-    ///   - revision: The first revision to report.
+    /// Watches all changes of the keys from a first key to the end of its folder, whose name ends with a slash.
     static func watch(_ key: String, toEndOf folder: String, from revision: Int64) -> EtcdCall {
         watch(#""key":\#(key.base64),"range_end":\#(folder.endOfFolder.base64)"#, from: revision)
     }
@@ -70,10 +60,8 @@ struct EtcdCall: Sendable, Hashable {
         EtcdCall(path: "/v3/watch", json: #"{"create_request":{\#(range),"start_revision":"\#(revision)"}}"#)
     }
 
-    /// Requests a node's status.
     static let status = EtcdCall(path: "/v3/maintenance/status", json: "{}")
 
-    /// Requests a node's alarms, such as a full database.
     static let alarms = EtcdCall(path: "/v3/maintenance/alarm", json: #"{"action":"GET"}"#)
 
     static let members = EtcdCall(path: "/v3/cluster/member/list", json: "{}")

@@ -10,7 +10,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The status of a node, or the reason why it is unknown.
 struct EtcdMember: Sendable {
     struct State: Sendable {
         var version: String
@@ -28,14 +27,11 @@ struct EtcdMember: Sendable {
 
     var endpoint: EtcdLocation.Endpoint
 
-    /// The state, or an error whose message describes the problem.
     var state: Result<State, AccountError>
 }
 
 extension EtcdClient {
-    /// Requests the state of all nodes concurrently.
-    ///
-    /// - Parameter timeout: How long each response may take. A node sends at most three.
+    /// Requests the state of all nodes concurrently. Each of a node's three responses at most may take `timeout`.
     func members(timeout: Duration) async -> [EtcdMember] {
         await withTaskGroup(of: (Int, EtcdMember).self) { group in
             for (index, endpoint) in location.endpoints.enumerated() {

@@ -16,7 +16,7 @@ import Musl
 import Darwin
 #endif
 
-/// Sends calls to the nodes of a cluster. It begins with the node that responded last, and tries the next one if a node does not respond.
+/// Sends calls to a cluster: first to the node that responded last, then to the others if it does not respond.
 final class EtcdClient: Sendable {
     /// How long a call may take with all of its attempts.
     struct Timeout: Sendable {
@@ -81,7 +81,7 @@ final class EtcdClient: Sendable {
         guard credentials.user == nil || location.usesTLS || location.isLoopback else {
             throw AccountError(
                 .misconfigured,
-                "a password is sent over TLS only: write etcds:// instead of etcd://, or unset ETCDCTL_USER")
+                "a password is sent over TLS only", hint: "write etcds:// instead of etcd://, or unset ETCDCTL_USER")
         }
         self.location = location
         self.credentials = credentials
@@ -139,7 +139,6 @@ final class EtcdClient: Sendable {
         throw Failure.error(unreachable(problem, isSent: isSent))
     }
 
-    /// Converts refusals of etcd to an `AccountError`.
     func mapping<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()
@@ -167,10 +166,7 @@ final class EtcdClient: Sendable {
 
     // MARK: Watching
 
-    /// Calls `body` for changes of a key since a revision, until the connection ends or `body` returns `false`.
-    ///
-    /// - Parameter body: Returns whether to continue.
-    /// - Throws: The error that ended the watch, except a timeout.
+    /// Calls `body` with each message of a watch, until the connection ends, `limit` expires or `body` returns `false`.
     func watch(
         _ call: EtcdCall, for limit: Duration, _ body: @escaping @Sendable (EtcdWatchMessage) async throws -> Bool
     ) async throws {
@@ -203,7 +199,6 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Makes the next call begin with another node.
     func avoidPreferred() {
         state.withLock { $0.preferred = ($0.preferred + 1) % location.endpoints.count }
     }
@@ -248,9 +243,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Sends a call to a node, and waits for the complete response.
-    ///
-    /// - Parameter limit: How long the call may take. NIO measures the time, so that a command needs no other threads.
+    /// NIO measures the time limit, so that a command needs no other threads.
     func response(
         to call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration,
         needsLeader: Bool = true
@@ -332,8 +325,8 @@ final class EtcdClient: Sendable {
 
     private static let clients = Mutex<[EtcdCredentials.Files: HTTPClient]>([:])
 
-    /// Returns the HTTP client. It is intentionally never shut down: it lives as long as the process, costs nothing before the first call, closes
-    /// idle connections, and runs on NIO's shared threads.
+    /// Returns the HTTP client. It is never shut down on purpose: it costs nothing before the first call, closes idle
+    /// connections, and runs on NIO's shared threads.
     func httpClient() throws -> HTTPClient {
         let files = location.usesTLS ? credentials.files : EtcdCredentials.Files()
         return try Self.clients.withLock { clients in
@@ -371,7 +364,6 @@ final class EtcdClient: Sendable {
         case let error as NIOConnectionError:
             error.connectionErrors.first.map { text(of: $0.error) } ?? "the host is not known"
         case is SocketAddressError: "the host is not known"
-        // Such as "Connection refused".
         case let error as IOError: SystemCallError.text(error.errnoCode)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             "no trusted TLS connection: the certificate is not for this host, or its authority is not trusted"

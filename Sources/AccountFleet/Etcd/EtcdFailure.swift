@@ -48,12 +48,10 @@ struct EtcdFailure: Error, Sendable, Hashable {
         code == .unauthenticated || code == .invalidArgument && text.contains("auth store is old")
     }
 
-    /// Whether etcd accepts no token, since its authentication is disabled.
     var isAuthenticationDisabled: Bool { code == .failedPrecondition && text.contains("not enabled") }
 }
 
 extension AccountError {
-    /// - Parameter store: The address of the store.
     init(_ failure: EtcdFailure, store: String) {
         switch failure.code {
         case .permissionDenied:

@@ -7,14 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A key with its stored value.
 struct EtcdKeyValue: Sendable, Hashable {
     var key: String
     var value: [UInt8]
     var createRevision: Int64
     var modRevision: Int64
 
-    /// The ID of the key's lease; 0 if the key has no lease.
+    /// 0 if the key has no lease.
     var lease: Int64
 }
 
@@ -31,7 +30,6 @@ extension EtcdKeyValue {
     }
 }
 
-/// The response to a transaction.
 struct EtcdTransactionResponse: Sendable, Hashable {
     /// Whether the comparisons held.
     var isSuccess: Bool
@@ -39,7 +37,6 @@ struct EtcdTransactionResponse: Sendable, Hashable {
     /// The store's revision: after a write, the revision of the written keys.
     var revision: Int64
 
-    /// The results of the range operations, in order.
     var ranges: [[EtcdKeyValue]]
 
     init?(_ object: JSONObject) {
@@ -52,11 +49,9 @@ struct EtcdTransactionResponse: Sendable, Hashable {
     }
 }
 
-/// A change of a key that a watch reports.
 struct EtcdEvent: Sendable, Hashable {
     var key: String
 
-    /// The store's revision of the change.
     var revision: Int64
     var isRemoval: Bool
 
@@ -64,12 +59,10 @@ struct EtcdEvent: Sendable, Hashable {
     var modRevision: Int64 { isRemoval ? 0 : revision }
 }
 
-/// A message of a watch.
 enum EtcdWatchMessage: Sendable, Hashable {
     /// The watch has begun or continues. The node's revision is at most a moment behind the store's.
     case progress(revision: Int64)
 
-    /// Keys were written or removed, in this order.
     case change([EtcdEvent])
 
     /// Etcd no longer has the changes since the requested revision. This is the oldest revision that it has.
@@ -102,7 +95,6 @@ enum EtcdWatchMessage: Sendable, Hashable {
 }
 
 extension String {
-    /// The decoded text; `nil` if this is not Base64 of UTF-8.
     var base64Decoded: String? { Data(base64Encoded: self).flatMap { String(data: $0, encoding: .utf8) } }
 }
 
@@ -115,7 +107,6 @@ extension JSONObject {
         }
     }
 
-    /// The store's revision, from the header of a response.
     var revision: Int64? { self["header"]?.objectMembers?.int64("revision") }
 }
 

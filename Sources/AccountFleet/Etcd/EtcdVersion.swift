@@ -1,4 +1,3 @@
-/// A version of etcd, with its known faults.
 struct EtcdVersion: Sendable, Hashable {
     var major: Int
     var minor: Int
@@ -20,7 +19,6 @@ struct EtcdVersion: Sendable, Hashable {
         ("a user can do more than its role allows (CVE-2026-33413, CVE-2026-33343)", fixed),
     ]
 
-    /// The known faults of this version; empty if there are none.
     var faults: [String] {
         Self.faults.filter { $0.fixedIn.contains(where: isBefore) }.map(\.text)
     }

@@ -71,7 +71,6 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
 }
 
 extension EtcdClient {
-    /// Returns `nil` if there is no response, or if etcd refuses the call.
     fileprivate func value<Value>(_ body: (EtcdClient) async throws -> Value) async -> Value? {
         // Another observation reports a member that does not respond.
         try? await body(self)
@@ -79,7 +78,6 @@ extension EtcdClient {
 }
 
 extension StorageObservation {
-    /// One for each version that lacks fixes that AccountKit depends on.
     static func versions(of members: [EtcdMember]) -> [StorageObservation] {
         var endpoints: [EtcdVersion: [String]] = [:]
         for member in members {

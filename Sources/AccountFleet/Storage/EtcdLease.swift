@@ -11,14 +11,11 @@ final class EtcdLease: Sendable {
     private let hasEnded = Atomic(false)
     private let renewedAt: Mutex<ContinuousClock.Instant>
 
-    /// When the lease expires without another keep-alive: the time by etcd's count, or a moment earlier. The clock also runs
-    /// while the machine sleeps.
+    /// When the lease expires without another keep-alive: by etcd's count, or a moment earlier. Time asleep counts.
     var end: ContinuousClock.Instant { renewedAt.withLock { $0 } + .seconds(seconds) }
 
-    /// Whether more than two thirds of the lease's time are left.
     var isFresh: Bool { ContinuousClock.now + .seconds(seconds) * 2 / 3 < end }
 
-    /// - Parameter seconds: How long the lease lasts without a keep-alive.
     static func granted(
         seconds: Int64, timeout: EtcdClient.Timeout, by client: EtcdClient
     ) async throws -> EtcdLease {
@@ -39,7 +36,6 @@ final class EtcdLease: Sendable {
 
     deinit { keepingAlive.withLock { $0?.cancel() } }
 
-    /// Sends keep-alives until the lease ends.
     func keepAlive() {
         keepingAlive.withLock { task in
             guard task == nil else { return }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A lock: a key in etcd under a lease that only the lock holder writes.
 ///
-/// Each change by the holder also writes this key, and requires the key's expected revision. So etcd rejects a change that
-/// arrives late, twice, or after the lease was lost. If the outcome of a change is unknown, the key's revision reveals it.
+/// Each change by the holder gives this key a new revision, and requires the expected one. So etcd rejects a change
+/// that arrives late, twice, or after the lease was lost. If the outcome is unknown, the revision reveals it.
 final class EtcdLock: Sendable {
     private struct State {
         var revision: Int64
@@ -15,15 +15,13 @@ final class EtcdLock: Sendable {
         var isLost = false
     }
 
-    /// The key names of the refresh lease and of the transaction lock in a session's folder.
-    ///
-    /// The transaction lock sorts before the refresh lease. A watch of the session starts at the lease, and so omits the lock.
+    /// The transaction lock sorts before the refresh lease, so a watch that starts at the lease omits the lock.
     static let (refreshName, transactionName) = (".refresh", ".lock")
 
     let key: String
     let createRevision: Int64
 
-    /// The folder's entries when the lock was acquired; `nil` if the caller did not request them, or if they are unknown.
+    /// The folder's entries when the lock was acquired; `nil` if the caller did not request them or they are unknown.
     let entries: [EtcdKeyValue]?
     private let client: EtcdClient
     private let state: Mutex<State>
@@ -34,7 +32,6 @@ final class EtcdLock: Sendable {
         set { state.withLock { $0.revision = newValue } }
     }
 
-    /// The etcd lease that the key is attached to.
     var lease: EtcdLease { state.withLock { $0.leases.last! } }
 
     private init(
@@ -57,11 +54,11 @@ final class EtcdLock: Sendable {
         return lease
     }
 
-    /// The value that each change writes to the key.
+    /// The value of the key, which names the holder to other processes.
     static let value = Array("process \(SystemCall.processID) on \(SystemCall.hostName ?? "another machine")".utf8)
 
-    /// Whether the holder may have sent a refresh token whose successor is not stored yet. Until the lease expires, no other
-    /// process may send that token.
+    /// Whether the holder may have sent a refresh token whose successor is not stored yet. Until the lease expires, no
+    /// other process may send that token.
     var isExchanging: Bool {
         get { state.withLock(\.isExchanging) }
         set { state.withLock { $0.isExchanging = newValue } }
@@ -100,10 +97,8 @@ final class EtcdLock: Sendable {
     /// - Parameters:
     ///   - seconds: How long the lock outlasts a holder that no longer responds.
     ///   - timeout: How long to wait; there is at least one attempt.
-    ///   - call: How long each call to etcd may take.
     ///   - folder: The folder whose entries to read in the same step that acquires the lock.
-    ///   - watch: Reports the release of a contended lock. With a watch, this method requests a lease only if the lock seems
-    ///     free.
+    ///   - watch: Reports the release of a contended lock. With it, a lease is requested only if the lock seems free.
     /// - Throws: `AccountError.Code.busy` after the timeout, `CancellationError` if the task is cancelled.
     static func take(
         _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning,
@@ -157,10 +152,8 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Reads the lock. If the lookup was slow, assumes contention and reads the lock again after a random pause: by then one of
-    /// the competing processes has acquired the lock, and the others request no lease.
-    ///
-    /// - Returns: `nil` if the lock is free.
+    /// Reads the lock; `nil` if it is free. If the lookup was slow, assumes contention and reads the lock again after a
+    /// random pause: by then one of the competing processes has acquired it, and the others request no lease.
     private static func look(
         at key: String, _ watch: SessionWatch, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
     ) async throws -> Outcome? {
@@ -206,13 +199,9 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Waits until etcd reports that the key was deleted, or until it is time to read the lock again.
-    ///
-    /// A dead connection reports nothing, so the caller reads the lock again in any case: first after two seconds, later every
-    /// eight, and with a shared watch always every eight.
-    ///
-    /// - Parameter failureCount: How many attempts have failed. The random pause grows with this number, so that only some of
-    ///   many waiting processes try at the same time.
+    /// Waits until etcd reports that the key was deleted, but not for long, since a dead connection reports nothing:
+    /// two seconds at first, later eight, and always eight with a shared watch. The random pause grows with
+    /// `failureCount`, so that only some of many waiting processes try at the same time.
     private static func waitForDeletion(
         of key: String, after revision: Int64, until deadline: ContinuousClock.Instant, _ failureCount: Int,
         _ watch: SessionWatch?, _ client: EtcdClient
@@ -248,7 +237,6 @@ final class EtcdLock: Sendable {
 }
 
 extension EtcdKeyValue {
-    /// The lock holder's name from a lock's key, such as `process 4711 on host`; `nil` if the value is empty.
     var holderName: String? {
         // The value is untrusted: any etcd user with access to this prefix can write it.
         let name = String(decoding: value.prefix(100), as: UTF8.self).filter { $0.isASCII && $0 >= " " }

@@ -7,11 +7,10 @@ final class EtcdTransaction: ArchiveTransaction {
     private let storage: EtcdArchiveStorage
     private let lock: EtcdLock
 
-    /// The refresh lease, if the transaction is part of a refresh.
     private let refresh: EtcdLock?
 
-    /// A cache of the stored entries by key: those read when the lock was acquired, with the changes since. Valid only while the
-    /// lock is held. `nil` means: read each entry from etcd.
+    /// A cache of the stored entries by key: those read when the lock was acquired, with the changes since. Valid only
+    /// while the lock is held. `nil` means: read each entry from etcd.
     private let entries: Mutex<[String: EtcdKeyValue]?>
 
     /// Whether etcd may have carried out a change whose response was lost.
@@ -31,7 +30,7 @@ final class EtcdTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        // The placeholder disappears with the lock. If etcd accepts it now, it will also accept the real entry a moment later.
+        // The placeholder disappears with the lock. If etcd accepts it now, it will also accept the real entry later.
         let zeros = [UInt8](repeating: 0, count: byteCount)
         _ = try await commit(
             [.put(storage.key("\(EtcdLock.transactionName).reserved"), zeros, lease: lock.lease.id)], about: entry,
@@ -43,8 +42,7 @@ final class EtcdTransaction: ArchiveTransaction {
     ) async throws -> ArchiveReceipt {
         let key = storage.key(entry.rawValue)
         var operations = [EtcdOperation.put(key, bytes)]
-        // The record of the intent begins the exchange. If this process dies in it, other processes wait for the longest
-        // exchange.
+        // The record of the intent begins the exchange: if this process dies, others wait for the longest exchange.
         if entry == .refreshRecord, let refresh, let longer = try await storage.longerLease(of: refresh) {
             operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
         }
@@ -109,9 +107,7 @@ final class EtcdTransaction: ArchiveTransaction {
         return number
     }
 
-    /// Makes an atomic change, if the comparisons hold and the locks are still held.
-    ///
-    /// - Returns: The revision of the change.
+    /// Makes an atomic change if the comparisons hold and the locks are still held, and returns its revision.
     private func commit(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool = { _ in false }
@@ -134,9 +130,9 @@ final class EtcdTransaction: ArchiveTransaction {
 
     /// Sends a change, and repeats it if the response is lost.
     ///
-    /// If etcd carried out the first attempt, the second finds the lock at a newer revision, which only this holder can have
-    /// written. If the lock was lost in between, `isDone` checks the entry. `isDone` also checks the entry if an earlier change
-    /// may have caused the newer revision; if the entry lacks this change, it is made now.
+    /// If etcd carried out the first attempt, the second finds the lock at a newer revision, which only this holder can
+    /// have written. If the lock was lost in between, `isDone` checks the entry. `isDone` also checks the entry if an
+    /// earlier change may have caused the newer revision; if the entry lacks this change, it is made now.
     private func carryOut(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool

@@ -8,9 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A local copy of the account as this machine last read or wrote it, still encrypted, for times when the store is unreachable.
-///
-/// Only reads use the replica. AccountKit removes it when the store no longer has the account.
+/// A local copy of the account as this machine last read or wrote it, still encrypted, for reads while the store is
+/// unreachable. AccountKit removes it when the store no longer has the account.
 struct Replica: Sendable {
     /// The age at which a replica with unchanged bytes is written again with a new date.
     private static let interval: TimeInterval = 300
@@ -31,14 +30,12 @@ struct Replica: Sendable {
         self.logger = logger
     }
 
-    /// Returns the replica of an entry; `nil` if there is no usable replica.
     func read(_ entry: ArchiveEntry) -> StoredEntry? {
         guard entry == .account, let content = content else { return nil }
         return StoredEntry(
             bytes: content.bytes, revision: ArchiveRevision(content.revision), asOf: content.date)
     }
 
-    /// Updates the replica with the store's entry.
     func note(_ entry: ArchiveEntry, _ stored: EtcdKeyValue?) async {
         guard entry == .account else { return }
         guard let stored else { return await remove(entry, revision: .max) }
@@ -54,8 +51,7 @@ struct Replica: Sendable {
         guard entry == .account else { return }
         let content = ReplicaContent(location: location, revision: revision, date: clock.now, bytes: bytes)
         await change { transaction, stored in
-            // Ignore an older revision from a slow read. After a minute, an older revision means that the store was restored from
-            // a backup.
+            // Ignore an older revision from a slow read. After a minute, it is from a store restored from a backup.
             if let old = ReplicaContent(stored?.bytes), old.location == location, old.revision > revision,
                 abs(content.date.timeIntervalSince(old.date)) < 60
             {
@@ -97,8 +93,8 @@ struct Replica: Sendable {
     }
 }
 
-/// A replica's file: the length of the location (2 bytes), the location, the revision and the seconds since 1970 (8 bytes
-/// each, all big-endian), and the entry.
+/// A replica's file: the length of the location (2 bytes), the location, the revision and the seconds since 1970 (8
+/// bytes each, all big-endian), and the entry.
 struct ReplicaContent: Sendable, Hashable {
     var location: String
     var revision: Int64
@@ -109,7 +105,6 @@ struct ReplicaContent: Sendable, Hashable {
 }
 
 extension ReplicaContent {
-    /// Returns `nil` if the bytes are not a replica.
     init?(_ file: [UInt8]?) {
         guard let file, file.count >= 2 else { return nil }
         let length = Int(file[0]) << 8 | Int(file[1])

@@ -5,9 +5,9 @@ import Synchronization
 ///
 /// The watch starts at the revision at which the entries were last read, so listeners need not read them again.
 ///
-/// A watch can lose events: some versions of etcd lose them after a compaction, and so does a connection that died unnoticed.
-/// Therefore each watch lasts a minute at most. Before the next one begins, `SessionWatch` reads all entries, confirmed by a
-/// quorum, and notifies each listener whose entry differs from what the listener knows.
+/// A watch can lose events: some versions of etcd lose them after a compaction, and so does a connection that died
+/// unnoticed. Therefore each watch lasts a minute at most. Before the next one begins, `SessionWatch` reads all
+/// entries, confirmed by a quorum, and notifies each listener whose entry differs from what the listener knows.
 final class SessionWatch: Sendable {
     typealias Changes = AsyncThrowingStream<Void, any Error>
 
@@ -18,8 +18,7 @@ final class SessionWatch: Sendable {
         /// The store's revision when the key was last read; `nil` if it is not known.
         fileprivate var revision: Int64?
 
-        /// The `mod_revision` of the key that the listener knows; 0 if it knows that there is no such key, `nil` if it knows
-        /// nothing yet.
+        /// The key's `mod_revision` that the listener knows; 0 if there is no such key, `nil` if it knows nothing yet.
         fileprivate var modRevision: Int64?
         fileprivate let continuation: Changes.Continuation
     }
@@ -40,7 +39,6 @@ final class SessionWatch: Sendable {
         /// The revision up to which listeners were notified; `nil` before the first watch.
         var revision: Int64?
 
-        /// The last reading of each key.
         var readings: [String: Reading] = [:]
 
         /// When another process was last seen to hold the refresh lease.
@@ -52,9 +50,7 @@ final class SessionWatch: Sendable {
     private let interval: Duration
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - folder: The prefix of the keys; it ends with a slash.
-    ///   - interval: How often all entries are read in case the watch has lost an event.
+    /// - Parameter interval: How often all entries are read in case the watch has lost an event.
     init(client: EtcdClient, folder: String, revision: Int64? = nil, interval: Duration = .seconds(60)) {
         self.client = client
         self.folder = folder
@@ -64,9 +60,7 @@ final class SessionWatch: Sendable {
 
     deinit { state.withLock { $0.task?.cancel() } }
 
-    /// Records that a key was read, and the store's revision at that time.
-    ///
-    /// - Parameter entry: The key as it was read; `nil` if there is no such key.
+    /// - Parameter revision: The store's revision when the key was read.
     func noteReading(of key: String, _ entry: EtcdKeyValue?, at revision: Int64) {
         state.withLock { state in
             if let last = state.readings[key], last.revision > revision { return }
@@ -74,18 +68,15 @@ final class SessionWatch: Sendable {
         }
     }
 
-    /// Records whether a process holds the refresh lease.
     func noteRefresh(isUnderWay: Bool) { state.withLock { $0.refreshSeenAt = isUnderWay ? .now : nil } }
 
-    /// Consumes the hint that the refresh lease was held less than a second ago. Listeners are notified of later changes.
+    /// Consumes the hint that the refresh lease was held less than a second ago. Later changes reach the listeners.
     func takeRefresh() -> Bool {
         state.withLock { $0.refreshSeenAt.take() }.map { $0 + .seconds(1) > .now } ?? false
     }
 
-    /// Returns a stream that yields when any machine has written or removed a key since it was last read. If it is unknown when
-    /// the key was last read, the stream also yields once at the start.
-    ///
-    /// - Parameter isForRemoval: Whether to report removals only.
+    /// Returns a stream that yields when any machine has written or removed a key since it was last read. If it is
+    /// unknown when the key was last read, the stream also yields once at the start.
     func changes(of key: String, isForRemoval: Bool = false) -> Changes {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -116,11 +107,8 @@ final class SessionWatch: Sendable {
         task?.cancel()
     }
 
-    /// Notifies the listeners of changes up to a revision.
-    ///
-    /// - Parameters:
-    ///   - number: The number of the calling task. Notifications from a superseded task are dropped.
-    ///   - isToBeTold: Returns whether to notify a listener. It may update what the listener knows.
+    /// Notifies listeners of changes up to a revision, unless `number` is the number of a superseded task. `isToBeTold`
+    /// may update what a listener knows.
     func tell(
         upTo revision: Int64, by number: Int? = nil, where isToBeTold: (inout Listener) -> Bool = { _ in true }
     ) {
@@ -145,15 +133,13 @@ final class SessionWatch: Sendable {
         }
     }
 
-    /// Reads all entries, and notifies each listener whose entry differs from what the listener knows.
-    ///
-    /// - Returns: The store's revision; `nil` if the response is not one of etcd's.
+    /// Reads all entries, notifies each listener that knows another state, and returns the store's revision.
     private func compare(_ number: Int) async throws -> Int64? {
         let response = try await client.send(.keys(below: folder), .reading).object
         guard let revision = response.revision else { return nil }
         let entries = (response["kvs"]?.elements ?? []).compactMap { EtcdKeyValue($0) }
         let modRevisions = Dictionary(entries.map { ($0.key, $0.modRevision) }) { $1 }
-        // A store that was restored from a backup counts from an older revision, where the same numbers mean something else.
+        // A store that was restored from a backup counts from an older revision and reuses its numbers.
         let isRestored = state.withLock { state in
             guard number == state.taskNumber, let last = state.revision, revision < last else { return false }
             state.readings = [:]
@@ -210,9 +196,8 @@ final class SessionWatch: Sendable {
         for listener in listeners { listener.continuation.finish(throwing: error) }
     }
 
-    /// Reports changes until the interval ends, or until the entries must be read again.
-    ///
-    /// - Parameter isResumed: Whether there was an earlier watch. The first watch skips the reading if all listeners have read.
+    /// Reports changes until the interval ends, or until the entries must be read again. The first watch skips the
+    /// reading if all listeners have read.
     private func follow(_ number: Int, isResumed: Bool) async throws {
         let known: Int64
         if !isResumed, let start = try start(number) {
@@ -224,7 +209,7 @@ final class SessionWatch: Sendable {
         let call = EtcdCall.watch(folder + EtcdLock.refreshName, toEndOf: folder, from: known + 1)
         try await client.watch(call, for: interval) { message in
             switch message {
-            // A store that was restored from a backup has an older revision. A watch from a newer one would report nothing.
+            // A store that was restored from a backup has an older revision. A watch from a newer one reports nothing.
             case .progress(let revision): return revision >= known
             case .change(let events): self.tell(events, by: number)
             // After a compaction, etcd reports nothing more on this connection.

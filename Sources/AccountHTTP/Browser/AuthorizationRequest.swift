@@ -1,21 +1,18 @@
 import AccountKit
 import AccountSupport
 
-/// The authorization request of a browser sign-in, and the values that its response must match.
-///
-/// Sources: RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
+/// RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
 struct AuthorizationRequest: Sendable {
     let clientID: String
     let scopes: [String]
 
-    /// The redirect URI. The token endpoint receives exactly the same text.
+    /// The token endpoint receives exactly the same text.
     let redirectURI: String
 
     /// The value that the response must repeat, which proves that it belongs to this request.
     let state: String
 
-    /// The value that the ID token must contain, which proves that it belongs to this sign-in; `nil` if no ID token was
-    /// requested.
+    /// The value that the ID token must repeat; `nil` if no ID token was requested.
     let nonce: String?
 
     let pkce: PKCE
@@ -53,7 +50,6 @@ struct AuthorizationRequest: Sendable {
         return endpoint.description + separator + String(decoding: form.bytes, as: UTF8.self)
     }
 
-    /// Returns the form that exchanges a code for tokens, without `client_id`.
     func form(with code: Secret) -> FormBody {
         var form = FormBody()
         form.append("grant_type", "authorization_code")

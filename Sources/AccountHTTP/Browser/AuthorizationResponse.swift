@@ -23,7 +23,6 @@ struct AuthorizationResponse: Sendable, Equatable {
             guard Self.parameters.contains(name) else { continue }
             guard values.updateValue(value, forKey: name) == nil else { return nil }
         }
-        // Treat a parameter with an empty value as missing.
         values = values.filter { !$0.value.isEmpty }
         code = values["code"].map { Secret($0) }
         error = values["error"]
@@ -45,8 +44,7 @@ struct AuthorizationResponse: Sendable, Equatable {
         return Sodium.isEqual(own.utf8, state.utf8)
     }
 
-    /// - Parameter namesIssuer: Whether the service promises to name itself in its responses. A response that names an
-    ///   issuer must name this one in any case (RFC 9207, section 2.4).
+    /// A response that names an issuer must name this one in any case (RFC 9207, section 2.4).
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthorityError) -> Secret {

@@ -21,12 +21,7 @@ final class LoopbackHandler: ChannelInboundHandler {
         self.didReceiveRequest = didReceiveRequest
     }
 
-    /// Adds the handlers to a channel. Call this on the channel's event loop.
-    ///
-    /// - Parameters:
-    ///   - requestTime: How long a request may take to arrive. The response may take longer, because it waits for the
-    ///     sign-in.
-    ///   - didReceiveRequest: Called when a complete request has arrived.
+    /// Call this on the channel's event loop. The `requestTime` limits only the arrival of the request.
     static func install(
         in channel: any Channel, for receiver: RedirectReceiver, requestTime: TimeAmount,
         didReceiveRequest: @escaping () -> Void
@@ -91,7 +86,6 @@ final class LoopbackHandler: ChannelInboundHandler {
     }
 }
 
-/// Rejects a connection that sends more data than a request for these pages needs.
 final class RequestLimit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -110,8 +104,7 @@ final class RequestLimit: ChannelInboundHandler {
         } else if isWithin {
             let response = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: response)), promise: nil)
-            // Discard the rest as it arrives. Closing with unread bytes would reset the connection and drop the
-            // response.
+            // Discard the rest: closing with unread bytes would reset the connection and drop the response.
             context.close(mode: .output, promise: nil)
         }
     }

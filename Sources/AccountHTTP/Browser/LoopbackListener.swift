@@ -24,13 +24,7 @@ struct LoopbackListener: Sendable {
     /// The number of ports to try if the listener must own both addresses of `localhost`.
     private static let attempts = 20
 
-    /// - Parameters:
-    ///   - redirect: The registered redirect URI; `nil` for any free port.
-    ///   - host: The host of the redirect URI if any free port may be used. A browser may resolve `localhost` to either
-    ///     address, so for `localhost` the listener owns the port on both.
-    ///   - firstPort: The port to try first; with 0, the system chooses one.
-    ///   - requestTime: How long a connection may stay open without sending a complete request.
-    /// - Throws: `inaccessible` if the port is not available.
+    /// A browser may resolve `localhost` to either address, so for this host the listener owns the port on both.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
         firstPort: Int = 0, requestTime: TimeAmount = .seconds(15)
@@ -52,7 +46,6 @@ struct LoopbackListener: Sendable {
                 }
             }
         let host = redirect?.host ?? host
-        // Bind the address of the redirect URI first.
         let addresses = host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
         var wanted = redirect?.port ?? firstPort
         for _ in 0..<attempts {
@@ -82,7 +75,7 @@ struct LoopbackListener: Sendable {
         }
         throw AccountError(
             .inaccessible,
-            "no free port on both 127.0.0.1 and ::1: try again, or use --device")
+            "no free port on both 127.0.0.1 and ::1", hint: "try again, or use --device")
     }
 
     private static func unavailable(
@@ -119,17 +112,13 @@ struct LoopbackListener: Sendable {
         private struct Connection {
             let channel: any Channel
 
-            /// Whether the connection has not sent its request yet.
             var isIdle = true
         }
 
         /// `nil` after the listener was closed; then it accepts no connections.
         private let open = Mutex<[Connection]?>([])
 
-        /// Adds a connection. At the limit, drops the oldest connection without a request, because a browser sends its
-        /// request immediately.
-        ///
-        /// - Returns: `false` if there is no room.
+        /// At the limit, drops the oldest connection without a request: a browser sends its request immediately.
         func add(_ channel: any Channel) -> Bool {
             let (isAdded, dropped): (Bool, (any Channel)?) = open.withLock { open in
                 guard var connections = open else { return (false, nil) }
@@ -150,7 +139,6 @@ struct LoopbackListener: Sendable {
             return isAdded
         }
 
-        /// Marks a connection as busy after its request has arrived.
         func markBusy(_ channel: any Channel) {
             open.withLock { open in
                 guard let index = open?.firstIndex(where: { $0.channel === channel }) else { return }
@@ -158,7 +146,6 @@ struct LoopbackListener: Sendable {
             }
         }
 
-        /// Returns all connections, and stops accepting new ones.
         func takeAll() -> [any Channel] {
             open.withLock { open in
                 defer { open = nil }

@@ -1,6 +1,5 @@
 import AccountKit
 
-/// A registered redirect URI: one port and one path of the loopback interface.
 struct LoopbackRedirect: Sendable, Hashable {
     let host: String
     let port: Int

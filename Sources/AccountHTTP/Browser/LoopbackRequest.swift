@@ -1,13 +1,10 @@
-/// A request to the listener of a browser sign-in.
 struct LoopbackRequest: Sendable {
     var method: String
     var target: String
 
-    /// The values of all `Host` header fields.
     var hosts: [String]
     var port: Int
 
-    /// The path to which the service sends the browser, unless another URI is registered.
     static let callbackPath = "/callback"
 
     /// The path to which the listener redirects the browser, so that the code does not stay in the address bar.
@@ -17,7 +14,6 @@ struct LoopbackRequest: Sendable {
         case callback(query: Substring)
         case result
         case unknown
-        /// A request that a local browser would not send for these pages.
         case malformed
     }
 

@@ -9,15 +9,13 @@ extension OAuthAuthority: BrowserAuthority {
     /// Microsoft must accept `http://localhost/callback`. The sign-in listens only on the loopback interface, stops
     /// listening when it ends, and shows its result in the browser.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if
-    ///   no port is available.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError`
+    ///   if no port is available.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
         try await beginBrowserSignIn(deliveryTime: .seconds(15))
     }
 
-    /// - Parameters:
-    ///   - deliveryTime: How long to wait at the end for the browser to fetch the result page.
-    ///   - lifetime: How long to wait for the user.
+    /// - Parameter deliveryTime: How long to wait at the end for the browser to fetch the result page.
     func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws
         -> OAuthBrowserSignIn
     {

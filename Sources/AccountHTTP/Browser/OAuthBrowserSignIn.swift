@@ -74,12 +74,11 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         case .accepted: return
         case .wrongState:
             throw AccountError(
-                .invalidArgument, "this URL belongs to another sign-in: open the URL shown above")
+                .invalidArgument, "this URL belongs to another sign-in", hint: "open the URL shown above")
         case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has already received its response")
         }
     }
 
-    /// Reads the response from a pasted URL, which must match the redirect URI.
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
         let text = pastedURL.split { $0.isWhitespace }.joined()
         let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -92,7 +91,8 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             let response = AuthorizationResponse(query: parts[1])
         else {
             throw AccountError(
-                .invalidArgument, "the URL is incomplete: copy all of it from the browser's address bar; \(place)"
+                .invalidArgument, "the URL is incomplete",
+                hint: "copy all of it from the browser's address bar; \(place)"
             )
         }
         return response

@@ -1,9 +1,7 @@
 import Synchronization
 
-/// Answers the browser's requests, and passes on the response that it carries.
-///
-/// The receiver accepts one response from the service: the first with the correct `state`. After that, a request for the
-/// result page waits until the result is known.
+/// Answers the browser's requests, and passes on the first response from the service with the correct `state`. After
+/// that, a request for the result page waits until the result is known.
 final class RedirectReceiver: Sendable {
     enum Response: Sendable, Equatable {
         case page(ResultPage)
@@ -18,10 +16,9 @@ final class RedirectReceiver: Sendable {
         case finished(ResultPage)
     }
 
-    /// Yields the response from the service once. The stream finishes without a response if the sign-in ends first.
+    /// Yields the response from the service once, or finishes without a response if the sign-in ends first.
     let responses: AsyncStream<AuthorizationResponse>
 
-    /// Yields whenever a browser has received the result page.
     let deliveries: AsyncStream<Void>
 
     private let response: AsyncStream<AuthorizationResponse>.Continuation
@@ -39,7 +36,7 @@ final class RedirectReceiver: Sendable {
         self.state = Mutex(.waiting(state: state))
     }
 
-    /// - Parameter respond: Called immediately or, if the result is not known yet, later on another thread.
+    /// Calls `respond` immediately or, if the result is not known yet, later on another thread.
     func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Response) -> Void) {
         switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: respond(.page(.badRequest))
@@ -87,9 +84,7 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// Sets the result page. The receiver accepts no response from the service after this.
-    ///
-    /// - Returns: Whether a browser delivered the response, and therefore will request the page.
+    /// Sets the page and accepts no further response. Returns whether a browser will request the page.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
         let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in

@@ -23,7 +23,6 @@ extension ResultPage {
         }
     }
 
-    /// Returns the reason as the end of a sentence.
     private static func reason(_ failure: AuthorityError) -> String {
         switch failure {
         case .noResponse(.cancelled): "it was interrupted in the terminal"

@@ -1,12 +1,9 @@
 import AccountCrypto
 import AccountSupport
 
-/// The page that the browser shows at the end of a sign-in.
-///
-/// It contains no token, runs no script, and loads nothing.
+/// The page that the browser shows at the end of a sign-in. It contains no token, runs no script, and loads nothing.
 enum ResultPage: Sendable, Equatable {
     case signedIn(user: String, issuer: String)
-    /// The user or the service refused, with the service's reason if it gave one.
     case refused(String?)
     case failed(String)
     case wrongState
@@ -22,7 +19,6 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// The header fields, except those for length and connection.
     static let headers: [(name: String, value: String)] = [
         ("Content-Type", "text/html; charset=utf-8"),
         (

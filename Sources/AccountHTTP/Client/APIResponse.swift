@@ -13,20 +13,22 @@ public struct APIResponse: Sendable {
     /// The status and header fields.
     public let head: HTTPResponse
 
+    /// The status code (RFC 9110, section 15).
+    public var statusCode: Int { head.status.code }
+
     /// The body; empty if there is none.
     public let body: Data
 
-    /// The error if the status is not a success; otherwise `nil`.
     private let failure: AccountError?
 
-    init(_ response: ServiceResponse, from origin: String, hiding token: Secret) {
+    init(_ response: ServiceResponse, from origin: String, hiding secrets: [Secret]) {
         head = response.head
         body = Data(response.body)
         guard head.status.kind != .successful else {
             failure = nil
             return
         }
-        let words = Self.words(in: response, ServerText(secrets: [token])).map { ": \($0)" } ?? ""
+        let words = Self.words(in: response, ServerText(secrets: secrets)).map { ": \($0)" } ?? ""
         failure = AccountError(.requestFailed, "\(origin) responded with status \(head.status.code)\(words)")
     }
 
@@ -39,14 +41,13 @@ public struct APIResponse: Sendable {
         return try JSONDecoder().decode(type, from: body)
     }
 
-    /// Returns the service's explanation of a failure as one line that is safe to print to a terminal.
+    /// Returns one line that is safe to print to a terminal.
     private static func words(in response: ServiceResponse, _ text: ServerText) -> String? {
         guard !response.isMarkup, !response.isCompressed else { return nil }
         guard let object = JSONValue.object(from: response.body) else {
             return response.mediaType == "text/plain" ? text.shown(String(decoding: response.body, as: UTF8.self)) : nil
         }
-        // Used by GitHub, GitLab and many others; RFC 6749, section 5.2; RFC 9457, section 3.1. Google has an object in
-        // `error`.
+        // GitHub, GitLab and others; RFC 6749, section 5.2; RFC 9457, section 3.1. Google has an object in `error`.
         let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
         let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
         return (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first

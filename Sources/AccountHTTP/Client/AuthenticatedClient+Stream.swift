@@ -30,8 +30,8 @@ extension AuthenticatedClient {
     ///   - receive: Receives the pieces of a response body with a status from 200 to 299, each with the head. If it
     ///     throws, the request ends.
     /// - Returns: The response. Its body is empty if it was passed to `receive`.
-    /// - Throws: The error of `receive` or `body`; otherwise the errors of ``send(_:body:)``. If the response is incomplete,
-    ///   `serviceUnavailable`.
+    /// - Throws: The error of `receive` or `body`; otherwise the errors of ``send(_:body:)``. If the response is
+    ///   incomplete, `serviceUnavailable`.
     public func stream(
         _ request: HTTPRequest, body: BodyStream? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
@@ -68,7 +68,7 @@ extension AuthenticatedClient {
             return try await HTTPTransport.shared.stream(
                 request, transfer, timeout: timeout, clock: SystemWallClock(), logger: logger)
         }
-        let (head, body) = try await transport(message(request), try await transfer.wholeBody())
+        let (head, body) = try await transport(request.message, try await transfer.wholeBody())
         let isHandedOn = head.status.kind == .successful
         if isHandedOn, !body.isEmpty { try await transfer.receive(head, body) }
         return ServiceResponse(

@@ -41,7 +41,7 @@ public struct AuthenticatedClient: Sendable {
 
     private let originURL: ServiceURL
 
-    /// The quirks of the service; the standard ones if the API has a different host than the service's user info.
+    /// Standard if the API has another origin than the service's user info.
     private let quirks: ServiceQuirks
     let store: AccountStore
     let authority: any AccountAuthority
@@ -75,18 +75,7 @@ public struct AuthenticatedClient: Sendable {
         timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil,
         transport: Transport? = nil
     ) throws(AccountError) {
-        let url: ServiceURL
-        do {
-            url = try ServiceURL(origin)
-        } catch {
-            throw AccountError(.invalidArgument, "the origin of the API \(error.text)")
-        }
-        guard url.path.isEmpty || url.path == "/", url.query == nil else {
-            throw AccountError(
-                .invalidArgument, "the origin of the API must end with its host or port: move the path to the requests"
-            )
-        }
-        let originURL = ServiceURL(at: url, path: "")
+        let originURL = try ServiceURL(origin: origin)
         self.originURL = originURL
         let service = (authority as? OAuthAuthority)?.discovery
         let isServices = service?.knownURL(.userInfo).map { ServiceURL(at: $0, path: "") == originURL } ?? false
@@ -102,8 +91,8 @@ public struct AuthenticatedClient: Sendable {
 
     /// Sends a GET request.
     ///
-    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a complete URL on the origin, such as a link in a
-    ///   response.
+    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a complete URL on the origin, such as a link
+    ///   in a response.
     /// - Throws: The errors of ``send(_:body:)``.
     public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
 
@@ -141,12 +130,12 @@ public struct AuthenticatedClient: Sendable {
     ///     missing or match the origin. The client adds the token.
     ///   - body: The body.
     /// - Returns: The response with any status, including 401 if the service rejects the new token too.
-    /// - Throws: An `AccountError`. If no request was sent: `notSignedIn` if no user is signed in; `misconfigured` if the
-    ///   account belongs to another service, or if the configuration makes the origin unreachable; `invalidArgument` if
-    ///   the URL has another origin, or if the request sets a header field that only the client may set; `conflict` if
-    ///   another user signs in before the request has a token, or before it is repeated. After a request that the API
-    ///   may have processed: `serviceUnavailable` if there was no response or the refresh failed; `notSignedIn` if the
-    ///   session has ended; `requestFailed` if the response is too long; `cancelled`.
+    /// - Throws: An `AccountError`. If no request was sent: `notSignedIn` if no user is signed in; `misconfigured` if
+    ///   the account belongs to another service, or if the configuration makes the origin unreachable;
+    ///   `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
+    ///   may set; `conflict` if another user signs in before the request has a token, or before it is repeated. After a
+    ///   request that the API may have processed: `serviceUnavailable` if there was no response or the refresh failed;
+    ///   `notSignedIn` if the session has ended; `requestFailed` if the response is too long; `cancelled`.
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         try await send(request.method, url(of: request), request.headerFields, body)
     }
@@ -179,7 +168,6 @@ public struct AuthenticatedClient: Sendable {
         return request
     }
 
-    /// Sends a request with a token, and again with a new token if the service rejects the first.
     func authorized(
         _ exchange: (Secret) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
     ) async throws(AccountError) -> APIResponse {
@@ -189,7 +177,7 @@ public struct AuthenticatedClient: Sendable {
         return try await exchange(account.credentials.accessToken).response
     }
 
-    /// Returns the account with a new token after the service rejected the old one; `nil` if there is no new token.
+    /// Returns `nil` if there is no new token.
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
         // Only the authority decides whether the session has ended.
@@ -201,7 +189,6 @@ public struct AuthenticatedClient: Sendable {
         return nil
     }
 
-    /// Returns a URL on this origin. Throws for any other.
     func url(_ text: String) throws(AccountError) -> ServiceURL {
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
@@ -239,7 +226,7 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        return (APIResponse(response, from: origin, hiding: token), isRefusal(response))
+        return (APIResponse(response, from: origin, hiding: [token]), isRefusal(response))
     }
 
     private func transported(_ request: ServiceRequest) async throws -> ServiceResponse {
@@ -247,22 +234,10 @@ public struct AuthenticatedClient: Sendable {
             return try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: SystemWallClock(), logger: logger)
         }
-        let response = try await transport(message(request), request.body)
+        let response = try await transport(request.message, request.body)
         return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
     }
 
-    /// Returns the request in the form that a custom transport expects.
-    func message(_ request: ServiceRequest) -> HTTPRequest {
-        var message = HTTPRequest(
-            method: request.method, scheme: request.url.scheme, authority: request.url.authority,
-            path: request.url.target, headerFields: request.headerFields)
-        if case .bearer(let token)? = request.authorization {
-            message.headerFields[.authorization] = "Bearer \(token.reveal())"
-        }
-        return message
-    }
-
-    /// Returns whether a response says that the token is invalid.
     func isRefusal(_ response: ServiceResponse) -> Bool {
         do throws(AuthorityError) {
             try ResponseParser(.userInfo, quirks: quirks).acknowledgement(in: response)

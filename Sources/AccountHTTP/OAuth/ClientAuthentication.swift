@@ -8,10 +8,7 @@ public enum ClientAuthentication: String, Sendable, Hashable {
     /// In the form.
     case post = "client_secret_post"
 
-    /// Chooses the method for an endpoint; `nil` if the endpoint supports neither.
-    ///
-    /// - Parameter methods: The methods that the endpoint supports. An endpoint without a list supports `client_secret_basic`
-    ///   (RFC 8414, section 2).
+    /// Returns `nil` if neither is supported. No list means `client_secret_basic` (RFC 8414, section 2).
     init?(supportedBy methods: [String]?) {
         guard let methods, !methods.contains(Self.basic.rawValue) else {
             self = .basic
@@ -21,7 +18,6 @@ public enum ClientAuthentication: String, Sendable, Hashable {
         self = .post
     }
 
-    /// Returns the method to try after an endpoint rejected this one; `nil` if the endpoint does not support another.
     func alternative(supportedBy methods: [String]?) -> ClientAuthentication? {
         let other: ClientAuthentication = self == .basic ? .post : .basic
         return methods?.contains(other.rawValue) ?? true ? other : nil

@@ -1,15 +1,11 @@
 import AccountKit
 import AccountSupport
 
-/// Finds the endpoints that a service publishes, and decides which to trust.
-///
-/// Sources: OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
+/// OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
 struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
-    /// The URLs to request, in order. The next one is requested only if the one before is missing (404) or incomplete.
-    ///
     /// OpenID Connect comes first, because nearly every service with a document has that one.
     var urls: [ServiceURL] {
         let url = issuer.url
@@ -27,9 +23,8 @@ struct Discovery: Sendable {
 
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
-    /// Reads a document. Its issuer must be the configured one, so that one service cannot redirect another's users to
-    /// itself (RFC 8414, section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS. If
-    /// the issuer is `http` on the loopback interface, its endpoints may be there too.
+    /// The issuer must be the configured one, so that one service cannot redirect another's users to itself (RFC 8414,
+    /// section 6.2). Endpoints may be on other hosts, but only over TLS, or on the loopback interface if the issuer is.
     func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
@@ -48,9 +43,8 @@ struct Discovery: Sendable {
         return document
     }
 
-    /// Reads the second document. A web page, a redirect, a 404 and a document of another issuer count as no document,
-    /// because single-page apps respond to every path that way. A temporary failure is thrown, because it doesn't show
-    /// whether a document exists.
+    /// Returns `nil` for a web page, a redirect, a 404 and a document of another issuer, because single-page apps
+    /// respond to every path that way. After a temporary failure, it is unknown whether a document exists.
     func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
         do throws(AuthorityError) {
             return try document(in: response)

@@ -1,9 +1,7 @@
 import AccountKit
 
-/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service.
-///
-/// Two issuers are the same if they differ only in a trailing slash. Users add or omit the slash, and no service has
-/// two issuers that differ only in it.
+/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service. Users add or
+/// omit a trailing slash, and no service has two issuers that differ only in it.
 struct Issuer: Sendable, Hashable {
     /// Without a trailing slash.
     let url: ServiceURL
@@ -14,8 +12,7 @@ struct Issuer: Sendable, Hashable {
     enum Form: Sendable, Hashable {
         case exact
         case schemeOptional
-        /// The first path component may be the user's tenant in place of `common`, `organizations` or `consumers`. A
-        /// discovery document has a placeholder there.
+        /// `common`, `organizations` or `consumers` may be the tenant or, in discovery documents, a placeholder.
         case perTenant
     }
     var identifier: String { url.description }
@@ -42,8 +39,6 @@ struct Issuer: Sendable, Hashable {
         other == identifier || other == identifier + "/"
     }
 
-    /// Returns whether a document, response or ID token of the service names this issuer.
-    ///
     /// - Parameter tenant: The user's tenant, from the ID token; `nil` matches any.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
         if isSame(as: text) { return true }

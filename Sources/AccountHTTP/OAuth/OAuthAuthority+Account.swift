@@ -17,7 +17,6 @@ extension OAuthAuthority: AccountAuthority {
     /// The prefix of a random ID for a user whom the service does not identify.
     static let localIDPrefix = "local:"
 
-    /// Returns the user from user info, or from the introspection endpoint of a service that supports only OAuth 2.0.
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
         if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
@@ -53,7 +52,6 @@ extension OAuthAuthority: AccountAuthority {
         form.append("refresh_token", refreshToken)
         let scopes = account.credentials.signInScopes
         guard !scopes.isEmpty else { return try await prepareTokens(form, of: account, isRefresh: true) }
-        // The service narrowed the session. Ask for all of its scopes again.
         var complete = form
         complete.append("scope", scopes.joined(separator: " "))
         var exchange = try await prepareTokens(complete, of: account, isRefresh: true)
@@ -64,9 +62,6 @@ extension OAuthAuthority: AccountAuthority {
         return exchange
     }
 
-    /// Prepares a request for tokens of an account.
-    ///
-    /// - Parameter resources: As for ``requestTokens(_:as:isRefresh:resources:)``.
     func prepareTokens(
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
@@ -105,8 +100,7 @@ extension OAuthAuthority: AccountAuthority {
         let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
         for token in [account.credentials.accessToken] + derived {
             switch try await revoke(token, "access_token", at: endpoint, as: client) {
-            // A service that revokes only refresh tokens ends the access tokens with them, or cannot end them (RFC
-            // 7009, section 2.1).
+            // The access tokens end with the refresh token, or the service cannot end them (RFC 7009, section 2.1).
             case .oauthError("unsupported_token_type", _)? where isTaken: break
             case let failure: refusal = refusal ?? failure
             }
@@ -115,8 +109,7 @@ extension OAuthAuthority: AccountAuthority {
         return .done
     }
 
-    /// - Returns: The error if the service rejected the request; `nil` if it revoked the token.
-    /// - Throws: A temporary failure.
+    /// Returns the error if the service rejected the request; throws for a temporary failure.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?
     ) async throws(AuthorityError) -> AuthorityError? {
@@ -156,12 +149,11 @@ extension OAuthAuthority: EndSessionAuthority {
 }
 
 extension OAuthAuthority: NetworkSettingsAuthority {
-    /// The values of `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, if they are set.
     package var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
 }
 
 extension OAuthAuthority: ClockAuthority {
-    /// Requests the discovery document, whose response has a `Date` (RFC 9110, section 6.6.1), even if there is no document.
+    /// Requests the discovery document: even a 404 has a `Date` (RFC 9110, section 6.6.1).
     package func clockOffset() async throws -> Duration? {
         try await send(ServiceRequest(url: discovery.urls[0])).clockOffset
     }

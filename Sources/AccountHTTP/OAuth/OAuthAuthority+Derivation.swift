@@ -80,8 +80,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
             form, of: account, isRefresh: derivation == .refresh, resources: names ? target.resources : nil)
     }
 
-    /// Adds `offline_access` if it was granted. Without it, some services revoke the refresh token and issue no new
-    /// one.
+    /// Without `offline_access`, some services revoke the refresh token and issue no new one.
     private func scopes(for target: TokenTarget, of account: Account, by derivation: TokenDerivation) -> [String] {
         guard derivation == .refresh, !target.scopes.isEmpty, !target.scopes.contains(Scope.offlineAccess),
             account.credentials.scopes.contains(Scope.offlineAccess)
@@ -89,8 +88,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
         return target.scopes + [Scope.offlineAccess]
     }
 
-    /// Throws if the target exceeds what was granted at sign-in. The granted resources are unknown if the sign-in named
-    /// none, and the granted scopes if the service named none.
+    /// The granted resources are unknown if the sign-in named none, and the granted scopes if the service named none.
     private func checkIsPart(_ target: TokenTarget, of account: Account) throws(AuthorityError) {
         if !options.resources.isEmpty, let other = target.resources.first(where: { !options.resources.contains($0) }) {
             throw .misconfigured("you did not sign in for the resource \(other): sign in again and include it")

@@ -34,7 +34,7 @@ extension OAuthAuthority: DeviceAuthority {
         return try await requestSignInTokens(form).credentials
     }
 
-    /// Finds the user of the tokens, from the user info endpoint or the ID token.
+    /// Finds the user of the tokens, from the user info endpoint, the ID token or the introspection endpoint.
     ///
     /// - Throws: An `AuthorityError` if the user is unknown.
     public func account(with credentials: Credentials) async throws(AuthorityError) -> Account {

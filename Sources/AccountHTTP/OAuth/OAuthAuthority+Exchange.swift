@@ -11,22 +11,18 @@ extension OAuthAuthority: ExchangeAuthority {
     }
 }
 
-/// A prepared request to the token endpoint.
 struct OAuthExchange: PreparedExchange {
     let request: PreparedRequest
     let parser: ResponseParser
 
-    /// The client to which the tokens are issued.
     let client: RegisteredClient
 
     /// The account whose tokens the new ones replace, and its service; `nil` for a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
-    /// The scopes that the request asks for. If the response names none, the service granted all of them (RFC 6749,
-    /// section 5.1).
+    /// The requested scopes. If the response names none, the service granted all of them (RFC 6749, section 5.1).
     var scopes: [String] = []
 
-    /// Prepares the request to send if the service rejects ``scopes``.
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
 
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
@@ -51,11 +47,8 @@ struct OAuthExchange: PreparedExchange {
         return (credentials, response)
     }
 
-    /// Compares the ID token of a response with the account.
-    ///
-    /// Ignores an ID token that cannot be read, such as an encrypted one. If the ID token names another user, the new
-    /// tokens are dropped. They are not revoked, because that may end the session of the account whose refresh token
-    /// was sent.
+    /// Drops an ID token that cannot be read, such as an encrypted one. If it names another user, the new tokens are
+    /// not revoked, because that may end the session of the account whose refresh token was sent.
     private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
         guard let owner, let secret = credentials.idToken else { return }
         guard let token = IDToken(secret) else {

@@ -3,11 +3,8 @@ import AccountSupport
 import Logging
 
 extension OAuthAuthority {
-    /// Asks the introspection endpoint for the user of an access token (RFC 7662, section 2).
-    ///
-    /// - Returns: The user; `nil` if the service has no such endpoint, if its response does not name the user, or if
-    ///   the token is not active. An inactive token proves nothing: a service also reports it as inactive if this
-    ///   client may not introspect it (section 2.2).
+    /// RFC 7662, section 2. Returns `nil` if there is no endpoint, if it names no user, or if the token is inactive,
+    /// which proves nothing: services also report that if this client may not introspect the token (section 2.2).
     func introspected(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
         guard let endpoint = try await documents.endpoint(.introspection) else { return nil }
         var form = FormBody()
@@ -26,7 +23,6 @@ extension OAuthAuthority {
         return Identity(id: id, username: username)
     }
 
-    /// Asks the introspection endpoint during a sign-in. If the endpoint fails, the sign-in continues without a name.
     func introspectedAtSignIn(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
         do throws(AuthorityError) {
             return try await introspected(credentials)

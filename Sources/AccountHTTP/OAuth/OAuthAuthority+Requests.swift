@@ -5,17 +5,13 @@ import AccountSupport
 extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
-    /// Returns the client that begins a sign-in.
     func signInClient() throws(AuthorityError) -> RegisteredClient {
         guard let clientID else { throw notRegistered }
         return RegisteredClient(
             id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
     }
 
-    /// Sends a request of a sign-in. If the service rejects the client, sends the request again with the other method
-    /// of client authentication, and remembers the method that worked.
-    ///
-    /// Services often list both methods but accept only the one that the client is registered with.
+    /// Tries both methods of client authentication: services often list both but accept only the registered one.
     func asSignInClient<Value: Sendable>(
         _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
@@ -39,7 +35,6 @@ extension OAuthAuthority {
         }
     }
 
-    /// Sends the grant of a sign-in to the token endpoint.
     func requestSignInTokens(
         _ form: FormBody
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
@@ -57,10 +52,7 @@ extension OAuthAuthority {
         return result
     }
 
-    /// Returns the client to which tokens were issued. Its secret is this authority's or the stored one. The secret is
-    /// sent only to its service, and only with the client ID that it belongs to.
-    ///
-    /// - Returns: `nil` if the tokens were not issued to a client, and the app has no client ID.
+    /// Returns the client of the tokens. A secret is sent only to its service, and only with its client ID.
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
         let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
@@ -79,12 +71,11 @@ extension OAuthAuthority {
     private var notRegistered: AuthorityError {
         let place = service.map { " at \($0.registrationPage)" } ?? ""
         return .misconfigured(
-            "\(issuer) requires a client ID, and this program has none: register it\(place), and use the client ID "
-                + "that you get there (on a command line, with --client-id)")
+            "\(service?.title ?? issuer) requires a client ID: register an app\(place), and pass its client ID "
+                + "(on a command line, with --client-id ID)")
     }
 
-    /// Returns the scopes of a sign-in. If the app chose no scopes and the service lists `offline_access`, they include
-    /// it, to obtain a refresh token.
+    /// Adds `offline_access`, for a refresh token, if the app chose no scopes and the service lists it.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
             try await documents.scopes()?.contains(Scope.offlineAccess) == true
@@ -92,9 +83,7 @@ extension OAuthAuthority {
         return scopes + [Scope.offlineAccess]
     }
 
-    /// Adds the client's ID and secret to a form (RFC 6749, section 2.3.1).
-    ///
-    /// - Parameter methods: The methods that the endpoint supports; `nil` if its document does not list them.
+    /// RFC 6749, section 2.3.1. The `methods` are `nil` if the endpoint's document does not list them.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as client: RegisteredClient?, authentication methods: [String]?
     ) throws(AuthorityError) -> ServiceRequest {
@@ -133,17 +122,13 @@ extension OAuthAuthority {
         return Secret(text.base64)
     }
 
-    /// Sends a grant to the token endpoint (RFC 6749, section 5). After the grant was sent, only
-    /// ``tokenRequestTimeout`` ends the wait for the response.
-    ///
-    /// - Parameter resources: The APIs that the access token is for (RFC 8707, section 2.2); `nil` for those of the sign-in.
+    /// Sends a grant (RFC 6749, section 5). With `nil`, the resources are those of the sign-in (RFC 8707, section 2.2).
     func requestTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources).exchange { true }
     }
 
-    /// Looks up the token endpoint and connects to it, without sending the grant.
     func prepareTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {

@@ -12,8 +12,8 @@ extension OAuthAuthority: PasswordAuthority {
     /// Use this only for your own services. OAuth 2.1 omits this grant, and many services do not support it.
     ///
     /// The user info endpoint identifies the user. If it fails, AccountKit asks it once more and then falls back to the
-    /// ID token, because the tokens are already issued. If a service has neither user info nor ID tokens, the user name
-    /// becomes the ID of the account. If the user remains unknown, AccountKit revokes the tokens.
+    /// ID token, because the tokens are already issued. If a service has no user info, ID tokens or introspection, the
+    /// user name becomes the ID of the account. If the user remains unknown, AccountKit revokes the tokens.
     ///
     /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if the user name or the password is wrong. If they
     ///   are correct but the user of the tokens is unknown, an `AccountError` with the failure as its cause.
@@ -36,10 +36,10 @@ extension OAuthAuthority: PasswordAuthority {
     }
 
     /// Revokes tokens in a separate task, so that cancelling the caller does not leave them valid.
-    private func revoked(_ credentials: Credentials) async -> RevocationOutcome {
+    private func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
         await Task {
             // Ignore a failure here: the sign-in reports its own.
-            (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))) ?? .notSupported
+            (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))).map { .init($0) } ?? .refused
         }.value
     }
 }
@@ -65,22 +65,14 @@ extension OAuthAuthority: TokenAuthority {
 }
 
 extension OAuthAuthority {
-    /// Identifies the user of new tokens, and creates the account.
-    ///
-    /// The user info endpoint identifies the user; if it can't, the ID token does, then the introspection endpoint. A
-    /// service with only OAuth 2.0 has none of them. Then the user name of the sign-in becomes the ID or, if there is
-    /// no user name, a random ID.
-    ///
-    /// If user info fails and there is an ID token, the sign-in continues. It fails if a response contradicts the
-    /// tokens: if user info names a different user than the ID token, or if the service rejects the new access token.
+    /// User info identifies the user. Without a user info endpoint, the ID token does, else introspection, else the
+    /// user name of the sign-in, else a random ID. If user info fails, the ID token identifies the user, unless user
+    /// info names another user or the service rejects the new access token.
     ///
     /// The ID token must be from this service and for this client (OpenID Connect Core, section 3.1.3.7). An unreadable
     /// ID token is dropped, unless its nonce must prove that it belongs to this sign-in.
     ///
-    /// - Parameters:
-    ///   - nonce: The nonce of the authorization request; `nil` if it had none.
-    ///   - date: When the tokens were received, by the clock of the service; `nil` if unknown.
-    /// - Throws: The reason why the user of the tokens is unknown.
+    /// - Parameter date: When the tokens were received, by the clock of the service; `nil` if unknown.
     func account(
         with credentials: Credentials, signedInAs username: String?, nonce: String? = nil, at date: Date? = nil
     ) async throws(AuthorityError) -> Account {

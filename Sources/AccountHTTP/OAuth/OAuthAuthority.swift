@@ -23,8 +23,7 @@ public struct OAuthAuthority: Sendable {
     /// The client ID of the app at the service (RFC 6749, section 2.2); `nil` if the app is not registered.
     public let clientID: String?
 
-    /// The client secret, which is sent only with this client ID. Users can read it from the program, so it protects
-    /// nothing (RFC 8252, section 8.5).
+    /// Users can read the secret from the program, so it protects nothing (RFC 8252, section 8.5).
     let clientSecret: Secret?
 
     /// The scopes of a sign-in (RFC 6749, section 3.3).
@@ -72,7 +71,7 @@ public struct OAuthAuthority: Sendable {
     ///   - endpoints: The endpoints of a service without a discovery document. With `nil`, they are discovered.
     ///   - timeout: How long a request may take. A call may need up to three: discovery, tokens, user info.
     ///   - tokenRequestTimeout: How long a token request may take, from its first byte.
-    ///   - clock: The source of the current date.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.
     /// - Throws: `invalidArgument` with advice.
     public init(
@@ -81,7 +80,7 @@ public struct OAuthAuthority: Sendable {
         service: KnownService? = nil,
         endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10),
         tokenRequestTimeout: Duration = .seconds(60),
-        clock: any WallClock = SystemWallClock(), logger: Logger? = nil
+        clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
         let named = try Issuer(issuer)
         let service = service ?? KnownService.at(named)
@@ -93,7 +92,8 @@ public struct OAuthAuthority: Sendable {
             throw AccountError(.invalidArgument, "the client ID must not be empty, and must consist of printable ASCII")
         }
         for scope in scopes where !Scope.isValid(scope) {
-            throw AccountError(.invalidArgument, "\"\(scope)\" is not a single scope: pass one scope per list element")
+            throw AccountError(
+                .invalidArgument, "\"\(scope)\" is not a single scope", hint: "pass one scope per list element")
         }
         try options.check()
         guard timeout > .zero, tokenRequestTimeout > .zero else {
@@ -107,6 +107,7 @@ public struct OAuthAuthority: Sendable {
         self.options = options
         self.timeout = timeout
         self.tokenRequestTimeout = tokenRequestTimeout
+        let clock = clock ?? SystemWallClock()
         self.clock = clock
         self.logger = logger
         let transport = HTTPTransport.shared

@@ -5,7 +5,7 @@ public import AccountKit
 /// With only the token endpoint, users can sign in and refresh. Other functions report a missing endpoint. All URLs
 /// must be `https`, or `http` on the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// The URLs, including the token endpoint.
+    /// Always includes the token endpoint.
     let urls: [EndpointName: ServiceURL]
 
     /// Creates endpoints.
@@ -39,7 +39,6 @@ public struct OAuthEndpoints: Sendable, Hashable {
         self.urls = urls
     }
 
-    /// Creates endpoints from checked URLs; `nil` if the token endpoint is missing.
     init?(_ urls: [EndpointName: ServiceURL]) {
         guard urls[.token] != nil else { return nil }
         self.urls = urls

@@ -91,7 +91,6 @@ extension OAuthRequestOptions {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// Adds the options to the request that begins a sign-in.
     func append(to form: inout FormBody) {
         if let audience { form.append("audience", audience) }
         for resource in resources { form.append("resource", resource) }

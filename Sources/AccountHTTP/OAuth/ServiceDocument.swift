@@ -1,7 +1,6 @@
 import AccountKit
 
-/// The endpoints that AccountKit uses, with their names in discovery documents (RFC 8414, section 2; OpenID Connect
-/// Discovery 1.0, section 3; RFC 8628, section 4).
+/// RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC 8628, section 4.
 enum EndpointName: String, Sendable, CaseIterable {
     case token = "token_endpoint"
     case userInfo = "userinfo_endpoint"

@@ -6,10 +6,8 @@ struct Endpoint: Sendable {
     let document: ServiceDocument
 }
 
-/// The discovery documents of a service, merged: values of OpenID Connect, and of RFC 8414 where those are missing.
-///
-/// The second document is read only if the first lacks a value. Each is read once. A document that cannot be read is an
-/// error, not the same as a missing value.
+/// The discovery documents of a service, merged: values of OpenID Connect, and of RFC 8414 where those are missing. The
+/// second document is read only if the first lacks a value. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {
     private enum Position { case first, further }
 
@@ -33,7 +31,6 @@ final class ServiceDocuments: Sendable {
         found = Mutex(endpoints.map { [.first: Found(document: ServiceDocument(urls: $0.urls))] } ?? [:])
     }
 
-    /// Returns an endpoint; `nil` if neither a document nor the service's entry names it.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         let first = try await found(.first)
         if let url = first.document.urls[name] ?? discovery.knownURL(name) {
@@ -46,7 +43,6 @@ final class ServiceDocuments: Sendable {
 
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
 
-    /// Returns whether a document lists a grant type.
     func listsGrant(_ grant: String) async throws(AuthorityError) -> Bool {
         let first = try await found(.first)
         if first.document.grants?.contains(grant) == true { return true }

@@ -2,10 +2,7 @@ import AccountKit
 import AccountSupport
 
 /// An absolute `http` or `https` URL that a token may be sent to: over TLS, or on a connection that stays on this
-/// machine.
-///
-/// Stricter than RFC 3986 where parsers differ, so that AccountKit connects to the host that it checked: ASCII only, no
-/// user name, no fragment, no backslash, and a host of plain characters.
+/// machine. Stricter than RFC 3986 where parsers differ, so that AccountKit connects to the host that it checked.
 struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     let scheme: String
 
@@ -19,7 +16,6 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     let path: String
     let query: String?
 
-    /// The problem with a URL, phrased as the end of a sentence that begins with the URL.
     enum Flaw: Error, Hashable {
         case noScheme
         case otherScheme
@@ -40,8 +36,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Quotes an invalid URL for a message. Returns an empty string if the text may contain a password or is not
-    /// printable.
+    /// Quotes text for a message. Empty if the text may contain a password or is not printable.
     static func shown(_ text: String) -> String {
         let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
@@ -72,17 +67,29 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         self.path = path
     }
 
+    /// Creates the URL of an origin, for an app.
+    init(origin: String) throws(AccountError) {
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(origin)
+        } catch {
+            throw AccountError(.invalidArgument, "the origin of the API \(error.text)")
+        }
+        guard url.path.isEmpty || url.path == "/", url.query == nil else {
+            throw AccountError(
+                .invalidArgument, "the origin of the API must end with its host or port",
+                hint: "move the path to the requests")
+        }
+        self.init(at: url, path: "")
+    }
+
     var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
     var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
     var authority: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Whether a connection to the host stays on this machine.
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// The URLs to connect to, in the order in which to try them: one, except for `http://localhost`.
-    ///
-    /// Without TLS, connect to the loopback addresses: a hosts file or name server may resolve `localhost` to another
-    /// machine.
+    /// The URLs to try in order: without TLS, a name server may resolve `localhost` to another machine.
     var connectionURLs: [String] {
         guard scheme == "http", host == LoopbackHost.name else { return [description] }
         return LoopbackHost.addresses.map { "\(scheme)://\($0)\(port.map { ":\($0)" } ?? "")\(target)" }

@@ -9,8 +9,6 @@ struct AuthenticationChallenge: Sendable, Hashable {
     /// The parameters by lowercase name. A repeated parameter is dropped, because it is ambiguous.
     var parameters: [String: String] = [:]
 
-    /// Returns the challenges in the order of the header fields.
-    ///
     /// A syntax error ends its field: challenges before it are used, and the incomplete one is ignored. Fields over 8
     /// KiB and challenges after the sixteenth are ignored.
     static func challenges(in fields: [String]) -> [AuthenticationChallenge] {
@@ -83,7 +81,6 @@ extension AuthenticationChallenge {
             challenge?.parameters[name] = try parameterValue()
         }
 
-        /// Parses `=` and a value, up to the following comma or the end.
         private mutating func parameterValue() throws(Malformed) -> String {
             skip(" \t")
             guard next == UInt8(ascii: "=") else { throw Malformed() }

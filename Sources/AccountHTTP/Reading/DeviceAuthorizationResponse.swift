@@ -2,8 +2,7 @@ import AccountKit
 import AccountSupport
 
 extension ResponseParser {
-    /// Reads a device authorization response (RFC 8628, section 3.2). The code and the address are shown to the user,
-    /// so they must be short and printable: a hostile service must not be able to control the terminal.
+    /// RFC 8628, section 3.2. The code and the address are shown to the user, so they must be short and printable.
     func deviceAuthorization(in response: ServiceResponse) throws(AuthorityError) -> DeviceAuthorization {
         let response = try responseObject(in: response)
         let object = response.members

@@ -35,14 +35,9 @@ struct IDToken: Sendable {
         }
     }
 
-    /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7).
-    ///
-    /// Use this only for a token received directly from the token endpoint, where TLS replaces the signature.
-    ///
-    /// - Parameters:
-    ///   - nonce: The nonce of the authorization request; `nil` if it had none.
-    ///   - date: When the token was received, by the clock of the service. With `nil`, the expiry is not checked,
-    ///     because the clock of this machine may be wrong.
+    /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7). Use this only for a token
+    /// received directly from the token endpoint, where TLS replaces the signature. The `date` is by the clock of the
+    /// service; `nil` skips the expiry, because the clock of this machine may be wrong.
     func check(
         issuer: Issuer, clientID: String, nonce: String?, at date: Date?
     ) throws(AuthorityError) {
@@ -66,10 +61,8 @@ struct IDToken: Sendable {
         guard identity != nil else { throw .unclear("\(name) does not identify the user (sub)") }
     }
 
-    /// Returns whether the ID token of a refresh response belongs to the account (OpenID Connect Core, section 12.2).
-    ///
-    /// The issuer and the audience may also match the stored ID token, because earlier versions did not check them in
-    /// every kind of sign-in.
+    /// OpenID Connect Core, section 12.2. The issuer and the audience may also match the stored ID token, because
+    /// earlier versions did not check them in every kind of sign-in.
     func belongs(to account: Account, issuer: Issuer, clientID: String) -> Bool {
         guard let subject = identity?.id, subject == account.id else { return false }
         let original = account.credentials.idToken.flatMap { IDToken($0) }

@@ -2,12 +2,10 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-/// The JSON object of a response, with its secrets read byte by byte into guarded memory.
-///
-/// A decoder would create strings, which stay in memory after they are released. Therefore the decoder gets the text
-/// with a placeholder for each secret.
+/// The JSON object of a response, with its secrets read byte by byte into guarded memory. A decoder would create
+/// strings, which stay in memory after they are released, so it gets a placeholder for each secret.
 struct ResponseObject: Sendable {
-    /// The members. Each secret is a placeholder, which is empty if the secret is empty.
+    /// Each secret is a placeholder, which is empty if the secret is empty.
     private(set) var members: JSONObject
 
     /// Whether a member is repeated or the text is not UTF-8, so that its meaning is unclear.
@@ -16,11 +14,8 @@ struct ResponseObject: Sendable {
     /// The secrets that are not empty. If a name is repeated, the first one counts, as in the decoder.
     private(set) var secrets: [String: Secret] = [:]
 
-    /// Returns `nil` if the text is not a JSON object, or exceeds the limits of ``JSONValue``.
-    ///
-    /// An ambiguous text has no `error` member (RFC 6749, section 3.2, forbids repeated parameters).
-    ///
-    /// - Parameter names: The members that are secrets if they are strings.
+    /// Returns `nil` if the text is not a JSON object, or exceeds the limits of ``JSONValue``. An ambiguous text has no
+    /// `error` member (RFC 6749, section 3.2, forbids repeated parameters).
     init?(_ text: WipedBytes, secrets names: Set<String>) {
         var scanner = JSONMemberScanner(text)
         guard let found = scanner.members() else { return nil }
@@ -60,9 +55,7 @@ struct ResponseObject: Sendable {
     }
 }
 
-/// Finds the members of a JSON object (RFC 8259, section 4), without parsing their values.
-///
-/// It need not detect every error, because a decoder reads the text too.
+/// Finds the members of an object (RFC 8259, section 4). It may miss errors, because a decoder reads the text too.
 private struct JSONMemberScanner {
     struct Member {
         var name: String
@@ -110,7 +103,6 @@ private struct JSONMemberScanner {
         return true
     }
 
-    /// Skips a string and returns the range between its quotation marks.
     private mutating func string() -> Range<Int>? {
         guard take("\"") else { return nil }
         let start = index
@@ -122,7 +114,6 @@ private struct JSONMemberScanner {
         return start..<index
     }
 
-    /// Skips a value that is not a string, up to the following comma or bracket.
     private mutating func skipValue() {
         var depth = 0
         while let byte = next {
@@ -140,8 +131,7 @@ private struct JSONMemberScanner {
         }
     }
 
-    /// Resolves escapes (RFC 8259, section 7). Returns `nil` if an escape is invalid or the string contains a control
-    /// character.
+    /// RFC 8259, section 7. Returns `nil` if an escape is invalid or the string contains a control character.
     func unescaped(_ string: Range<Int>) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text[string]

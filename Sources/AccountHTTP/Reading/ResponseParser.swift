@@ -2,12 +2,9 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-/// Reads a response: the expected JSON object, or the failure that the response represents.
-///
-/// A pure function of the response. Only named failures are definite: any response that is not a well-formed response
-/// of the endpoint becomes a failure that keeps the account.
+/// Reads the expected JSON object, or the failure that a response represents. Only named failures are definite: any
+/// response that is not a well-formed response of the endpoint becomes a failure that keeps the account.
 struct ResponseParser: Sendable {
-    /// The endpoint, which determines what a response means.
     enum Endpoint: Sendable {
         case discovery
         /// Responds through the browser.
@@ -18,8 +15,7 @@ struct ResponseParser: Sendable {
         case introspection
         case deviceAuthorization
 
-        /// Whether an OAuth error in the body refers to the credentials that were sent (RFC 6749, section 5.2; RFC
-        /// 7009, section 2.2.1; RFC 8628, section 3.2).
+        /// RFC 6749, section 5.2; RFC 7009, section 2.2.1; RFC 8628, section 3.2.
         var respondsOAuthErrors: Bool {
             self == .token || self == .revocation || self == .introspection || self == .deviceAuthorization
         }
@@ -50,9 +46,7 @@ struct ResponseParser: Sendable {
     let isRefresh: Bool
     let text: ServerText
 
-    /// - Parameters:
-    ///   - secrets: The secrets that were sent. No failure repeats them, even if the response does.
-    ///   - isRefresh: Whether a refresh token was sent to the token endpoint.
+    /// No failure repeats the `secrets` that were sent, even if the response does.
     init(
         _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
     ) {
@@ -87,21 +81,27 @@ struct ResponseParser: Sendable {
         return object
     }
 
-    /// Checks the response to a request that only needs a status.
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
         try checkStatus(of: response)
         // Django sends an empty body of type text/html if it has no content.
         if !response.body.isEmpty { try checkForWebPage(in: response) }
     }
 
-    func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
+    /// Throws an error if the service is unavailable, or if something else responded in its place.
+    static func checkAvailability(of response: ServiceResponse, from name: String) throws(AuthorityError) {
         switch response.status {
         case 511: throw .intercepted("the network requires its own sign-in (511)")
-        case 300..<400:
-            throw .intercepted("\(endpoint.name) redirects (\(response.status)), and redirects are not followed")
+        case 300..<400: throw .intercepted("\(name) redirects (\(response.status)), and redirects are not followed")
         case 407: throw .proxyAuthenticationRequired
         case 408, 425, 429, 500..<600:
             throw .unavailable(status: response.status, retryAfter: RetryAfter.duration(in: response))
+        default: return
+        }
+    }
+
+    func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
+        try Self.checkAvailability(of: response, from: endpoint.name)
+        switch response.status {
         case _ where !response.isBodyWhole:
             throw .unclear("the response from \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         case 200, 201, 204: return
@@ -126,8 +126,7 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// Returns whether the service's own user info endpoint reports an invalid token in its own format. The response
-    /// came over TLS or from this machine: the token is sent nowhere else, and redirects are not followed.
+    /// The response came over TLS or from this machine: the token is sent nowhere else, and redirects are not followed.
     private func isDeadTokenResponse(_ response: ServiceResponse) -> Bool {
         guard endpoint == .userInfo, let expected = quirks.deadTokenResponse, response.status == expected.status,
             response.isBodyWhole, response.mediaType == "application/json", !response.isCompressed,
@@ -142,7 +141,7 @@ struct ResponseParser: Sendable {
 
     // MARK: Errors in bodies and in challenges
 
-    /// Reads an error in the format of RFC 6749, section 5.2.
+    /// RFC 6749, section 5.2.
     func oauthError(in object: JSONObject) -> AuthorityError? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
@@ -155,7 +154,7 @@ struct ResponseParser: Sendable {
         return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
     }
 
-    /// Returns whether the body contains the error that belongs in a challenge (RFC 6750, section 3.1).
+    /// The body may contain the error that belongs in a challenge (RFC 6750, section 3.1).
     private func namesInsufficientScope(_ response: ServiceResponse) -> Bool {
         guard response.mediaType == "application/json", !response.isCompressed,
             let object = ResponseObject(response.body, secrets: endpoint.secrets)
@@ -183,8 +182,8 @@ struct ResponseParser: Sendable {
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }
 
-    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5; RFC 8707,
-    /// section 2.
+    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5; RFC
+    /// 8707, section 2.
     private static let registeredErrors: Set<String> = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",

@@ -13,8 +13,7 @@ enum RetryAfter {
     /// Limits the wait: a service that sends a larger value by mistake would lock its users out.
     static let limit = Duration.seconds(86_400)
 
-    /// Returns the time to wait. A date is relative to the `Date` of the same response, so that a wrong local clock has
-    /// no effect. Without a `Date`, it is relative to the local clock.
+    /// A date is relative to the `Date` of the response, if any, so that a wrong local clock has no effect.
     static func duration(in response: ServiceResponse) -> Duration? {
         guard let value = response.head.headerFields[values: .retryAfter].first else { return nil }
         let text = value.filter { $0 != " " && $0 != "\t" }

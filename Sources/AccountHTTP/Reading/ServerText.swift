@@ -1,9 +1,7 @@
 import AccountKit
 import AccountSupport
 
-/// Makes text from a service safe for errors, terminals and logs.
-///
-/// Such text is untrusted: it may contain terminal control sequences, or the token that was sent.
+/// Makes text from a service safe to show: it may contain terminal control sequences, or the token that was sent.
 struct ServerText: Sendable {
     let secrets: [Secret]
 
@@ -25,7 +23,7 @@ struct ServerText: Sendable {
         return words.count <= 200 ? words : words.prefix(199) + "…"
     }
 
-    /// - Parameter minimum: The minimum length of a secret, in bytes. A shorter one may occur in any text by chance.
+    /// - Parameter minimum: In bytes. A shorter secret may occur in any text by chance.
     func repeatsSecret(_ text: String, notShorterThan minimum: Int = 1) -> Bool {
         let text = Array(text.utf8)
         return secrets.contains { secret in

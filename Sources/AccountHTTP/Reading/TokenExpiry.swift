@@ -7,22 +7,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Computes when an access token expires, from the information of the service.
-///
 /// An impossible expiry counts as unknown, never as expired: otherwise every use of the token would refresh it.
 enum TokenExpiry {
     /// The longest accepted lifetime: ten years. A larger value was meant as milliseconds or as a date.
     static let longestLifetime: Int64 = 10 * 365 * 86_400
 
-    /// Returns the expiry by the local clock: `expires_in` after the response was received, else the `exp` of a JWT,
-    /// else unknown.
-    ///
-    /// - Parameters:
-    ///   - expiresIn: The field of the response (RFC 6749, section 5.1). It must be a positive whole number of seconds,
-    ///     which may be sent as a string.
-    ///   - accessToken: The token. Its `exp` is relative to the `Date` of the response, so that a wrong local clock has
-    ///     no effect. It is ignored if it is in the past, because the service accepted the token just now.
-    ///   - response: The response that contained or accepted the token.
+    /// Returns the expiry by the local clock: `expires_in` after the response was received (RFC 6749, section 5.1),
+    /// else the `exp` of a JWT. The `exp` is relative to the `Date` of the response, so that a wrong local clock has no
+    /// effect. A past `exp` is ignored, because the service accepted the token just now.
     static func date(expiresIn: JSONValue?, accessToken: Secret, response: ServiceResponse) -> Date? {
         if let seconds = expiresIn?.wholeSeconds, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))

@@ -2,10 +2,8 @@ import AccountKit
 import AccountSupport
 
 extension ResponseParser {
-    /// Reads the tokens from a response of the token endpoint (RFC 6749, section 5.1).
-    ///
-    /// An optional field of the wrong type counts as missing: the access token is valid without it, and the refresh
-    /// token that it cost cannot be used again.
+    /// RFC 6749, section 5.1. An optional field of the wrong type counts as missing: the access token is valid without
+    /// it, and the refresh token that it cost cannot be used again.
     func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
@@ -40,8 +38,7 @@ extension ResponseParser {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Returns the token type. Only Bearer is supported, and a missing type means Bearer. Other types require a proof
-    /// with each request.
+    /// Only Bearer is supported, and a missing type means Bearer. Other types require a proof with each request.
     private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
         switch value {
         case nil, .null?: return "Bearer"

@@ -3,11 +3,7 @@ import AccountCrypto
 import AccountSupport
 
 extension ResponseParser {
-    /// Reads the user from a response of the user info endpoint (OpenID Connect Core, section 5.3.2).
-    ///
-    /// - Parameters:
-    ///   - issuer: The service, which a signed response must name if it names an issuer.
-    ///   - clientID: The client, which a signed response must name if it names an audience.
+    /// A signed response must not name another issuer or audience (OpenID Connect Core, section 5.3.2).
     func identity(
         in response: ServiceResponse, from issuer: Issuer? = nil, for clientID: String? = nil
     ) throws(AuthorityError) -> Identity {
@@ -27,10 +23,7 @@ extension ResponseParser {
         return identity
     }
 
-    /// Reads the claims of a signed response.
-    ///
-    /// The response came directly from the service, so TLS replaces the signature, as for an ID token (OpenID Connect
-    /// Core, section 3.1.3.7).
+    /// TLS replaces the signature, as for an ID token (OpenID Connect Core, section 3.1.3.7).
     private func signedClaims(
         in response: ServiceResponse, from issuer: Issuer?, for clientID: String?
     ) throws(AuthorityError) -> JSONObject {
@@ -54,17 +47,14 @@ extension ResponseParser {
         case .string(let text): repeatsSecret(text)
         case .array(let values): values.contains { repeatsSecret($0) }
         case .dictionary(let members): members.contains { repeatsSecret($0.key) || repeatsSecret($0.value) }
-        case .integer, .real, .boolean, .date, .data: false
+        case .integer, .real, .boolean, .date, .data, .null: false
         }
     }
 }
 
 extension Identity {
-    /// Returns `nil` if the claims do not identify the user. A `sub` may be a whole number, because some services
-    /// number their users.
-    ///
-    /// All claims except `sub` and `others` become profile fields with the same names, unless the quirks choose other
-    /// ones.
+    /// Returns `nil` if the claims do not identify the user. Some services number their users, so `sub` may be an
+    /// integer. All claims except `sub` and `others` become profile fields, unless the quirks choose and rename them.
     init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
         let subject: String
         switch claims[quirks.subjectClaim] {
@@ -88,7 +78,7 @@ extension Identity {
         "s_hash", "sid",
     ]
 
-    /// Reads a boolean, which some services send as a string.
+    /// Some services send a boolean as a string.
     private static func flag(_ value: JSONValue) -> ProfileValue? {
         switch value.string?.lowercased() {
         case "true": .boolean(true)
@@ -99,6 +89,5 @@ extension Identity {
 }
 
 extension IDToken {
-    /// The user that the token identifies; `nil` if it identifies none.
     var identity: Identity? { Identity(claims: claims, leavingOut: Identity.protocolClaims) }
 }

@@ -9,6 +9,9 @@ public struct KnownService: Sendable, Hashable {
     /// The name on the command line, such as `github`.
     public let name: String
 
+    /// The name to show, such as `GitHub`.
+    public let title: String
+
     /// The issuer, unless the app passes another.
     public let issuer: String
 
@@ -24,10 +27,8 @@ public struct KnownService: Sendable, Hashable {
     /// The endpoints at ``issuer``. A URL that begins with a slash is relative to the issuer.
     var endpoints: [EndpointName: String] = [:]
 
-    /// The endpoints of an instance at another address, if they differ.
     var endpointsElsewhere: [EndpointName: String]?
 
-    /// The URLs at which other programs, such as git, use the service's tokens.
     var tokenURLs: [String] = []
 
     /// Whether the service requires a client secret from programs, although programs cannot keep one (RFC 8252, section
@@ -39,6 +40,9 @@ public struct KnownService: Sendable, Hashable {
 
     var quirks = ServiceQuirks.standard
 
+    /// Whether programs can sign in with the browser at this service.
+    public var supportsBrowser: Bool { hasDiscovery || endpoints[.authorization] != nil }
+
     /// Returns the entry with a name; `nil` if there is none.
     public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
 
@@ -47,8 +51,7 @@ public struct KnownService: Sendable, Hashable {
     /// - Throws: `invalidArgument` if the text is not an issuer.
     public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
 
-    /// Returns the URLs at which other programs, such as git, use the service's tokens. For an instance at another
-    /// address, only its own host is known.
+    /// The URLs at which other programs, such as git, use the tokens. Elsewhere, only the instance's host is known.
     package func tokenURLs(at issuer: String) -> [String] {
         // An invalid issuer maps to no hosts.
         guard !tokenURLs.isEmpty, let issuer = try? Issuer(issuer) else { return [] }
@@ -57,15 +60,13 @@ public struct KnownService: Sendable, Hashable {
 
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
-    /// Returns whether an issuer is at the entry's own address. The entries spell their issuers in normalized form, so
-    /// they need not be parsed.
+    /// The entries spell their issuers in normalized form, so they need not be parsed.
     private func isHome(of issuer: Issuer) -> Bool {
         let scheme = "https://".utf8
         let authority = self.issuer.utf8.dropFirst(scheme.count).prefix { $0 != UInt8(ascii: "/") }
         return issuer.url.scheme == "https" && authority.elementsEqual(issuer.url.authority.utf8)
     }
 
-    /// Returns `nil` if the entry has no token endpoint.
     func endpoints(at issuer: Issuer) -> OAuthEndpoints? {
         var urls: [EndpointName: ServiceURL] = [:]
         for name in EndpointName.allCases { urls[name] = url(name, at: issuer) }

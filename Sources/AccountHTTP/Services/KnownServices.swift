@@ -14,7 +14,8 @@ extension KnownService {
     /// Sources: docs.github.com, "Authorizing OAuth apps", "Refreshing user access tokens", "Troubleshooting OAuth app
     /// access token request errors", "Get the authenticated user", "Troubleshooting the REST API" ("Bad credentials").
     public static let github = KnownService(
-        name: "github", issuer: "https://github.com", registrationPage: "https://github.com/settings/developers",
+        name: "github", title: "GitHub", issuer: "https://github.com",
+        registrationPage: "https://github.com/settings/developers",
         scopes: ["read:user", "user:email"], hasDiscovery: false,
         endpoints: [
             .token: "/login/oauth/access_token", .userInfo: "https://api.github.com/user",
@@ -49,7 +50,7 @@ extension KnownService {
     ///
     /// Sources: docs.gitlab.com, "OAuth 2.0 identity provider API"; doorkeeper, `TokensController#revoke`.
     public static let gitlab = KnownService(
-        name: "gitlab", issuer: "https://gitlab.com",
+        name: "gitlab", title: "GitLab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
         endpoints: [.deviceAuthorization: "/oauth/authorize_device"],
         tokenURLs: ["https://gitlab.com", "https://registry.gitlab.com"], supportsPerGrantRevocation: true)
@@ -63,7 +64,7 @@ extension KnownService {
     /// Sources: developers.google.com, "OAuth 2.0 for mobile and desktop apps", "OAuth 2.0 for TV and limited-input
     /// device applications", "OpenID Connect".
     public static let google = KnownService(
-        name: "google", issuer: "https://accounts.google.com",
+        name: "google", title: "Google", issuer: "https://accounts.google.com",
         registrationPage: "https://console.cloud.google.com/auth/clients", scopes: ["openid", "profile", "email"],
         wantsClientSecret: true,
         quirks: ServiceQuirks(
@@ -76,10 +77,10 @@ extension KnownService {
     /// `organizations` or `consumers`. Microsoft issues refresh tokens only with the scope `offline_access`. Registered
     /// programs use the redirect host `localhost`. Tokens cannot be revoked.
     ///
-    /// Sources: learn.microsoft.com, "OpenID Connect on the Microsoft identity platform", "OAuth 2.0 device authorization
-    /// grant", "Redirect URI restrictions and limitations".
+    /// Sources: learn.microsoft.com, "OpenID Connect on the Microsoft identity platform", "OAuth 2.0 device
+    /// authorization grant", "Redirect URI restrictions and limitations".
     public static let microsoft = KnownService(
-        name: "microsoft", issuer: "https://login.microsoftonline.com/common/v2.0",
+        name: "microsoft", title: "Microsoft", issuer: "https://login.microsoftonline.com/common/v2.0",
         registrationPage: "https://entra.microsoft.com", scopes: ["openid", "profile", "email", "offline_access"],
         quirks: ServiceQuirks(
             issuerForm: .perTenant,

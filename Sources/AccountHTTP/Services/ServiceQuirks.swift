@@ -7,16 +7,13 @@ struct ServiceQuirks: Sendable, Hashable {
     var issuerForm = Issuer.Form.exact
     var subjectClaim = "sub"
 
-    /// The claims of the user name. The first one present counts.
     var usernameClaims = ["preferred_username", "username"]
 
-    /// The claims that become profile fields, with the names of the fields; `nil` keeps all claims under their own
-    /// names.
+    /// The claims that become profile fields, with the fields' names; `nil` keeps all claims under their own names.
     var profileClaims: [String: String]?
 
     var scopeSeparator: Character = " "
 
-    /// The service's own error codes at a sign-in, with their standard equivalents.
     var signInErrorCodes: [String: OAuthErrorCode] = [:]
 
     /// The error codes at a refresh, where an error can end a session: only codes that refer to the refresh token.
@@ -39,6 +36,5 @@ struct ServiceQuirks: Sendable, Hashable {
         var value: String
     }
 
-    /// Further parameters of the authorization request.
     var authorizationParameters: [String: String] = [:]
 }

@@ -8,7 +8,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The bodies of a request and its response, transferred in pieces.
 final class BodyTransfer: Sendable {
     private struct State {
         var lastMove = ContinuousClock.now
@@ -29,10 +28,9 @@ final class BodyTransfer: Sendable {
 
     var byteCount: Int? { body?.byteCount }
 
-    /// The error that the caller's code threw. It is more specific than the failure of the request.
+    /// Thrown by the caller's code, so it is more specific than the failure of the request.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
-    /// The time since the last byte was transferred.
     var idleTime: Duration { state.withLock { $0.lastMove.duration(to: .now) } }
 
     func begin() { state.withLock { $0 = State() } }
@@ -69,7 +67,6 @@ final class BodyTransfer: Sendable {
         }
     }
 
-    /// Returns the complete request body, for a transport that cannot send pieces.
     func wholeBody() async throws -> Data? {
         guard var iterator = try await pieces()?.makeAsyncIterator() else { return nil }
         var whole = Data()
@@ -78,8 +75,7 @@ final class BodyTransfer: Sendable {
     }
 }
 
-/// The body of a request in the form that the HTTP client expects. Each piece is a separate buffer, which is zeroed
-/// after it was sent.
+/// Each piece is a separate buffer, which is zeroed after it was sent.
 struct BodyBuffers: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

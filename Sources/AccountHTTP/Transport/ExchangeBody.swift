@@ -2,11 +2,9 @@ import NIOCore
 import AccountCrypto
 import Synchronization
 
-/// The body of a token exchange: the point of no return.
-///
-/// The client asks for the body after it has connected and sent the head of the request. The body waits there until it
-/// is released. It is either sent or given up, whichever happens first, and never both. Sending it may consume a
-/// refresh token or a code, so from then on only the exchange's own deadline ends the wait for the response.
+/// The client asks for this body after it has connected and sent the head of the request. The body then waits until it
+/// is released or given up. Sending it may consume a refresh token or a code, so from then on only the exchange's own
+/// deadline ends the wait.
 final class ExchangeBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -19,10 +17,8 @@ final class ExchangeBody: AsyncSequence, Sendable {
 
     private struct State {
         var stage = Stage.connecting
-        /// Decides whether the body may be sent; `nil` until it is released.
         var condition: (@Sendable () -> Bool)?
         var isWithheld = false
-        /// The suspended client, which waits for the release.
         var client: CheckedContinuation<Void, Never>?
     }
 
@@ -49,13 +45,11 @@ final class ExchangeBody: AsyncSequence, Sendable {
     /// Whether the service may have received any part of the body.
     var isSent: Bool { state.withLock { $0.stage == .sent } }
 
-    /// Whether a connection was established to send the body on.
     var isConnected: Bool { state.withLock { [.connected, .sent].contains($0.stage) } }
 
     /// Whether the body was released but not sent, because the condition did not hold.
     var isWithheld: Bool { state.withLock { $0.isWithheld } }
 
-    /// Sends the body as soon as a connection exists, if a condition holds at that moment.
     func release(if condition: @escaping @Sendable () -> Bool) {
         let client = state.withLock { state in
             state.condition = condition
@@ -64,10 +58,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
         client?.resume()
     }
 
-    /// Gives up the body.
-    ///
-    /// - Parameter isConnecting: Whether to keep a body that already has a connection.
-    /// - Returns: `false` if the body is being sent, or has a connection and is kept.
+    /// Returns `false` if the body is being sent, or has a connection and is kept.
     @discardableResult
     func giveUp(onlyWhileConnecting isConnecting: Bool = false) -> Bool {
         let (isGivenUp, client) = state.withLock { state in
@@ -84,7 +75,6 @@ final class ExchangeBody: AsyncSequence, Sendable {
         return isGivenUp
     }
 
-    /// Waits until the body is released or given up.
     private func waitForRelease() async {
         let isFirst = state.withLock { state in
             guard state.stage == .connecting else { return false }

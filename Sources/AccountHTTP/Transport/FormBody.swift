@@ -1,12 +1,9 @@
 import AccountKit
 import AccountCrypto
 
-/// A body of type `application/x-www-form-urlencoded`, built byte by byte so that secrets never become strings.
-///
-/// Source: WHATWG URL, section 5.2; RFC 6749, appendix B.
+/// Built byte by byte, so that secrets never become strings (WHATWG URL, section 5.2; RFC 6749, appendix B).
 struct FormBody: Sendable {
     private(set) var bytes = WipedBytes()
-    /// The values that errors must not repeat.
     private(set) var secrets: [Secret] = []
 
     mutating func append(_ name: String, _ value: String) {

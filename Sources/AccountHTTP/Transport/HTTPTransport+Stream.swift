@@ -13,11 +13,7 @@ import Foundation
 #endif
 
 extension HTTPTransport {
-    /// Sends a request whose bodies are transferred in pieces. Only the cancellation of the caller, or a time without
-    /// any bytes, ends it early.
-    ///
-    /// - Parameter timeout: The longest time without any bytes.
-    /// - Throws: An `AuthorityError`, or the failure of `transfer` if it has one.
+    /// Only cancellation, or `timeout` without any bytes, ends the transfer early. Rethrows a failure of `transfer`.
     func stream(
         _ request: ServiceRequest, _ transfer: BodyTransfer, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws -> ServiceResponse {

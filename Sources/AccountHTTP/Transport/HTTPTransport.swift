@@ -34,8 +34,7 @@ final class HTTPTransport: Sendable {
     private struct Way: Hashable {
         var isProxied: Bool
 
-        /// Whether requests are token exchanges. They must not reuse a connection that the service is just closing,
-        /// because it would be unclear whether the service processed the exchange.
+        /// On a connection that is just closing, it would be unclear whether the service processed the exchange.
         var isExchange: Bool
     }
 
@@ -44,8 +43,8 @@ final class HTTPTransport: Sendable {
         makeClient = { _ in client }
     }
 
-    /// The transport of this process. It is deliberately never shut down: it costs nothing until its first request,
-    /// drops idle connections, and runs on NIO's shared threads. Tests replace it within their tasks.
+    /// Deliberately never shut down: it costs nothing until its first request, drops idle connections, and runs on
+    /// NIO's shared threads. Tests replace it within their tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
     init(environment: NetworkEnvironment) {
@@ -82,21 +81,14 @@ final class HTTPTransport: Sendable {
         return configuration
     }
 
-    /// - Parameters:
-    ///   - timeout: How long the complete request may take.
-    ///   - logger: Receives one line: method, host, path and status; never a query, header field or body.
+    /// - Parameter logger: Receives one line: method, host, path and status; never a query, header field or body.
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> ServiceResponse {
         try await begin(request, nil, timeout: timeout, clock: clock, logger: logger).response()
     }
 
-    /// Connects for a token exchange, and sends the head of the request, which contains no token.
-    ///
-    /// - Parameters:
-    ///   - timeout: How long connecting may take.
-    ///   - logger: As for ``send(_:timeout:clock:logger:)``.
-    /// - Returns: The exchange, which must be sent or abandoned.
+    /// Connects, and sends the head, which contains no token. The caller must send or abandon the result.
     func prepare(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> PreparedRequest {
@@ -188,8 +180,7 @@ final class HTTPTransport: Sendable {
     }
 
     private static func sleep(_ duration: Duration) async {
-        // An error means that the group is cancelled; then the result is ignored. Sleep at most a day: clocks have a
-        // smaller range than durations.
+        // An error means that the group is cancelled. Sleep at most a day: clocks have a smaller range than durations.
         try? await Task.sleep(for: min(duration, .seconds(86_400)))
     }
 
@@ -216,7 +207,6 @@ final class HTTPTransport: Sendable {
         }
     }
 
-    /// Sends a request to the first address of its URL that accepts a connection.
     func execute(
         _ request: HTTPClientRequest, to url: ServiceURL, by client: HTTPClient
     ) async throws -> HTTPClientResponse {
@@ -309,7 +299,6 @@ final class HTTPTransport: Sendable {
 }
 
 extension AuthorityError {
-    /// Marks a failure as one in which nothing was sent, because the request did not get past a stage.
     func notSent(at stage: Failure.Stage) -> AuthorityError {
         switch self {
         case .noResponse(var failure):

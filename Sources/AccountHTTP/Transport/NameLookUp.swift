@@ -4,10 +4,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Determines whether a slow request is waiting for a name server, because the HTTP client does not report that.
-///
-/// After half of the timeout, it looks up the name again. If this lookup has no result when the time is up, the name
-/// server is not responding.
+/// Finds out whether a slow request is waiting for a name server, which the HTTP client does not report. If a second
+/// lookup, after half of the timeout, has no result in time, the name server is not responding.
 final class NameLookUp: Sendable {
     private let isPending = Mutex(false)
     private let host: String

@@ -1,15 +1,11 @@
 import AccountKit
 import AccountSupport
 
-/// The proxy and the certificates that the environment configures. There is no standard, so the variables are read as
-/// in curl(1).
-///
-/// A lowercase name takes precedence over the uppercase one. A loopback connection never uses a proxy.
+/// The network variables, read as in curl(1), because there is no standard. A loopback connection never uses a proxy.
 struct NetworkEnvironment: Sendable, Equatable {
     enum Route: Sendable, Equatable {
         case direct
         case proxy(ProxyAddress)
-        /// The proxy URL is invalid.
         case impossible(String)
     }
 
@@ -109,12 +105,10 @@ struct NetworkEnvironment: Sendable, Equatable {
     }
 }
 
-/// The address of a proxy: `http://host:port`, with a user name and password if the proxy requires them, or
-/// `socks5://host:port`.
+/// `http://host:port`, with a user name and password if the proxy requires them, or `socks5://host:port`.
 struct ProxyAddress: Sendable, Equatable {
     enum Kind: Sendable, Hashable { case http, socks }
 
-    /// The problem with an address, phrased as the end of a sentence that begins with the variable.
     enum Flaw: Error, Equatable {
         case scheme(String)
         case malformed
@@ -165,15 +159,13 @@ struct ProxyAddress: Sendable, Equatable {
 }
 
 extension ProxyAddress: CustomStringConvertible {
-    /// The address without the user name and the password.
     var description: String {
         let host = host.contains(":") ? "[\(host)]" : host
         return "\(kind == .http ? "http" : "socks5")://\(credentials == nil ? "" : "…@")\(host):\(port)"
     }
 }
 
-/// An entry of `NO_PROXY`: a domain and its subdomains, an address, a block of addresses (RFC 4632, section 3.1), or
-/// `*`.
+/// An entry of `NO_PROXY`: a domain and its subdomains, an address, a block (RFC 4632, section 3.1), or `*`.
 private struct ProxyException {
     private let host: Substring
     private let port: Int?

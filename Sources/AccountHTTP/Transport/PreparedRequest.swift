@@ -15,7 +15,6 @@ final class PreparedRequest: Sendable {
         self.cancellation = cancellation
     }
 
-    /// Waits until the connection is established or has failed.
     func connect() async {
         guard let body else { return }
         await withTaskCancellationHandler {
@@ -27,7 +26,6 @@ final class PreparedRequest: Sendable {
         }
     }
 
-    /// Sends the body of a token exchange, if a condition holds immediately before sending.
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws(AuthorityError) -> ServiceResponse {
         body?.release(if: mayBeSent)
         let response = try await response()

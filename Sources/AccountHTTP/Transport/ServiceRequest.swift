@@ -18,17 +18,14 @@ struct ServiceRequest: Sendable {
 
     let form: FormBody?
 
-    /// A body other than a form.
     var body: Data?
 
     /// The values that errors must not repeat.
     var secrets: [Secret]
 
-    /// How long to wait for the response to a form that consumes a token or a code, from the first byte sent; `nil` if
-    /// the form consumes nothing and can be abandoned at any time.
+    /// The wait from the first byte sent; `nil` if the form consumes no token or code, and can be abandoned.
     var tokenRequestTimeout: Duration?
 
-    /// The maximum length of the response body, in bytes.
     var bodyLimit = ServiceResponse.bodyLimit
 
     enum Authorization: Sendable {
@@ -43,5 +40,15 @@ struct ServiceRequest: Sendable {
         method = form == nil ? .get : .post
         authorization = token.map { .bearer($0) }
         secrets = (token.map { [$0] } ?? []) + (form?.secrets ?? [])
+    }
+
+    /// The request for a transport of the app, with the token as text.
+    var message: HTTPRequest {
+        var message = HTTPRequest(
+            method: method, scheme: url.scheme, authority: url.authority, path: url.target, headerFields: headerFields)
+        if case .bearer(let token)? = authorization {
+            message.headerFields[.authorization] = "Bearer \(token.reveal())"
+        }
+        return message
     }
 }

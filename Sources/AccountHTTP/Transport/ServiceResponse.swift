@@ -11,13 +11,11 @@ import Foundation
 
 /// A response as plain values, so that it can be interpreted and tested without a network.
 struct ServiceResponse: Sendable {
-    /// The maximum length of a response body, in bytes. The longest legitimate bodies are user infos of a few
-    /// kilobytes.
+    /// In bytes. The longest legitimate bodies are user infos of a few kilobytes.
     static let bodyLimit = 1 << 20
 
     var head: HTTPResponse
 
-    /// The body. It may contain tokens, so it is zeroed after use.
     var body: WipedBytes
 
     /// `false` if the body is longer than the request allows; then `body` is empty.
@@ -34,7 +32,7 @@ struct ServiceResponse: Sendable {
     /// How far the service's clock is ahead of the local one.
     var clockOffset: Duration? { date.map { .seconds($0.timeIntervalSince(receivedAt)) } }
 
-    /// The media type in lower case, without parameters.
+    /// In lower case, without parameters.
     var mediaType: String? {
         guard let value = head.headerFields[values: .contentType].first else { return nil }
         let type = value.prefix { $0 != ";" && $0 != "," }
@@ -45,7 +43,6 @@ struct ServiceResponse: Sendable {
         head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }
 
-    /// Whether the body is a web page or other markup instead of data.
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]

@@ -23,7 +23,6 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
 
     var description: String { "\(host):\(port)" }
 
-    /// - Parameter stage: How far the request got, if known.
     func failure(
         _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
     ) -> AuthorityError {
@@ -45,9 +44,7 @@ extension Peer {
     }
 }
 
-/// Classifies an error of the HTTP client, or of a lower layer, by its type and errno, never by its text.
-///
-/// No error becomes a definite failure.
+/// Classifies an error by its type and errno, never by its text. No error becomes a definite failure.
 enum TransportFailure {
     enum Phase: Sendable {
         case beforeHead
@@ -114,8 +111,7 @@ enum TransportFailure {
         return peer.failure(error.dnsAError != nil || error.dnsAAAAError != nil ? .unknownHost : .unreachable)
     }
 
-    /// Classifies a failed lookup. `EAI_AGAIN` says nothing about the name: the name servers were unreachable or did
-    /// not respond in time.
+    /// `EAI_AGAIN` says nothing about the name: the name servers were unreachable or did not respond in time.
     private static func lookUpFailure(
         _ error: SocketAddressError.UnknownHost, from peer: Peer, after time: Duration
     ) -> AuthorityError {
@@ -138,8 +134,7 @@ enum TransportFailure {
         case ECONNREFUSED: .refused
         case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN, ESHUTDOWN: .reset
         case ETIMEDOUT: .timeout
-        // No route, no network, an unsupported address family, or a local firewall: in each case, this machine cannot
-        // reach the host.
+        // No route, no network, an unsupported address family, or a local firewall.
         default: .unreachable
         }
     }
@@ -149,7 +144,6 @@ enum TransportFailure {
     private static func failure(for error: NIOSSLError, from peer: Peer, _ phase: Phase) -> AuthorityError {
         switch error {
         case .handshakeFailed(let error): failure(for: error, from: peer, phase)
-        // The connection was closed without a TLS closure alert.
         case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
             .untrustedTLS("this machine has no root certificates to trust; install ca-certificates")

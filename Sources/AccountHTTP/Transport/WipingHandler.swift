@@ -2,11 +2,8 @@ import NIOCore
 import NIOHTTP1
 import AccountCrypto
 
-/// Zeroes data after it was sent over a connection: requests contain tokens, and the network library frees memory
-/// without clearing it.
-///
-/// Each buffer must be used for only one write. This holds for all bodies except chunked ones, which AccountKit does
-/// not send.
+/// Zeroes sent data: requests contain tokens, and the network library frees memory without clearing it. Each buffer
+/// must be used for only one write, as in all bodies except chunked ones, which AccountKit never sends.
 final class WipingHandler: ChannelOutboundHandler {
     typealias OutboundIn = IOData
 

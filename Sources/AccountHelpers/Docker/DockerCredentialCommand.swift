@@ -13,6 +13,9 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
                 A registry gets a token if it has a rule; see `\(CommandLine.toolName) rule`. For setup, add \
                 `{"credHelpers": {"ghcr.io": "account"}}` to ~/.docker/config.json. This helper stores no passwords, \
                 so `docker login` fails for these registries.
+
+                  \(CommandLine.toolName) rule add https://ghcr.io
+                  docker pull ghcr.io/example/notes
                 """)
     }
 
@@ -21,7 +24,6 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
 
     @OptionGroup var helper: HelperOptions
 
-    /// For the parser.
     init() {}
 
     init(action: String) {
@@ -98,8 +100,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         await context.finishPendingRequests()
     }
 
-    /// Returns the user name to send. Docker interprets the user name `<token>` to mean that the secret is not a
-    /// password.
+    /// Docker interprets the user name `<token>` to mean that the secret is not a password.
     private func username(_ rule: Rule, _ name: String?, _ context: CommandContext<App>) -> String {
         let name = TokenUsername.name(rule: rule, service: context.serviceName, account: name)
         return name == "<token>" ? "oauth2" : name

@@ -7,8 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The protocol of docker-credential-helpers: the action is an argument, the input is a server or a document on
-/// standard input, and all output, including errors, goes to standard output.
+/// The protocol of docker-credential-helpers. All output, including errors, goes to standard output.
 enum DockerCredential {
     /// The exact text by which docker recognizes that there are no credentials.
     static let notFound = "credentials not found in native keychain"
@@ -16,16 +15,13 @@ enum DockerCredential {
     static let noServer = "no credentials server URL"
     static let noUsername = "no credentials username"
 
-    /// Returns the URLs that a server name can mean: without a scheme, `https`, or `http` on this machine.
-    ///
-    /// - Parameter server: A registry, such as `ghcr.io`, `https://index.docker.io/v1/` or `127.0.0.1:5000/team`.
+    /// Returns the URLs that a server name such as `ghcr.io` or `127.0.0.1:5000/team` can mean: without a scheme,
+    /// `https`, or `http` on this machine.
     static func urls(of server: String) -> [RuleURL] {
         let texts = server.contains("://") ? [server] : ["https://" + server, "http://" + server]
-        // Drop texts that are not valid rule URLs: they have no credentials.
         return texts.compactMap { try? RuleURL($0) }
     }
 
-    /// The credentials that docker sends to be stored, and that it receives.
     struct Credentials: Codable {
         var serverURL: String
         var username: String

@@ -10,12 +10,10 @@ struct DockerSetup {
     /// The suffix of the name of the helper for all other registries.
     private(set) var store: String?
 
-    /// The path of the file.
     let path: String
 
     static let programs = ["docker", "podman", "skopeo", "buildah"]
 
-    /// Creates a setup without a file.
     init(path: String) { self.path = path }
 
     /// Returns `nil` if the file is not a JSON object.
@@ -26,7 +24,6 @@ struct DockerSetup {
         if case .object(let members)? = object["credHelpers"] { helpers = members.compactMapValues(\.string) }
     }
 
-    /// - Returns: Findings; none if no such program is installed.
     func findings(_ surroundings: ProgramSurroundings) -> [Finding] {
         let tool = surroundings.tool
         let registries = helpers.filter { $0.value == tool }.keys.sorted()

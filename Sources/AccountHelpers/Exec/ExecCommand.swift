@@ -12,6 +12,8 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
                 code 127 means that the command was not found, 126 that it cannot be run. Without a token, the command \
                 is not run. The token is not refreshed while the command runs: for commands that outlive the token, \
                 see `\(CommandLine.toolName) keep`. The command does not receive anything that opens the archive.
+
+                  \(CommandLine.toolName) exec --env GITHUB_TOKEN -- gh api user
                 """)
     }
 
@@ -27,7 +29,9 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
             "Minimum time for which the token must be valid; see `token`.", valueName: "seconds"))
     var minValidity: Double?
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
+
+    var reportsOnOneLine: Bool { true }
 
     @Argument(
         parsing: .captureForPassthrough,
@@ -73,7 +77,8 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
             token = credentials.accessToken
         }
         guard let token, !token.hasNull else {
-            throw AccountError(.misconfigured, "the token contains a NUL byte, which no variable can hold: use `token`")
+            throw AccountError(
+                .misconfigured, "the token contains a NUL byte, which no variable can hold", hint: "use `token`")
         }
         return token
     }

@@ -11,7 +11,6 @@ import Musl
 import Darwin
 #endif
 
-/// Replaces this process with another program.
 struct ProcessReplacement {
     /// A program that could not be run, with the exit code that shells use for it.
     struct Failure: Error {
@@ -25,20 +24,13 @@ struct ProcessReplacement {
     /// Records the open files. Call this before the process opens any other file.
     init() { inherited = Self.passedOn }
 
-    /// The descriptors that a program replacing this process would inherit.
     private static var passedOn: Set<Int32> {
         // Without /proc, the descriptors are unknown. The archive and its locks are O_CLOEXEC anyway.
         let names = (try? SystemCall.names(in: "/dev/fd")) ?? []
         return Set(names.compactMap { Int32($0) }.filter { $0 > 2 && fcntl($0, F_GETFD) & FD_CLOEXEC == 0 })
     }
 
-    /// Replaces this process. Returns only if that fails.
-    ///
-    /// - Parameters:
-    ///   - words: The program, by its path or by its name in `$PATH`, and its arguments.
-    ///   - token: The token for the program's environment. It is never passed in arguments, which other users can see.
-    ///   - variables: The names of the variables for the token.
-    ///   - hidden: Environment variables to withhold from the program.
+    /// Replaces this process. Returns only if that fails. The arguments, visible to other users, omit the token.
     func run(_ words: [String], token: Secret, in variables: [String], hiding hidden: [String]) -> Failure {
         // Close files that a library opened in this process, for example for connections.
         for descriptor in Self.passedOn.subtracting(inherited) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }

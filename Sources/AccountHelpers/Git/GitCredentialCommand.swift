@@ -29,7 +29,6 @@ struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
 
     @OptionGroup var helper: HelperOptions
 
-    /// For the parser.
     init() {}
 
     init(operation: String) {
@@ -68,7 +67,7 @@ struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
                 return try GitCredentialRequest(bytes)
             } catch {
                 throw AccountError(
-                    .invalidArgument, "standard input is not a git request: use key=value lines without NULs")
+                    .invalidArgument, "standard input is not a git request", hint: "use key=value lines without NULs")
             }
         }
     }
@@ -89,7 +88,6 @@ struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
         try Terminal.print(GitCredentialResponse.pieces(token, username: username, asBearer: request.takesBearer))
     }
 
-    /// Explains that, by default, git does not send the path.
     private func sayPathIsMissing(_ url: RuleURL, _ preferences: Preferences) throws {
         guard url.path.isEmpty, try preferences.rules().rules.contains(where: { url.covers($0.url) }) else { return }
         Terminal.say(
@@ -117,6 +115,5 @@ enum GitCredentialResponse {
 }
 
 extension CommandContext {
-    /// The name of the session's service, if it is a known one.
     var serviceName: String? { readableService(of: session)?.name }
 }

@@ -26,7 +26,6 @@ struct GitCredentialRequest {
 
     struct Malformed: Error, Equatable {}
 
-    /// Reads up to the first empty line, or to the end.
     init(_ bytes: [UInt8]) throws(Malformed) {
         for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             if line.isEmpty { return }
@@ -67,14 +66,12 @@ struct GitCredentialRequest {
         return text
     }
 
-    /// The maximum number of challenges, far more than any server sends.
     private static let maximumCount = 64
 }
 
 extension GitCredentialRequest {
     /// The URL to find a rule for; `nil` for another protocol, no host, or an invalid host.
     var url: RuleURL? {
-        // The reason doesn't matter: a request with an invalid URL is for another helper.
         try? RuleURL(scheme: `protocol`, authority: host, path: path)
     }
 
@@ -88,7 +85,6 @@ extension GitCredentialRequest {
         return challenges.contains { $0.hasScheme("bearer") }
     }
 
-    /// The token that the server rejected.
     var refused: Secret? {
         authenticationScheme.lowercased() == "bearer" ? credential ?? password : password
     }

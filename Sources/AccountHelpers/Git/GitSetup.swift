@@ -14,7 +14,6 @@ struct GitSetup {
         /// The URL that the helper is for; `nil` for any.
         var url: String?
 
-        /// The command as configured in git.
         var command: String
     }
 
@@ -23,8 +22,7 @@ struct GitSetup {
     /// The URLs for which git sends the path (`useHttpPath`); `nil` for any.
     private(set) var urlsWithPath: Set<String?> = []
 
-    /// The arguments of `git config` that print the settings. They run it in the root folder, to ignore the settings of
-    /// a repository.
+    /// Runs `git config` in the root folder, to ignore the settings of a repository.
     static let arguments = ["-C", "/", "config", "-z", "--get-regexp", #"^credential\.(.*\.)?(helper|usehttppath)$"#]
 
     /// - Parameter output: The output of `git config -z`: for each setting its name, a newline, its value and a NUL.
@@ -48,8 +46,6 @@ struct GitSetup {
     }
 
     /// Returns the program of a helper that runs these commands, as configured; `nil` for another helper.
-    ///
-    /// - Parameter tool: The name of these commands on the command line.
     static func program(of command: String, for tool: String) -> String? {
         let words = tool.split(separator: " ")
         let text = command.drop { $0 == "!" || $0 == " " }.filter { $0 != "\"" && $0 != "'" }
@@ -100,7 +96,6 @@ struct GitSetup {
         return findings + pathFindings(surroundings)
     }
 
-    /// Finds rules for paths that git cannot use, because it does not send the path.
     private func pathFindings(_ surroundings: ProgramSurroundings) -> [Finding] {
         let untold = surroundings.rules.sorted.map(\.url).filter { url in
             !url.path.isEmpty

@@ -8,9 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Checks which other programs are configured to use sessions, and whether the sessions for them exist.
-///
-/// A program that is not installed has no finding, and a program that is not configured has only a note.
+/// Checks which programs are configured to use sessions, and whether these exist. A program that is not installed has
+/// no finding, and a program that is not configured has only a note.
 struct ProgramInspection<App: AccountApplication> {
     let context: CommandContext<App>
 
@@ -139,7 +138,6 @@ struct ProgramInspection<App: AccountApplication> {
         return home + "/.config"
     }
 
-    /// Returns `nil` if there is no file.
     private func read(_ path: String) throws(SystemCallError) -> [UInt8]? {
         guard let status = try SystemCall.targetStatus(path), status.kind == .regular else { return nil }
         return try FileDescriptor.openForReading(path, followingLinks: true)

@@ -13,6 +13,9 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
                 Offline, the file stays while its token is valid. `keep` removes it when the session ends, when the \
                 token expires, and when `keep` stops. A new sign-in recreates it. The command runs until it is \
                 stopped; it can also run as a systemd service (account-keep@SESSION.service).
+
+                  \(CommandLine.toolName) keep --file /run/user/1000/notes.token
+                  \(CommandLine.toolName) keep --once --file /run/user/1000/notes.token
                 """)
     }
 
@@ -38,7 +41,9 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
     @Flag(help: "Update the file once, leave it in place, and exit.")
     var once = false
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
+
+    var reportsOnOneLine: Bool { true }
 
     private struct Document: Encodable {
         var session: String
@@ -83,7 +88,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
             try JSONDocument.print(
                 Document(
                     session: context.session.rawValue, file: file.path,
-                    expiresAt: token?.expiresAt.map(StateText.date)))
+                    expiresAt: token?.expiresAt.map(StateText.iso)))
         case .failed(nil): _ = try await context.signedInAccount()
         case .failed(let error?): throw error
         case .signal(let number):

@@ -2,14 +2,10 @@ import AccountCommands
 import AccountKit
 import Subprocess
 
-/// Runs the hook for events of a kept file. Hooks run one after the other, so that they never overlap.
-///
-/// A hook gets neither tokens nor keys: it can read the file.
+/// Runs the hook for events of a kept file, one at a time. A hook gets neither tokens nor keys: it can read the file.
 final class KeepHooks: Sendable {
     enum Event: String, Sendable {
-        /// The file contains a new token.
         case written
-        /// The file was removed.
         case removed
         /// The user must act, for example sign in.
         case attention
@@ -18,12 +14,7 @@ final class KeepHooks: Sendable {
     private let continuation: AsyncStream<Event>.Continuation
     private let running: Task<Void, Never>
 
-    /// - Parameters:
-    ///   - command: A shell command line; `nil` for none.
-    ///   - prefix: The prefix of the hook's variables.
-    ///   - session: The session of the file.
-    ///   - hidden: Environment variables to withhold from the hook.
-    ///   - say: Receives error messages.
+    /// `command` is a shell command line; `nil` for none.
     init(
         _ command: String?, prefix: String, session: SessionName, hiding hidden: [String],
         say: @escaping @Sendable (String) -> Void
@@ -40,7 +31,6 @@ final class KeepHooks: Sendable {
 
     func run(_ event: Event) { continuation.yield(event) }
 
-    /// Waits until all hooks have run, with a time limit.
     func finish(within limit: Duration) async {
         continuation.finish()
         await withTaskGroup { group in

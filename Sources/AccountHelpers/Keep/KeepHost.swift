@@ -13,7 +13,6 @@ final class KeepHost: KeepSurroundings {
     private struct State {
         var isReady = false
         var status = ""
-        /// A message about the action that the user must take; `nil` if none.
         var need: String?
         var failure: String?
     }
@@ -27,15 +26,7 @@ final class KeepHost: KeepSurroundings {
     private let hidden: [String]
     private let clock: any WallClock
 
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - hint: Formats commands for the session.
-    ///   - hook: A shell command line; `nil` for none.
-    ///   - prefix: The prefix of the hook's variables.
-    ///   - hidden: Environment variables to withhold from all programs.
-    ///   - alarm: The alarm; `nil` to update the file once. Then the user is not notified, because the user sees the
-    ///     outcome.
-    ///   - clock: The source of the date.
+    /// With an `alarm` of `nil`, the file is updated once, and the user, seeing the outcome, is not notified.
     init(
         path: String, hint: CommandHint, hook: String?, prefix: String, hiding hidden: [String],
         alarm: WallAlarm?, clock: any WallClock
@@ -90,7 +81,6 @@ final class KeepHost: KeepSurroundings {
     /// The last error, if the file was not written since.
     var failure: String? { state.withLock(\.failure) }
 
-    /// Waits until the last hook has run.
     func finish() async { await hooks.finish(within: .seconds(10)) }
 
     private func say(_ text: String) {
@@ -114,7 +104,6 @@ final class KeepHost: KeepSurroundings {
         }
     }
 
-    /// Reports the state to the service manager, unless it is unchanged.
     private func tellManager(_ kept: KeptToken?, _ renewal: Date?, _ isSettled: Bool) {
         let isFirst: Bool
         let status: String?

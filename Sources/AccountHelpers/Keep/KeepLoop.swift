@@ -16,19 +16,15 @@ protocol KeepSurroundings: Sendable {
 }
 
 enum KeepReport: Sendable {
-    /// The file contains a new token.
     case written(KeptToken)
-    /// The file was removed.
     case removed
     case needsPerson(KeepStateMachine.Need)
     /// A failure; `isFirst` is `false` for a repeated failure.
     case failed(AccountError, isFirst: Bool)
-    /// The current state: the token in the file, and the time of the next refresh.
     case standing(kept: KeptToken?, renewal: Date?, isSettled: Bool)
     case stopping
 }
 
-/// The events that the keep loop handles.
 enum KeepInput: Sendable {
     case alarm
     /// The archive may have changed.
@@ -53,13 +49,11 @@ struct KeepLoop: Sendable {
     let clock: any WallClock
     let surroundings: any KeepSurroundings
     let authority: @Sendable (Account) throws -> any AccountAuthority
-    /// Runs after the service issued new tokens.
     var afterRefresh: @Sendable (Account) async -> Void = { _ in }
 
     private let inputs: AsyncStream<KeepInput>
     private let continuation: AsyncStream<KeepInput>.Continuation
 
-    /// - Parameter surroundings: Creates the environment, which sends its events to the continuation.
     init(
         store: AccountStore, file: TokenFile, kind: KeptToken.Kind, clock: any WallClock,
         authority: @escaping @Sendable (Account) throws -> any AccountAuthority,
@@ -149,7 +143,7 @@ struct KeepLoop: Sendable {
             return .failed(
                 failure
                     ?? AccountError(
-                        .notSignedIn, "the token has expired: sign in again with `\(hint.command("login"))`"))
+                        .notSignedIn, "the token has expired", hint: "sign in again with `\(hint.command("login"))`"))
         case .none(let error), .unreadable(let error): return .failed(error)
         case .signedOut: return .failed(nil)
         }

@@ -13,7 +13,6 @@ import Foundation
 /// The caller passes observations, performs the actions of ``next(at:)`` until it returns `nil`, and calls it again at
 /// ``alarm``.
 struct KeepStateMachine {
-    /// The result of reading the archive.
     enum Observation {
         case token(KeptToken)
         /// A user is signed in, but there is no token of the requested kind.
@@ -29,7 +28,6 @@ struct KeepStateMachine {
     enum Action {
         case write(KeptToken)
         case remove
-        /// Replace this token by a refresh.
         case refresh(KeptToken)
         /// Read the archive again.
         case look
@@ -50,7 +48,6 @@ struct KeepStateMachine {
 
     private(set) var observation: Observation?
 
-    /// The token in the file; `nil` if there is none.
     private(set) var kept: KeptToken?
 
     /// The number of consecutive failed refreshes of the observed token.
@@ -84,18 +81,14 @@ struct KeepStateMachine {
         if case .unreadable = new { nextLook = now.addingTimeInterval(Self.pauseBetweenLooks) } else { nextLook = nil }
     }
 
-    /// - Parameters:
-    ///   - failure: The reason why there is no new token.
-    ///   - pause: How long to wait before asking the service again, if it or another process requested a pause.
-    ///   - new: The observation after the refresh.
+    /// `pause` is how long to wait before asking the service again, if it or another process requested a pause.
     mutating func refreshEnded(_ failure: AccountError?, pause: Duration?, _ new: Observation, at now: Date) {
         let old = refreshed
         refreshed = nil
         observe(new, at: now)
         guard let token = new.token, token == old else { return }
         if failure == nil {
-            // The service issued new tokens, but none of this kind (OpenID Connect Core, section 12.2): asking again
-            // changes nothing.
+            // The service issued new tokens, but none of this kind (OpenID Connect Core, section 12.2).
             isUnrenewable = true
         } else {
             failureCount += 1
@@ -173,7 +166,6 @@ struct KeepStateMachine {
         return dates.compactMap(\.self).filter { $0 > .distantPast }.min()
     }
 
-    /// When to ask the service for the next token.
     var nextRenewal: Date? {
         guard let token = observation?.token, token.isRenewable, !isUnrenewable else { return nil }
         return renewal
@@ -186,7 +178,6 @@ struct KeepStateMachine {
         return .remove
     }
 
-    /// Calls the user once, until there is a valid token again.
     private mutating func call(_ need: Need) -> Action? {
         guard !hasCalled else { return nil }
         hasCalled = true

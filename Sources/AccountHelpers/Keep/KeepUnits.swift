@@ -3,10 +3,8 @@ import AccountKit
 
 /// The systemd user units that keep tokens in files (systemd.unit(5)).
 struct KeepUnits {
-    /// The name of these commands on the command line.
     let tool: String
 
-    /// The folder with the user's own units.
     let folder: String
 
     private static let foldersOfAll = [
@@ -34,7 +32,6 @@ struct KeepUnits {
         return found.sorted { $0.key.rawValue < $1.key.rawValue }.map { ($0.key, $0.value) }
     }
 
-    /// Returns whether there is a unit file to enable.
     func isInstalled() throws(SystemCallError) -> Bool {
         for folder in [folder] + Self.foldersOfAll where try SystemCall.targetStatus("\(folder)/\(template)") != nil {
             return true

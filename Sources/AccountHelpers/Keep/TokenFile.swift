@@ -14,7 +14,6 @@ import Foundation
 /// It is replaced atomically, so readers always see one complete token. Only its owner can read it. A file that this
 /// type did not write is never replaced or removed; see ``WrittenTokens``.
 struct TokenFile: Sendable {
-    /// The maximum size, longer than any token.
     private static let maximumByteCount = 64 * 1024
 
     let path: String
@@ -23,12 +22,8 @@ struct TokenFile: Sendable {
     private let written: WrittenTokens
     private let knownTokens: [Secret]
 
-    /// Inspects the place, without changing anything.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - knownTokens: Further tokens that may be replaced, because they are stored elsewhere.
-    /// - Throws: `invalidArgument` if the file was written by another program.
+    /// Inspects the place, without changing anything. Files with `knownTokens` may be replaced, because these are
+    /// stored elsewhere. Throws `invalidArgument` if another program wrote the file.
     init(path: String, knownTokens: [Secret] = []) throws(AccountError) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard let name = parts.last, !name.isEmpty, name != ".", name != ".." else {
@@ -45,7 +40,8 @@ struct TokenFile: Sendable {
         if case .foreign = try contents() {
             throw AccountError(
                 .invalidArgument,
-                "\(path.shellWord) already exists, and is not a token that `keep` wrote: move it away, or choose "
+                "\(path.shellWord) already exists, and is not a token that `keep` wrote",
+                hint: "move it away, or choose "
                     + "another name")
         }
     }
@@ -72,7 +68,8 @@ struct TokenFile: Sendable {
         if let status, status.owner != SystemCall.effectiveUser {
             throw AccountError(
                 .insecureContainer,
-                "\(folder) belongs to \(SystemCall.userName(status.owner)), so no token is written there: choose another "
+                "\(folder) belongs to \(SystemCall.userName(status.owner)), so no token is written there",
+                hint: "choose another "
                     + "file with --file, or set XDG_RUNTIME_DIR")
         }
         try ArchiveDirectory(path: folder, root: folder).checkTrust()
@@ -88,7 +85,8 @@ struct TokenFile: Sendable {
         }
         guard let status else {
             throw AccountError(
-                .invalidArgument, "there is no folder \(folder): create it with `mkdir -m 700 \(folder.shellWord)`")
+                .invalidArgument, "there is no folder \(folder)",
+                hint: "create it with `mkdir -m 700 \(folder.shellWord)`")
         }
         guard status.kind == .directory else { throw AccountError(.invalidArgument, "\(folder) is not a folder") }
     }
@@ -142,7 +140,6 @@ struct TokenFile: Sendable {
         }
     }
 
-    /// Replaces the file with a token, atomically.
     func write(_ token: Secret) throws(AccountError) {
         let old: [Secret]
         switch try contents() {
@@ -178,13 +175,11 @@ struct TokenFile: Sendable {
             try file.setPermissions(0o600)
             try SystemCall.rename(temporary, to: path)
         } catch {
-            // Report the original error.
             _ = try? SystemCall.remove(temporary)
             throw error
         }
     }
 
-    /// - Returns: Whether there was a file to remove.
     @discardableResult
     func remove() throws(AccountError) -> Bool {
         sweep()
@@ -200,7 +195,6 @@ struct TokenFile: Sendable {
 
     private var temporaryPrefix: String { written.path + "-" }
 
-    /// Removes leftovers of a run that was killed while writing.
     private func sweep() {
         // On an error, leave them for the next time.
         guard let names = try? SystemCall.names(in: folder) else { return }
@@ -213,10 +207,8 @@ struct TokenFile: Sendable {
     }
 }
 
-/// The hashes of the last tokens that `keep` wrote to a file, in a hidden file next to it.
-///
-/// A file is replaced only if its contents have one of these hashes. This protects any other file that is moved to its
-/// path.
+/// The hashes of the last tokens that `keep` wrote to a file, in a hidden file next to it. A file is replaced only if
+/// its contents have one of these hashes. This protects any other file that is moved to its path.
 private struct WrittenTokens: Sendable {
     private static let heading = "SHA-256 of the tokens that keep wrote:"
     private static let maximumByteCount = 1024

@@ -24,7 +24,6 @@ final class WallAlarm: Sendable {
     private let alarm: Int32
     private let signals: Int32
 
-    /// - Parameter continuation: Receives the alarms and the signals.
     init(_ continuation: AsyncStream<KeepInput>.Continuation) throws(AccountError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {

@@ -18,7 +18,6 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
                 """)
     }
 
-    /// The command that configures kubectl to run this.
     static var setUp: String {
         "kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 "
             + "--exec-interactive-mode=Never --exec-provide-cluster-info --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) "
@@ -56,7 +55,6 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
         var version = KubernetesAPIVersion.v1
         try await perform {
             let info = try Environment.value(KubernetesExecInfo.variable).map { try KubernetesExecInfo($0) }
-            // Reply in the version of the request.
             version = try KubernetesAPIVersion(
                 named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
             return try CommandContext(
@@ -72,16 +70,14 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
         return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 
-    /// Returns the session of the rule for a server.
-    ///
-    /// - Returns: `nil` if any cluster may have the token; then the current session is used.
-    /// - Throws: If the server is unknown or has no rule.
+    /// `nil` means the current session, if any cluster may have the token. Throws if the server has no rule.
     private func ruledSession(_ server: String?) throws -> SessionName? {
         if anyCluster { return nil }
         guard let server else {
             throw AccountError(
                 .misconfigured,
-                "kubectl does not name the cluster, so it gets no token: run `kubectl config set-credentials NAME "
+                "kubectl does not name the cluster, so it gets no token",
+                hint: "run `kubectl config set-credentials NAME "
                     + "--exec-provide-cluster-info` for this user of the kubeconfig, or add the argument --any-cluster")
         }
         // An invalid URL matches no rule.
@@ -99,7 +95,8 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
         if let session, session != rule.session.rawValue {
             throw AccountError(
                 .invalidArgument,
-                "the rule for \(rule.url) is for session \(rule.session), not \(session.shown): change one of them"
+                "the rule for \(rule.url) is for session \(rule.session), not \(session.shown)",
+                hint: "change one of them"
             )
         }
         return rule.session

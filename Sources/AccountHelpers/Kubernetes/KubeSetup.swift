@@ -12,10 +12,8 @@ struct KubeSetup {
         /// Whether kubectl names the cluster (`provideClusterInfo`).
         var namesCluster = false
 
-        /// Whether any cluster may have the token.
         var isForAnyCluster: Bool { arguments.contains("--any-cluster") }
 
-        /// The session that the arguments name, if any.
         var session: String? {
             for (index, argument) in arguments.enumerated() {
                 if argument.hasPrefix("--session=") { return String(argument.dropFirst("--session=".count)) }
@@ -115,9 +113,6 @@ struct KubeSetup {
         return String(text.dropFirst().prefix { $0 != quote })
     }
 
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - surroundings: The installed programs and the rules.
     func findings(path: String, _ surroundings: ProgramSurroundings) -> [Finding] {
         ownUsers(surroundings.tool).map { user in
             // A relative path is relative to the folder of the file.
@@ -146,7 +141,6 @@ struct KubeSetup {
         }
     }
 
-    /// Returns the users that get a token from these commands.
     func ownUsers(_ tool: String) -> [User] {
         let words = tool.split(separator: " ")
         return users.filter { user in

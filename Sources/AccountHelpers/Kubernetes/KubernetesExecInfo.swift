@@ -45,20 +45,19 @@ enum KubernetesAPIVersion: String, CaseIterable {
     case v1 = "client.authentication.k8s.io/v1"
     case v1beta1 = "client.authentication.k8s.io/v1beta1"
 
-    /// - Parameter text: The version, with or without the group.
     init(named text: String) throws(AccountError) {
         let whole = text.contains("/") ? text : KubernetesExecInfo.group + text
         guard let version = Self(rawValue: whole) else {
             throw AccountError(
                 .invalidArgument,
-                "the API version \(text.shown) is not supported: set apiVersion in the kubeconfig to \(Self.v1.rawValue), "
+                "the API version \(text.shown) is not supported",
+                hint: "set apiVersion in the kubeconfig to \(Self.v1.rawValue), "
                     + "or v1beta1 for kubectl before 1.22")
         }
         self = version
     }
 }
 
-/// The response from a credential plugin.
 struct KubernetesExecCredential: Encodable {
     struct Status: Encodable {
         var token: String

@@ -39,7 +39,7 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var place: RulePlace
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         if let username = place.username, !Rule.isUsername(username) {
@@ -53,7 +53,7 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         let replaced = try await context.preferences.changeRules { $0.add(rule) }
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
-        Terminal.say("Programs use session \(rule.session) at \(rule.text)\(previous).")
+        Terminal.say(.success, "Programs use session \(rule.session) at \(rule.text)\(previous).")
         // The rule exists even if the store is unreachable.
         if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
             Terminal.say(
@@ -65,10 +65,11 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
 
 struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "list", abstract: "List the rules.")
+        CommandConfiguration(
+            commandName: "list", abstract: "List the rules.", discussion: "  \(CommandLine.toolName) rule list")
     }
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let session = try options.session.map(SessionName.init)
@@ -87,12 +88,16 @@ struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "remove", abstract: "Remove the rules for a URL, without signing out.",
-            discussion: "With --session, --username or --directory, removes only the matching rules.")
+            discussion: """
+                With --session, --username or --directory, removes only the matching rules.
+
+                  \(CommandLine.toolName) rule remove https://git.example.com
+                """)
     }
 
     @OptionGroup var place: RulePlace
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let url = try place.ruleURL()
@@ -109,7 +114,7 @@ struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
         guard !removed.isEmpty else {
             throw AccountError(
                 .invalidArgument,
-                "no matching rule for \(url): run `\(context.tool) rule list` to see all rules")
+                "no matching rule for \(url)", hint: "run `\(context.tool) rule list` to see all rules")
         }
         if options.json { return try JSONDocument.print(["removed": removed.map(RuleDocument.init)]) }
         for rule in removed { Terminal.say("Programs no longer use session \(rule.session) at \(rule.text).") }
@@ -123,12 +128,14 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 Exits with 1 if there is no rule; then programs get no token. The result applies to the current \
                 directory, unless --directory specifies another.
+
+                  \(CommandLine.toolName) rule which https://git.example.com
                 """)
     }
 
     @OptionGroup var place: RulePlace
 
-    @OptionGroup var options: CommonOptions
+    @OptionGroup(title: "Common options") var options: CommonOptions
 
     private struct Document: Encodable {
         var url: String
@@ -154,7 +161,6 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// The scope of a rule: a URL, and optionally a user name and a directory.
 struct RulePlace: ParsableArguments {
     @Argument(help: "URL, such as https://git.example.com/team; http only for 127.0.0.1, [::1] and localhost.")
     var url: String
@@ -202,7 +208,6 @@ enum WorkingDirectory {
     static var path: String { FileManager.default.currentDirectoryPath }
 }
 
-/// The JSON form of a rule.
 struct RuleDocument: Encodable {
     var url: String
     var session: String

@@ -9,25 +9,22 @@ import Foundation
 
 /// Resolves the references of an `NSKeyedArchiver` archive from its root object, as data: no class is ever looked up.
 ///
-/// An archive is a dictionary: `$objects` lists all objects, `$top` names the root objects, and a UID is an index in `$objects`.
+/// In the archive, `$objects` lists all objects, `$top` names the root objects, and a UID is an index in `$objects`.
 /// Index 0 is the text `$null`. Each object refers to its class, which is another object, under `$class`.
 struct KeyedArchive {
     private let objects: [LegacyValue]
     private var remainingValues = ImportLimits.valueCount
     private var remainingBytes = ImportLimits.copiedByteCount
 
-    /// The classes by their indexes.
     private var foundationClasses: [Int: String?] = [:]
 
     /// The objects that are being read, to detect an object that contains itself.
     private var path: [Int] = []
 
-    /// Whether a property list is a keyed archive, complete or not.
     static func describes(_ dictionary: [String: LegacyValue]) -> Bool {
         ["$archiver", "$objects", "$top"].contains { dictionary[$0] != nil }
     }
 
-    /// The fields of the root object.
     static func rootFields(of dictionary: [String: LegacyValue]) throws(AccountError) -> [String: LegacyValue] {
         guard case .array(let objects)? = dictionary["$objects"], case .dictionary(let top)? = dictionary["$top"] else {
             throw .damaged("the list of its objects, or of its root objects, is missing")
@@ -65,7 +62,7 @@ struct KeyedArchive {
         return fields
     }
 
-    /// Returns `nil` for names that belong to the archive format. The archiver puts a `$` before names that begin with a `$`.
+    /// Returns `nil` for names of the archive format. The archiver puts a `$` before names that begin with a `$`.
     private static func fieldName(_ name: String) -> String? {
         if name.hasPrefix("$$") { return String(name.dropFirst()) }
         return name.hasPrefix("$") ? nil : name
@@ -110,7 +107,7 @@ struct KeyedArchive {
         "NSURL": "NS.relative", "NSArray": "NS.objects", "NSSet": "NS.objects", "NSDictionary": "NS.objects",
     ]
 
-    /// Returns the first class of an object that is a Foundation class. A mutable class also names its superclass.
+    /// Returns the first class that is a Foundation class. A mutable class also names its superclass.
     private mutating func foundationClass(of members: [String: LegacyValue]) throws(AccountError) -> String? {
         guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
         if let known = foundationClasses[index] { return known }

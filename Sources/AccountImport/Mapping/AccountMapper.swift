@@ -7,7 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Creates an account from the fields of a file.
 struct AccountMapper {
     var warnings = Warnings()
     private var fields: [String: LegacyValue]
@@ -84,8 +83,7 @@ struct AccountMapper {
         return token
     }
 
-    /// Returns a token of visible ASCII characters (RFC 6749, appendix A.12, without the space), which a request header can
-    /// carry.
+    /// Visible ASCII (RFC 6749, appendix A.12, without the space), which a request header can carry.
     private static func token(_ text: WipedBytes) -> Secret? {
         text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? Secret(bytes: text) : nil
     }
@@ -119,7 +117,6 @@ struct AccountMapper {
         return text.isEmpty ? nil : text
     }
 
-    /// Returns a string that is valid in a request header.
     private mutating func word(_ field: KnownField) -> String? {
         guard let text = text(field) else { return nil }
         guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -204,9 +201,7 @@ struct AccountMapper {
         }
     }
 
-    /// Returns a value for the profile. Returns `nil`, and adds a warning, if the value cannot or must not be kept.
-    ///
-    /// - Parameter path: The keys of the dictionaries around the value, then the value's own key.
+    /// Returns `nil`, and adds a warning, if the value cannot or must not be kept. The path ends with the value's key.
     mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
         let key = path.last ?? ""
         if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }

@@ -1,4 +1,3 @@
-/// A field with a special meaning, and its keys in older apps and services.
 enum KnownField {
     case accessToken, refreshToken, idToken
     case tokenType, scopes, clientID, issuedAt, expiresAt, expiresIn

@@ -7,7 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads the time formats of older apps.
 enum LegacyDate {
     /// Returns `nil` outside the years 1970 to 9999, for example for milliseconds.
     static func unixDate(_ seconds: Double) -> Date? {
@@ -27,8 +26,8 @@ enum LegacyDate {
         return calendarDate(text)
     }
 
-    /// Reads `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as `+08:00`. Without
-    /// an offset, the time is UTC.
+    /// Reads `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as
+    /// `+08:00`. Without an offset, the time is UTC.
     static func calendarDate(_ text: String) -> Date? {
         let form =
             #/

@@ -1,6 +1,5 @@
 import AccountKit
 
-/// Searches other strings in a file, such as a picture's URL, for the tokens of an account.
 struct TokenSearch {
     private let tokens: [Secret]
 
@@ -12,8 +11,8 @@ struct TokenSearch {
     func findsToken(in text: some Collection<UInt8>) -> Bool {
         tokens.contains { token in
             token.withUnsafeBytes { token in
-                // Compare only the end of a long token, so that a hostile file cannot make the search slow. The beginning is less
-                // distinctive: all JSON Web Tokens of a service begin alike.
+                // Compare only the end of a long token, so that a hostile file cannot make the search slow. The
+                // beginning is less distinctive: all JSON Web Tokens of a service begin alike.
                 let end = token.suffix(32)
                 return text.indices.contains { text[$0...].starts(with: end) }
             }

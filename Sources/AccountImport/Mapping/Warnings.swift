@@ -1,11 +1,9 @@
-/// The fields of a file that could not be imported, without duplicates.
 struct Warnings {
     /// Finds tokens in names; such names are not shown.
     var search = TokenSearch([])
     private var sentences: Set<String> = []
 
     var list: [String] {
-        // Limits the list to a readable length.
         let shown = sentences.sorted().prefix(50)
         let rest = sentences.count - shown.count
         return shown + (rest > 0 ? ["\(rest) more fields were left out."] : [])
@@ -16,7 +14,7 @@ struct Warnings {
         sentences.insert("`\(names.joined(separator: "."))` was left out: \(reason).")
     }
 
-    /// Returns a name from a file for use in a message: short, and without characters that control a terminal.
+    /// Returns a short name, without characters that control a terminal.
     static func displayName(_ name: String) -> String {
         var result = ""
         for scalar in name.unicodeScalars.prefix(64) {

@@ -75,7 +75,7 @@ struct BinaryReader {
         }
     }
 
-    /// Counts content that is about to be copied. A hostile list may reference it many times.
+    /// A hostile list may reference the same content many times.
     private mutating func count(_ range: Range<Int>) throws(BinaryPropertyList.Malformed) {
         remainingBytes -= range.count
         guard remainingBytes >= 0 else { throw BinaryPropertyList.Malformed("it repeats its strings too often") }

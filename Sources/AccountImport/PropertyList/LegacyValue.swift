@@ -45,7 +45,6 @@ indirect enum LegacyValue {
         }
     }
 
-    /// A property list, without the bytes of its elements.
     var byteCount: Int {
         switch self {
         case .text(let bytes), .data(let bytes): bytes.count
@@ -53,7 +52,7 @@ indirect enum LegacyValue {
         }
     }
 
-    /// The text of a string or an integer.
+    /// The text of a string or a whole number.
     var string: String? {
         switch self {
         case .text(let text): String(decoding: text, as: UTF8.self)

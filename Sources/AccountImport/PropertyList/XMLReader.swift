@@ -7,11 +7,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads an XML property list. In it, a keyed archive stores references as dictionaries with the single key `CF$UID`.
-///
-/// Accepts only the elements of property lists, in UTF-8. A document that defines entities is refused, so nothing in it can
-/// expand or refer to other files. The decoder of FoundationEssentials hides the references, overflows the stack on deep nesting,
-/// and leaves copies of strings in memory. Source of the format: Apple's PropertyList-1.0.dtd.
+/// In XML, a keyed archive stores references as dictionaries with the single key `CF$UID`. A document that defines
+/// entities is refused, so nothing can expand or refer to other files. The decoder of FoundationEssentials hides the
+/// references, overflows the stack on deep nesting, and leaves copies of strings in memory. Source of the format:
+/// Apple's PropertyList-1.0.dtd.
 struct XMLReader {
     private var scanner: XMLScanner
     private var remainingValues = ImportLimits.valueCount

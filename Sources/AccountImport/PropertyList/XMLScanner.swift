@@ -1,9 +1,8 @@
 import AccountKit
 import AccountCrypto
 
-/// Reads the tags and texts of an XML property list in order.
 struct XMLScanner {
-    /// A tag without its attributes, which have no meaning here.
+    /// Without attributes, which have no meaning here.
     enum Tag: Equatable {
         case open(String)
         case close(String)
@@ -27,7 +26,6 @@ struct XMLScanner {
         text.withUTF8Buffer { bytes[min(index, bytes.count)...].starts(with: $0) }
     }
 
-    /// Advances past `text`, if `text` comes next.
     private mutating func skip(_ text: StaticString) -> Bool {
         guard isAt(text) else { return false }
         index += text.utf8CodeUnitCount
@@ -55,7 +53,6 @@ struct XMLScanner {
         }
     }
 
-    /// Advances to the first tag, past the declaration, comments and the document type.
     mutating func skipProlog() throws(AccountError) {
         if bytes.isEmpty { throw .unusable("It is empty; choose the file in which the old app stored its account.") }
         if isAt("\u{04}\u{0B}streamtyped") {
@@ -75,7 +72,6 @@ struct XMLScanner {
         guard isAt("<plist") else { throw Self.notPropertyList }
     }
 
-    /// Refuses any encoding in the XML declaration other than UTF-8 and ASCII.
     private func requireUTF8() throws(AccountError) {
         let isUTF16 = [[0xFE, 0xFF], [0xFF, 0xFE], [0, 0x3C], [0x3C, 0]].contains(Array(bytes.prefix(2)))
         let declaration = String(
@@ -93,7 +89,6 @@ struct XMLScanner {
         guard next == nil else { throw .damaged("there is data after its end") }
     }
 
-    /// Reads the next tag. Only white space and comments may precede it.
     mutating func tag() throws(AccountError) -> Tag {
         try skipSpaceAndComments()
         guard skip("<") else {
@@ -125,8 +120,7 @@ struct XMLScanner {
         throw .damaged("it is truncated")
     }
 
-    /// Reads the text up to the closing tag `name`, replaces entities and CDATA sections, and advances past the tag. The result
-    /// may be invalid UTF-8.
+    /// Replaces entities and CDATA sections, and advances past the tag. The result may be invalid UTF-8.
     mutating func text(upTo name: String) throws(AccountError) -> WipedBytes {
         var text = WipedBytes()
         while let byte = next {
@@ -172,7 +166,6 @@ struct XMLScanner {
         }
     }
 
-    /// Reads the short text up to the closing tag `name`, without surrounding white space.
     mutating func word(upTo name: String) throws(AccountError) -> String {
         let text = try text(upTo: name).drop { $0.isXMLSpace }
         let word = text.prefix((text.lastIndex { !$0.isXMLSpace } ?? text.startIndex - 1) - text.startIndex + 1)

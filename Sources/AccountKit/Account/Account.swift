@@ -6,8 +6,8 @@ public import Foundation
 
 /// A signed-in user: the identity at the service, the tokens and the profile.
 ///
-/// An account is a value. Changing a copy changes nothing in the archive; see ``AccountStore/update(_:)``. Printing or dumping it shows no
-/// token. It is not `Codable`, so that no token is written to a file by accident.
+/// An account is a value. Changing a copy changes nothing in the archive; see ``AccountStore/update(_:)``. Printing or
+/// dumping it shows no token. It is not `Codable`, so that no token is written to a file by accident.
 public struct Account: Sendable, Equatable, Identifiable {
     private struct Fields: Sendable, Equatable {
         // For a fast comparison: fields that change often first, and the tokens last.
@@ -72,11 +72,8 @@ public struct Account: Sendable, Equatable, Identifiable {
     }
 
     /// The storage that the session was moved to, where it is refreshed; `nil` if it was not moved.
-    ///
-    /// See ``AccountStore/moveSession(to:named:from:)``.
-    public var move: SessionMove? { transfer.flatMap { SessionMove(leaving: $0) } }
+    package var move: SessionMove? { transfer.flatMap { SessionMove(leaving: $0) } }
 
-    /// The record of a move from or to this storage.
     var transfer: SessionTransfer? {
         get { fields.transfer }
         _modify { yield &fields.transfer }
@@ -108,7 +105,6 @@ public struct Account: Sendable, Equatable, Identifiable {
         left.isIdentical(to: right) || left.fields == right.fields
     }
 
-    /// Whether both are copies of one value. The comparison takes the same time for every profile.
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
     /// A name for the user: the first known one of user name, full name, e-mail address, nickname and id.
@@ -120,7 +116,7 @@ public struct Account: Sendable, Equatable, Identifiable {
     }
 
     /// Whether both are the same user of the same service.
-    public func isSameUser(as other: Account) -> Bool {
+    package func isSameUser(as other: Account) -> Bool {
         id == other.id && issuer == other.issuer
     }
 

@@ -3,7 +3,6 @@ package enum ClientSecret: Sendable, Equatable {
     /// It was not recorded: an earlier version wrote the archive, or the authority is not an OAuth authority.
     case unknown
 
-    /// The client has no secret at this service.
     case none
 
     /// The secret of the client at this service. It is sent to no other service.

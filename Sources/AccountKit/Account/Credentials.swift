@@ -11,7 +11,7 @@ public struct Credentials: Sendable, Equatable {
     /// The access token, which authorizes requests.
     public var accessToken: Secret
 
-    /// The refresh token, which a refresh exchanges for new tokens. Many services accept it only once (RFC 9700, section 4.14).
+    /// The token that a refresh exchanges for new ones. Many services accept it only once (RFC 9700, section 4.14).
     public var refreshToken: Secret?
 
     /// The OpenID Connect ID token; `nil` if there is none.
@@ -37,9 +37,8 @@ public struct Credentials: Sendable, Equatable {
     /// Access tokens for other APIs or with fewer scopes, the newest last; at most 16.
     ///
     /// They are stored and removed together with the other tokens. A sign-out revokes them too.
-    public package(set) var derivedTokens: [DerivedToken] = []
+    package var derivedTokens: [DerivedToken] = []
 
-    /// The secret of the client that the tokens were issued to.
     package var clientSecret = ClientSecret.unknown
 
     /// How the client sends its secret (OpenID Connect Core, section 9); `nil` if the metadata of the service decides.
@@ -48,7 +47,7 @@ public struct Credentials: Sendable, Equatable {
     /// The scopes of the sign-in, if the service has returned fewer ``scopes`` since; otherwise empty.
     package var signInScopes: [String] = []
 
-    /// Whether the service said that the tokens belong to another user. Until the service confirms the account, no program gets them.
+    /// The service said that the tokens belong to another user. No program gets them until it confirms the account.
     package var isWithheld = false
 
     /// Creates credentials.
@@ -78,23 +77,18 @@ public struct Credentials: Sendable, Equatable {
         return .seconds(min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2)))
     }
 
-    /// Whether the access token needs no refresh.
-    ///
-    /// - Parameters:
-    ///   - validity: How long it should still be valid; `nil` for ``usualValidity``.
-    ///   - date: The current date.
+    /// Whether the access token needs no refresh. With `nil` it must be valid for ``usualValidity``.
     package func isGood(for validity: Duration?, at date: Date) -> Bool {
         !expires(within: validity ?? usualValidity, of: date) && !isFromFuture(at: date)
     }
 
-    /// Whether the clock was set back since the tokens were received, so that their expiry means nothing. The clocks of machines that
-    /// share a folder may differ by five minutes.
+    /// Whether the clock was set back since the tokens were received, so that their expiry means nothing. The clocks of
+    /// machines that share a folder may differ by five minutes.
     package func isFromFuture(at date: Date) -> Bool {
         expiresAt != nil && issuedAt.timeIntervalSince(date) > 300
     }
 
-    /// Returns these credentials with the values of a refresh response. Values that the response leaves out stay unchanged (RFC 6749,
-    /// section 6; OpenID Connect Core, section 12.2).
+    /// Values that the response leaves out stay unchanged (RFC 6749, section 6; OpenID Connect Core, section 12.2).
     package func renewed(by response: Credentials) -> Credentials {
         var result = response
         result.refreshToken = response.refreshToken ?? refreshToken

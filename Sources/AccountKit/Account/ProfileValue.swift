@@ -6,8 +6,8 @@ public import Foundation
 
 /// A value of a profile field, of a type that a property list supports.
 ///
-/// A real without a fraction is read as an integer, since property-list decoders do not distinguish `3.0` from `3`. A `Codable` type of an
-/// app gets the type that it declares.
+/// A real without a fraction is read as an integer, since property-list decoders do not distinguish `3.0` from `3`. A
+/// `Codable` type of an app gets the type that it declares.
 public enum ProfileValue: Sendable, Hashable {
     case string(String)
     case integer(Int64)
@@ -17,14 +17,19 @@ public enum ProfileValue: Sendable, Hashable {
     case data(Data)
     case array([ProfileValue])
     case dictionary([String: ProfileValue])
+
+    /// JSON's `null`. A profile does not store it: a field that is `null` counts as missing.
+    case null
 }
 
 extension ProfileValue: Codable {
     /// Decodes a value of any type. The most frequent types are tried first.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder does not report the type of a value, so a failed attempt means another type. The last attempt throws.
-        if let value = try? container.decode(String.self) {
+        // A decoder does not report a value's type, so a failed attempt means another type. The last attempt throws.
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if let value = try? container.decode(Bool.self) {
             self = .boolean(value)
@@ -56,6 +61,7 @@ extension ProfileValue: Codable {
         case .data(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
         case .dictionary(let value): try container.encode(value)
+        case .null: try container.encodeNil()
         }
     }
 }

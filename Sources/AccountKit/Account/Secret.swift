@@ -2,9 +2,9 @@ package import AccountCrypto
 
 /// A token or password in guarded memory.
 ///
-/// The memory is locked, excluded from core dumps, and zeroed when the last copy of the value is released (libsodium, "Secure memory"). A
-/// description, dump, mirror or interpolation shows neither the text, nor a part of it, nor its length. Secrets are compared in constant
-/// time.
+/// The memory is locked, excluded from core dumps, and zeroed when the last copy of the value is released (libsodium,
+/// "Secure memory"). A description, dump, mirror or interpolation shows neither the text, nor a part of it, nor its
+/// length. Secrets are compared in constant time.
 ///
 /// ```swift
 /// request.headers["Authorization"] = "Bearer \(token.reveal())"
@@ -24,7 +24,6 @@ public struct Secret: Sendable {
         self.init(storage, range: 0..<storage.count)
     }
 
-    /// A part of guarded bytes that other secrets share.
     package init(_ storage: GuardedBytes, range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= storage.count)
         self.storage = storage

@@ -1,21 +1,20 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+package import FoundationEssentials
 #else
-public import Foundation
+package import Foundation
 #endif
 
 /// A move of a session to or from another storage.
-public struct SessionMove: Sendable, Hashable {
+package struct SessionMove: Sendable, Hashable {
     /// The name of the other storage, such as `etcd://a.example:2379/notes`.
-    public let place: String
+    package let place: String
 
     /// When the move began.
-    public let date: Date
+    package let date: Date
 
-    /// Whether the move is complete. Until then no program can refresh the session, and another call completes the move.
-    public let isComplete: Bool
+    /// Whether the move is complete. Until then no program can refresh the session. Another call completes the move.
+    package let isComplete: Bool
 
-    /// - Returns: `nil` for a session that is not gone.
     init?(leaving transfer: SessionTransfer) {
         guard transfer.role != .arrived else { return nil }
         self.init(transfer, isComplete: transfer.role == .left)
@@ -34,17 +33,14 @@ struct SessionTransfer: Sendable, Hashable {
         /// The session is leaving: only the incoming copy at the other storage has the refresh token.
         case leaving
 
-        /// The session has left: the other storage has it.
         case left
 
-        /// The session came from the other storage.
         case arrived
     }
 
     /// The identifier of the move, the same in both storages.
     let id: String
 
-    /// The name of the other storage.
     var place: String
     let date: Date
     var role: Role

@@ -51,7 +51,7 @@ public struct TokenTarget: Sendable, Hashable {
         }
     }
 
-    /// The longest target, so that derived tokens fit into an archive.
+    /// So that derived tokens fit into an archive.
     private static let maximumByteCount = 8 * 1024
 
     /// Creates a target from the archive, without checks.
@@ -64,16 +64,14 @@ public struct TokenTarget: Sendable, Hashable {
 
 /// An access token for another API or with fewer scopes; see
 /// ``AccountStore/accessToken(for:minimumValidity:timeout:with:)``.
-public struct DerivedToken: Sendable, Equatable {
-    /// The purpose of the token.
-    public let target: TokenTarget
+package struct DerivedToken: Sendable, Equatable {
+    package let target: TokenTarget
 
     /// The access token with its scopes and dates, without a refresh token or an ID token.
-    public internal(set) var credentials: Credentials
+    package internal(set) var credentials: Credentials
 }
 
 extension Credentials {
-    /// How many derived tokens an account has at most.
     static let maximumDerivedCount = 16
 
     /// The length of the longest token that is stored, in bytes. A header cannot hold a longer one.
@@ -83,9 +81,7 @@ extension Credentials {
         derivedTokens.first { $0.target == target }
     }
 
-    /// Adds a derived token as the newest one, and drops expired tokens and those beyond the limit.
-    ///
-    /// A token that is too long is not stored.
+    /// Adds the newest derived token, unless it is too long. Drops expired tokens and those beyond the limit.
     mutating func keep(_ response: Credentials, for target: TokenTarget, at date: Date) {
         derivedTokens.removeAll { $0.target == target || $0.credentials.expires(within: .zero, of: date) }
         guard response.accessToken.byteCount <= Self.maximumDerivedByteCount else { return }

@@ -6,14 +6,14 @@ public import Foundation
 
 /// The profile of a user: named fields. The standard fields have properties.
 ///
-/// The names of the fields are those of OpenID Connect claims (OpenID Connect Core, section 5.1). Loading and saving an account keeps
-/// fields that this version does not know.
+/// The names of the fields are those of OpenID Connect claims (OpenID Connect Core, section 5.1). Loading and saving an
+/// account keeps fields that this version does not know.
 ///
 /// ## Your own profile fields
 ///
-/// An app can store a `Codable` type beside the claims of the service, in the same encrypted archive. Each of its properties is a field,
-/// named by its coding key. Make every property optional, or pass initial values: after a first sign-in there are only the claims
-/// of the service.
+/// An app can store a `Codable` type beside the claims of the service, in the same encrypted archive. Each of its
+/// properties is a field, named by its coding key. Make every property optional, or pass initial values: after a first
+/// sign-in there are only the claims of the service.
 ///
 /// ```swift
 /// struct Settings: Codable {
@@ -27,15 +27,16 @@ public import Foundation
 /// let settings = try user.profile.decoded(as: Settings.self)  // `pageSize` was never set: nil
 /// ```
 ///
-/// Each check of the session merges the claims of the service, which replace fields of the same name. Choose names that the service does
-/// not use, such as `notes_theme`. A new sign-in starts with the claims of the service only.
+/// Each check of the session merges the claims of the service, which replace fields of the same name. Choose names that
+/// the service does not use, such as `notes_theme`. Signing in again as the same user keeps these fields. A sign-in of
+/// another user starts with the claims of the service only.
 public struct UserProfile: Sendable, Hashable {
     /// All fields by their names.
     public var fields: [String: ProfileValue]
 
-    /// A profile with the given fields.
+    /// A profile with the given fields, without `null` values.
     public init(_ fields: [String: ProfileValue] = [:]) {
-        self.fields = fields
+        self.fields = fields.filter { $0.value != .null }
     }
 
     /// The field named `name`; setting `nil` removes it.
@@ -139,38 +140,5 @@ extension UserProfile {
         case .real(let seconds)?: Date(timeIntervalSince1970: seconds)
         default: nil
         }
-    }
-}
-
-// MARK: Types of the app
-
-extension UserProfile {
-    /// Creates a profile from a type of the app. The coding keys name the fields, and `nil` values are left out.
-    ///
-    /// - Throws: `EncodingError` if `value` does not encode as a dictionary of property-list values.
-    public init(encoding value: some Encodable) throws {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        self.init(try PropertyListDecoder().decode([String: ProfileValue].self, from: try encoder.encode(value)))
-    }
-
-    /// Returns the fields as a type of the app, without fields that the type does not have.
-    ///
-    /// A missing field is *not* an error if its property is optional. For other properties see ``decoded(default:)``.
-    ///
-    /// - Throws: `DecodingError` if a field has another type, or if it is missing and its property is not optional.
-    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        return try PropertyListDecoder().decode(type, from: try encoder.encode(fields))
-    }
-
-    /// Returns the fields as a type of the app, with the values of `value` for missing fields.
-    ///
-    /// - Throws: `DecodingError` if a field has another type.
-    public func decoded<Value: Codable>(default value: Value) throws -> Value {
-        var profile = try UserProfile(encoding: value)
-        profile.merge(self)
-        return try profile.decoded()
     }
 }

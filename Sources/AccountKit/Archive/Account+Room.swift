@@ -8,10 +8,8 @@ extension Account {
     /// How many bytes to free before the next attempt to save the account.
     private static let leastFreed = 32 * 1024
 
-    /// Drops data that can be obtained again, so that the archive has room for the tokens of the session: derived tokens, the oldest
-    /// first, and then the largest fields of the profile.
-    ///
-    /// - Returns: `false` if only the tokens of the session are left, which are never dropped.
+    /// Drops data that can be obtained again: derived tokens, the oldest first, then the largest fields of the profile.
+    /// Returns `false` if only the tokens of the session are left, which are never dropped.
     mutating func makeRoom() -> Bool {
         var freed = 0
         guard credentials.derivedTokens.isEmpty else {
@@ -31,12 +29,12 @@ extension Account {
 }
 
 extension ProfileValue {
-    /// The approximate size of the value in an archive, in bytes.
+    /// The approximate size in an archive, in bytes.
     fileprivate var byteCount: Int {
         switch self {
         case .string(let text): text.utf8.count
         case .data(let data): data.count
-        case .integer, .real, .boolean, .date: 9
+        case .integer, .real, .boolean, .date, .null: 9
         case .array(let values): values.reduce(0) { $0 + $1.byteCount + 2 }
         case .dictionary(let fields): fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount + 4 }
         }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The tokens of an account are its secrets. The record contains the purposes of the derived tokens in the order of their secrets.
+/// The secrets are the tokens. The record has the purposes of the derived tokens in the order of their secrets.
 extension Account: SealedPayload {
     static var sealedName: String { "an account" }
 

@@ -26,10 +26,9 @@ final class AccountArchive: Sendable {
     let logger: Logger?
     private let cache = OpenedArchiveCache()
 
-    /// Whether the last read without the lock found no key that opens the archive. Then the user is not asked again before a lock.
+    /// Whether the last read without the lock found no key that fits. Then the user is not asked again before a lock.
     private let noKeyFitted = Mutex(false)
 
-    /// Whether several machines share the storage.
     var isShared: Bool { codec.context.isBoundToPlace }
 
     init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
@@ -42,7 +41,7 @@ final class AccountArchive: Sendable {
 
     // MARK: Reading
 
-    /// Reads the account without a lock and without a write. Tokens that this process could not save replace the stored ones.
+    /// Reads the account without a lock. Tokens that this process could not save replace the stored ones.
     func load() async -> Content {
         let content = await content(isLocked: false) { try await self.storage.read($0) }
         noKeyFitted.withLock { noKeyFitted in
@@ -60,7 +59,6 @@ final class AccountArchive: Sendable {
         _ = await load()
     }
 
-    /// Reads the newest account under the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
         // The holder of the lock sees the newest revision, so unsaved tokens for an older one are obsolete.
@@ -72,8 +70,16 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    /// - Parameter isLocked: Whether the caller holds the lock. Then the content is the newest, and the user is not asked for a
-    ///   passphrase.
+    /// Returns the account; `nil` if there is none. Throws if the archive does not open.
+    func account(in transaction: any ArchiveTransaction) async throws(AccountError) -> Account? {
+        switch await load(in: transaction) {
+        case .present(let account, _): return account
+        case .absent: return nil
+        case .unreadable(let error): throw error
+        }
+    }
+
+    /// - Parameter isLocked: Under the lock, the content is the newest, and the user is not asked for a passphrase.
     private func content(
         isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async -> Content {
@@ -88,13 +94,15 @@ final class AccountArchive: Sendable {
                     return .present(account, stored.revision)
                 }
                 do {
-                    var opened = cache.archive(of: stored.revision)
-                    if opened == nil {
+                    let opened: OpenedArchive
+                    if let cached = cache.archive(of: stored.revision) {
+                        opened = cached
+                    } else {
                         opened = try await open(stored, isInteractive: !isLocked)
-                        changeCount = cache.replace(with: opened!, readSince: isLocked ? nil : changeCount)
+                        changeCount = cache.replace(with: opened, readSince: isLocked ? nil : changeCount)
                     }
-                    let account = unsaved.merged(into: opened!.account, stored.revision, isLocked: isLocked)
-                    // If this process wrote the archive since the read, it may have saved the unsaved tokens: `stored` is old.
+                    let account = unsaved.merged(into: opened.account, stored.revision, isLocked: isLocked)
+                    // A write of this process since the read may have saved the unsaved tokens: `stored` is old.
                     if isLocked || cache.changeCount == changeCount { return .present(account, stored.revision) }
                 } catch let error as AccountError where error.isAboutKey {
                     failure = (stored.revision, error)
@@ -107,7 +115,6 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// Returns that no user is signed in, and why. A record that cannot be read changes only the reason.
     private func absent(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
         cache.forgetAccount()
         do {
@@ -118,14 +125,11 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// Returns the stored archive, opened, under the lock.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored.
     func opened(_ revision: ArchiveRevision, in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
-        // The cache has the archive if it was opened a moment ago. The storage compares the revision.
+        // The storage compares the revision.
         if let opened = cache.archive(of: revision) { return opened }
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
-            throw AccountError(.conflict, "another process changed the archive: try again")
+            throw AccountError(.conflict, "another process changed the archive", hint: "try again")
         }
         return try await open(stored, isInteractive: false)
     }
@@ -133,10 +137,14 @@ final class AccountArchive: Sendable {
     /// - Parameter isInteractive: Whether to prompt for a passphrase; never under the lock.
     private func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
         let envelope = try codec.envelope(in: stored.bytes)
-        var keys = knownKeys(for: envelope)
-        if keys == nil { keys = try await ring.unlock(envelope, isInteractive: isInteractive) }
+        let keys =
+            if let known = knownKeys(for: envelope) {
+                known
+            } else {
+                try await ring.unlock(envelope, isInteractive: isInteractive)
+            }
         return OpenedArchive(
-            account: try codec.open(envelope, with: keys!), generation: envelope.generation, keys: keys!,
+            account: try codec.open(envelope, with: keys), generation: envelope.generation, keys: keys,
             revision: stored.revision, byteCount: stored.bytes.count)
     }
 
@@ -153,8 +161,8 @@ final class AccountArchive: Sendable {
 
     // MARK: Keys for entries beside the account
 
-    /// Returns the keys for an entry beside the account: those of the account, so that the user is not asked. The caller has loaded the
-    /// account in this transaction. Without an account, these are new keys of the same sources.
+    /// Returns the keys of the account, which the caller has loaded in this transaction, so that the user is not asked.
+    /// Without an account, these are new keys of the same sources.
     func keysBeside(at date: Date) async throws(AccountError) -> ArchiveKeys {
         if let keys = cache.keys { return keys }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
@@ -166,9 +174,7 @@ final class AccountArchive: Sendable {
         return try await ring.makeKeys(at: date)
     }
 
-    /// Returns the keys that open such an entry.
-    ///
-    /// - Parameter before: The keys of the account before a change of keys.
+    /// Returns the keys that open such an entry. `before` are those of the account before a change of keys.
     func keysBeside(
         of envelope: Envelope, before: ArchiveKeys?, isInteractive: Bool
     ) async throws(AccountError) -> ArchiveKeys {
@@ -184,12 +190,9 @@ final class AccountArchive: Sendable {
     /// How many bytes of an archive stay free, so that the next tokens fit even if they are longer.
     private static let headRoom = 16 * 1024
 
-    /// Saves an account if the stored revision is `revision`; `nil` means that there is no archive.
-    ///
-    /// Only new tokens may use the head-room. Other changes leave it free, or do not enlarge an archive that already uses it.
-    ///
-    /// - Parameter leavesRoom: Whether the head-room stays free although the tokens are new.
-    /// - Returns: The account with all of its tokens in one piece of guarded memory, and the receipt of the storage.
+    /// Saves an account if the stored revision is `revision`; `nil` means that there is no archive. Only new tokens may
+    /// use the head-room, unless `leavesRoom`. Other changes leave it free, or do not enlarge an archive that already
+    /// uses it. The returned account has all of its tokens in one piece of guarded memory.
     func save(
         _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, leavesRoom: Bool = false,
         in transaction: any ArchiveTransaction
@@ -207,7 +210,6 @@ final class AccountArchive: Sendable {
             limit: leavesRoom ? limit : isSameGrant ? max(limit, opened.byteCount) : nil, in: transaction)
     }
 
-    /// - Parameter limit: The maximum size of the archive in bytes; `nil` for the format's limit.
     func write(
         _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
         limit: Int? = nil, in transaction: any ArchiveTransaction
@@ -225,10 +227,8 @@ final class AccountArchive: Sendable {
         return (kept.account ?? account, receipt)
     }
 
-    /// Reserves room to save an account of about the stored size, before a token or code is spent.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if longer tokens would not fit, even without the data that a save may drop
-    ///   (``Account/makeRoom()``).
+    /// Reserves room to save an account of about the stored size, before a token or code is spent. Throws `tooLarge` if
+    /// longer tokens would not fit, even after ``Account/makeRoom()``.
     func prepareSave(in transaction: any ArchiveTransaction) async throws {
         // An archive that cannot be read counts as 0 bytes.
         let stored = try? await transaction.read(.account)
@@ -241,10 +241,8 @@ final class AccountArchive: Sendable {
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
 
-    /// Records the reason, removes the account, and removes the record of its refreshes.
-    ///
-    /// The record of the reason comes first, so that a crash does not lose it. It has no effect while there is an account. If it cannot be
-    /// written, for example because the disk is full, the account is removed anyway.
+    /// Records the reason first, so that a crash does not lose it, and then removes the account and its refresh record.
+    /// The reason has no effect while there is an account. If it cannot be written, the account is removed anyway.
     func clear(
         _ signOut: SignOut, ifRevision revision: ArchiveRevision, in transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
@@ -276,8 +274,7 @@ final class AccountArchive: Sendable {
     /// Removes the records of the last session after a new sign-in. A record that stays does no harm.
     func forgetLastSession(in transaction: any ArchiveTransaction) async {
         for entry in [ArchiveEntry.signOut, .refreshRecord] {
-            guard let stored = try? await transaction.read(entry) else { continue }
-            _ = try? await transaction.remove(entry, ifRevision: stored.revision)
+            try? await transaction.discard(entry)
         }
     }
 
@@ -289,11 +286,13 @@ final class AccountArchive: Sendable {
 }
 
 extension ArchiveTransaction {
-    /// Moves an entry that a session does not need aside, and logs the reason.
-    ///
-    /// - Parameters:
-    ///   - entry: An entry other than the account.
-    ///   - error: The reason why the entry does not open.
+    /// Removes an entry if it exists.
+    func discard(_ entry: ArchiveEntry) async throws {
+        guard let revision = try await read(entry)?.revision else { return }
+        _ = try await remove(entry, ifRevision: revision)
+    }
+
+    /// Moves an entry other than the account aside, because it does not open.
     func quarantineLeftover(_ entry: ArchiveEntry, because error: AccountError, _ logger: Logger?) async throws {
         let place = try await quarantine(entry, label: "unreadable")
         _ = try await finishQuarantine(entry)
@@ -305,8 +304,7 @@ extension ArchiveTransaction {
 extension AccountError {
     fileprivate var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
 
-    /// - Parameter isShared: Whether several machines share the storage. Another one may be able to open the archive, so the message
-    ///   does not advise a new sign-in.
+    /// If several machines share the storage, another one may have the key, so no message advises a new sign-in.
     init(_ error: EnvelopeError, isShared: Bool) {
         switch error {
         case .damaged(let what) where isShared:

@@ -4,11 +4,7 @@ import AccountCrypto
 struct ArchiveCodec: Sendable {
     let context: SealingContext
 
-    /// Returns the bytes of an archive.
-    ///
-    /// - Parameter limit: The maximum size of the archive in bytes.
-    /// - Returns: The bytes, and the payload with all of its secrets in one piece of guarded memory.
-    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if the payload does not fit.
+    /// Returns an archive of at most `limit` bytes, and the payload with all secrets in one piece of guarded memory.
     func seal<Payload: SealedPayload>(
         _ payload: Payload, generation: UInt64 = 1, with keys: ArchiveKeys,
         limit: Int = ArchivePropertyList.maximumByteCount
@@ -25,7 +21,6 @@ struct ArchiveCodec: Sendable {
         return (bytes, payload)
     }
 
-    /// Returns the structure of an archive without decrypting it.
     func envelope(in bytes: [UInt8]) throws(AccountError) -> Envelope {
         do {
             return try Envelope(parsing: try ArchivePropertyList.decode(bytes))

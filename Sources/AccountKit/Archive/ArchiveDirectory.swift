@@ -3,9 +3,7 @@ import AccountSupport
 
 /// The folder of an archive. The caller holds the lock for changes.
 package struct ArchiveDirectory: Sendable {
-    /// The content of a folder, which determines its lock.
     enum Contents {
-        /// Entries of a session or other small files, under one lock.
         case entries
 
         /// A document of the app. Other documents or an account may be in the same folder.
@@ -40,16 +38,14 @@ package struct ArchiveDirectory: Sendable {
 
     // MARK: Trust
 
-    /// Throws an error if the folder belongs to another user, or if other users can write to it. A missing folder is not an error.
-    ///
-    /// The check includes the root and each folder from there to this one, since a user who can write to one of them can replace the
-    /// next one. Every access to a folder of a container begins with this check.
+    /// Throws an error if another user owns, or can write to, a folder from the root to this one, since that user could
+    /// replace the next folder. A missing folder is not an error. Every access to a container begins here.
     package func checkTrust() throws(AccountError) {
         for folder in foldersFromRoot {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
             guard let status else { continue }
             guard status.kind == .directory else {
-                throw AccountError(.inaccessible, "\(folder) is not a folder: move it away")
+                throw AccountError(.inaccessible, "\(folder) is not a folder", hint: "move it away")
             }
             guard status.owner == SystemCall.effectiveUser else {
                 throw AccountError(
@@ -60,29 +56,25 @@ package struct ArchiveDirectory: Sendable {
             guard status.permissions & 0o022 == 0 else {
                 throw AccountError(
                     .insecureContainer,
-                    "other users can write to \(folder), and could replace your files: run `chmod go-w "
+                    "other users can write to \(folder), and could replace your files",
+                    hint: "run `chmod go-w "
                         + "\(folder.shellWord)`")
             }
         }
     }
 
-    /// The paths of the root, of the folders between, and of this folder.
     package var foldersFromRoot: [String] {
         var folders = [path]
         while let last = folders.last, last.utf8.count > root.utf8.count { folders.append(last.parentDirectory) }
         return folders.reversed()
     }
 
-    /// Whether the folder exists and has the file that is created first.
     func exists(with marker: String) throws(AccountError) -> Bool {
         try mapping(path) { () throws(SystemCallError) in try SystemCall.status(path(marker)) != nil }
     }
 
-    /// Creates the folder and its missing parents durably, for the owner only.
-    ///
-    /// - Parameter marker: The file that is created in the folder next. While it is missing, a process may have died before the folders
-    ///   were durable, so they are synchronized again.
-    /// - Throws: The errors of ``checkTrust()``, and `insecureContainer` if the first new folder would be in a folder of another user.
+    /// Creates the folder and its missing parents durably, with mode 0700. While `marker`, the next file in the folder,
+    /// is missing, a process may have died before the folders were durable, so they are synchronized again.
     package func make(before marker: String) throws(AccountError) {
         try checkTrust()
         if try exists(with: marker) { return }
@@ -102,7 +94,6 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Returns the folder and its parents up to the first folder of another user, from the inside out.
     private func foldersToMake() throws(AccountError) -> [String] {
         var folders: [String] = []
         var isMissing = false
@@ -110,7 +101,7 @@ package struct ArchiveDirectory: Sendable {
         while !folder.isEmpty {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
             if let status, status.owner != SystemCall.effectiveUser {
-                // The owner of the parent could not open the new folder, for example if root creates one in a home directory.
+                // The owner could not open the new folder, for example if root creates one in a home directory.
                 guard !isMissing || status.letsEveryoneMakeFolders else {
                     throw AccountError(
                         .insecureContainer,
@@ -141,7 +132,8 @@ package struct ArchiveDirectory: Sendable {
             let status = try file.status()
             guard status.kind == .regular else {
                 let cause = status.kind == .directory ? SystemCallError.readsDirectory(path) : nil
-                throw AccountError(.inaccessible, "\(path) is not a file: move it away and try again", cause: cause)
+                throw AccountError(
+                    .inaccessible, "\(path) is not a file", hint: "move it away and try again", cause: cause)
             }
             guard status.byteCount <= limit else { throw tooLarge(path, byteCount: status.byteCount) }
             let bytes = try file.read(limit: limit, expected: status.byteCount)
@@ -181,8 +173,7 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Gives an entry a second, unused name in the same folder, so that it is kept when another entry replaces it. On a file system
-    /// without hard links the entry is renamed.
+    /// Links an entry under a second name, which a replacement keeps. Without hard links the entry is renamed.
     func quarantine(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
         let source = path(entry.rawValue)
         return try mapping(source) { () throws(SystemCallError) in
@@ -204,7 +195,6 @@ package struct ArchiveDirectory: Sendable {
                 }
                 try SystemCall.synchronizeDirectory(path)
             } catch {
-                // Undo the rename.
                 if try SystemCall.status(source) == nil {
                     try SystemCall.rename(destination, to: source)
                 } else {
@@ -225,12 +215,8 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Creates the new file of an entry, after it has removed files that a crash left behind.
-    ///
-    /// - Parameters:
-    ///   - keptPath: A temporary file that is still needed.
-    ///   - isLeased: Whether the file is for the holder of the refresh lease. Then it has a name that other processes do not remove, and an
-    ///     existing file of that name belongs to a holder that died.
+    /// Creates the new file of an entry, after it has removed files that a crash left behind. With `isLeased`, other
+    /// processes do not remove the new file, and an existing one belongs to a holder of the lease that died.
     func makeTemporary(
         for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil, isLeased: Bool = false
     ) throws(AccountError) -> TemporaryFile {
@@ -245,9 +231,7 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Whether a crash left the file behind. The caller holds the lock.
-    ///
-    /// - Parameter isLeased: Whether the caller holds the lease too.
+    /// Whether a crash left the file behind. The caller holds the lock, and with `isLeased` also the lease.
     func isLeftover(_ name: String, isLeased: Bool = false) -> Bool {
         switch contents {
         case .entries:
@@ -292,11 +276,11 @@ package struct ArchiveDirectory: Sendable {
     }
 
     func conflict(_ entry: ArchiveEntry) -> AccountError {
-        AccountError(.conflict, "another process changed \(path(entry.rawValue)): try again")
+        AccountError(.conflict, "another process changed \(path(entry.rawValue))", hint: "try again")
     }
 }
 
-/// A new file for an entry. It is removed if it does not replace the entry.
+/// A new file for an entry. The caller commits or discards it.
 struct TemporaryFile: ~Copyable {
     let entry: ArchiveEntry
     private let directory: ArchiveDirectory
@@ -305,9 +289,8 @@ struct TemporaryFile: ~Copyable {
 
     var path: String { file.path }
 
-    /// Creates `.Account.plist.<16 hexadecimal digits>.tmp`, or `.Items.<16 hexadecimal digits>.tmp` for a document, for the owner only.
-    ///
-    /// - Parameter isLeased: Whether the file is for the holder of the refresh lease: `.Account.plist.refresh.tmp`.
+    /// Creates `.Account.plist.<16 hexadecimal digits>.tmp`, `.Items.<16 hexadecimal digits>.tmp` for a document, or
+    /// `.Account.plist.refresh.tmp` for the holder of the refresh lease, with mode 0600.
     static func make(
         for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?, isLeased: Bool
     ) throws(SystemCallError) -> TemporaryFile {
@@ -352,8 +335,7 @@ struct TemporaryFile: ~Copyable {
         return isDigits(parts[parts.count - 2])
     }
 
-    /// Whether a name is exactly that of a temporary file of a document. The name of a document has no dot, so it is never mistaken for
-    /// one of an account.
+    /// The name of a document has no dot, so its files are never mistaken for those of an account.
     static func isName(_ name: String, ofDocument document: String) -> Bool {
         let (prefix, suffix) = (".\(document).", ".tmp")
         guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
@@ -368,7 +350,6 @@ struct TemporaryFile: ~Copyable {
         let destination = directory.path(entry.rawValue)
         do throws(SystemCallError) {
             try file.write(bytes)
-            // This removes reserved bytes that were not needed.
             if bytes.count < reservedByteCount { try file.truncate(to: bytes.count) }
             try file.synchronize()
             try SystemCall.rename(file.path, to: destination)
@@ -396,12 +377,11 @@ package func mapping<Result: ~Copyable>(
 }
 
 extension FileStatus {
-    /// Whether other users may create folders here: the folder belongs to root, or is sticky and writable by all users, such as `/tmp`.
+    /// The folder belongs to root, or is sticky and writable by all users, such as `/tmp`.
     fileprivate var letsEveryoneMakeFolders: Bool { owner == 0 || permissions & 0o1002 == 0o1002 }
 }
 
 extension String {
-    /// The path without its last component; empty for a path directly below the root.
     package var parentDirectory: String {
         guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
         return String(self[..<slash])

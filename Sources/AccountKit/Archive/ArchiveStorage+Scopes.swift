@@ -1,4 +1,4 @@
-/// Transactions and leases for the length of a closure, which AccountKit and apps use instead of begin and end.
+/// Transactions and leases for the length of a closure, which AccountKit uses instead of begin and end.
 extension ArchiveStorage {
     /// Runs `body` in a transaction, and ends the transaction when `body` returns or throws.
     ///
@@ -14,12 +14,12 @@ extension ArchiveStorage {
     ///   - isolation: The actor to run on; that of the caller.
     ///   - body: Uses the transaction. Other processes wait for it.
     /// - Returns: The result of `body`.
-    /// - Throws: As ``beginTransaction(timeout:)``, or the error of `body`. A cancelled task still ends its transaction.
-    public func withTransaction<Result>(
+    /// - Throws: As ``beginTransaction(timeout:)``, or the error of `body`. Cancellation still ends the transaction.
+    package func withTransaction<Result>(
         timeout: Duration, isolation: isolated (any Actor)? = #isolation,
         _ body: (any ArchiveTransaction) async throws -> Result
     ) async throws -> Result {
-        try await beginTransaction(timeout: timeout).ended(after: body)
+        try await using(try await beginTransaction(timeout: timeout), body) { await $0.end() }
     }
 
     /// Runs `body` with the refresh lease, and releases the lease when `body` returns or throws.
@@ -29,44 +29,36 @@ extension ArchiveStorage {
     ///   - isolation: The actor to run on; that of the caller.
     ///   - body: Uses the lease. Other refreshes wait for it.
     /// - Returns: The result of `body`.
-    /// - Throws: As ``acquireRefreshLease(timeout:)``, or the error of `body`. A cancelled task still releases its lease.
-    public func withRefreshLease<Result>(
+    /// - Throws: As ``acquireRefreshLease(timeout:)``, or the error of `body`. Cancellation still releases the lease.
+    package func withRefreshLease<Result>(
         timeout: Duration, isolation: isolated (any Actor)? = #isolation,
         _ body: (any ArchiveLease) async throws -> Result
     ) async throws -> Result {
-        let lease = try await acquireRefreshLease(timeout: timeout)
-        do {
-            let result = try await body(lease)
-            await lease.end()
-            return result
-        } catch {
-            await lease.end()
-            throw error
-        }
+        try await using(try await acquireRefreshLease(timeout: timeout), body) { await $0.end() }
     }
 }
 
 extension ArchiveLease {
     /// Runs `body` in a transaction of this lease, as ``ArchiveStorage/withTransaction(timeout:isolation:_:)``.
-    public func withTransaction<Result>(
+    package func withTransaction<Result>(
         timeout: Duration, isolation: isolated (any Actor)? = #isolation,
         _ body: (any ArchiveTransaction) async throws -> Result
     ) async throws -> Result {
-        try await beginTransaction(timeout: timeout).ended(after: body)
+        try await using(try await beginTransaction(timeout: timeout), body) { await $0.end() }
     }
 }
 
-extension ArchiveTransaction {
-    fileprivate func ended<Result>(
-        isolation: isolated (any Actor)? = #isolation, after body: (any ArchiveTransaction) async throws -> Result
-    ) async throws -> Result {
-        do {
-            let result = try await body(self)
-            await end()
-            return result
-        } catch {
-            await end()
-            throw error
-        }
+/// Runs `body` with a transaction or a lease, and ends it when `body` returns or throws.
+private func using<Scope: Sendable, Result>(
+    _ scope: Scope, _ body: (Scope) async throws -> Result, isolation: isolated (any Actor)? = #isolation,
+    ending end: (Scope) async -> Void
+) async throws -> Result {
+    do {
+        let result = try await body(scope)
+        await end(scope)
+        return result
+    } catch {
+        await end(scope)
+        throw error
     }
 }

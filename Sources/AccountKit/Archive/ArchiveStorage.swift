@@ -9,9 +9,9 @@ public import Foundation
 /// A storage makes these promises, which `ArchiveStorageConformance` in `AccountTesting` checks:
 ///
 /// - A read returns the bytes of a single write, and a revision that belongs to no other bytes of the entry.
-/// - A transaction has exclusive access across tasks, processes and machines, as far as possible. Access may be lost without notice,
-///   so each change also names the revision that it replaces. The change fails with ``AccountError/Code-swift.struct/conflict`` if
-///   another revision is stored.
+/// - A transaction has exclusive access across tasks, processes and machines, as far as possible. Access may be lost
+///   without notice, so each change also names the revision that it replaces. The change fails with
+///   ``AccountError/Code-swift.struct/conflict`` if another revision is stored.
 /// - A change is all or nothing, and is on stable storage when the call returns.
 public protocol ArchiveStorage: Sendable {
     /// The name of this storage if several machines share it; `nil` if only this machine uses it.
@@ -19,9 +19,8 @@ public protocol ArchiveStorage: Sendable {
     /// AccountKit treats a storage that has a name as shared:
     ///
     /// - It neither replaces nor removes an archive that does not open here, because another machine may have the key.
-    ///   ``AccountStore/replacingUnreadableArchive()`` is the exception.
-    /// - It binds encrypted entries to the name. An entry that is copied to a storage with another name does not open there. So the
-    ///   name must not change while there is an archive.
+    /// - It binds encrypted entries to the name. An entry that is copied to a storage with another name does not open
+    ///   there. So the name must not change while there is an archive.
     ///
     /// A storage that wraps another one returns the name of that one.
     var sharedPlace: String? { get }
@@ -32,31 +31,31 @@ public protocol ArchiveStorage: Sendable {
     /// - Throws: An ``AccountError`` if the entry cannot be read, or if it is unknown whether there is one.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
-    /// Waits for exclusive access to all entries. Callers use ``withTransaction(timeout:isolation:_:)``.
+    /// Waits for exclusive access to all entries.
     ///
     /// - Parameter timeout: How long to wait.
     /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout; others if access is impossible.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
-    /// Waits for the refresh lease. It has one holder at a time across tasks, processes and machines, as far as possible. Callers use
-    /// ``withRefreshLease(timeout:isolation:_:)``.
+    /// Waits for the refresh lease. It has one holder at a time across tasks, processes and machines, as far as
+    /// possible.
     ///
-    /// A refresh holds the lease from before it reads the tokens until the new tokens are stored, including the request to the service,
-    /// so for seconds. Transactions do not wait for the lease, so a slow service does not delay reading, signing in or out, or a change
-    /// of the profile. The lease ends with the process of its holder, or if that cannot be observed, such as on another machine, some
-    /// time later.
+    /// A refresh holds the lease from before it reads the tokens until the new tokens are stored, including the request
+    /// to the service, so for seconds. Transactions do not wait for the lease, so a slow service does not delay
+    /// reading, signing in or out, or a change of the profile. The lease ends with the process of its holder, or if
+    /// that cannot be observed, such as on another machine, some time later.
     ///
     /// - Parameter timeout: How long to wait.
     /// - Returns: The lease, which must be ended with ``ArchiveLease/end()``.
-    /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout, `CancellationError` if the task is cancelled; others if a
-    ///   lease is impossible.
+    /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout, `CancellationError` if the task is
+    ///   cancelled; others if a lease is impossible.
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease
 
     /// Returns a stream that yields when any process may have changed an entry.
     ///
-    /// Several changes may cause one element, and an element may come without a change, so the listener reads the entry. If changes
-    /// cannot be observed, or no longer, the stream fails with an ``AccountError``. It does not end otherwise.
+    /// An element may stand for several changes or for none, so the listener reads the entry. If changes cannot be
+    /// observed, or no longer, the stream fails with an ``AccountError``. It does not end otherwise.
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error>
 }
 
@@ -69,23 +68,23 @@ extension ArchiveStorage {
 public protocol ArchiveLease: Sendable {
     /// Waits for exclusive access to all entries, like ``ArchiveStorage/beginTransaction(timeout:)``.
     ///
-    /// A reservation in such a transaction lasts until the lease ends. If a lease can be lost without notice, a change fails with
-    /// ``AccountError/Code-swift.struct/conflict`` after another process has acquired it.
+    /// A reservation in such a transaction lasts until the lease ends. If a lease can be lost without notice, a change
+    /// fails with ``AccountError/Code-swift.struct/conflict`` after another process has acquired it.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
     /// Whether no other process can acquire the lease for `duration`, even if its holder does not extend it.
     ///
-    /// AccountKit calls this before it sends a refresh token: a process that was suspended may have lost the lease, and another may have
-    /// spent the token. A storage with a time to live uses a clock that continues while the machine sleeps, and counts from its last
-    /// request for more time, not from the response.
+    /// AccountKit calls this before it sends a refresh token: a process that was suspended may have lost the lease, and
+    /// another may have spent the token. A storage with a time to live uses a clock that continues while the machine
+    /// sleeps, and counts from its last request for more time, not from the response.
     ///
     /// - Parameter duration: How long the exchange may take.
     func lasts(for duration: Duration) async -> Bool
 
     /// Whether the lease lasts for `duration` according to the holder's clock. It sends nothing and does not wait.
     ///
-    /// AccountKit calls this immediately before the first byte of a refresh token leaves the process. A process may be suspended after
-    /// ``lasts(for:)`` has returned, and its clock notices that.
+    /// AccountKit calls this immediately before the first byte of a refresh token leaves the process. A process may be
+    /// suspended after ``lasts(for:)`` has returned, and its clock notices that.
     ///
     /// - Parameter duration: How long the exchange may take.
     func isHeld(for duration: Duration) -> Bool
@@ -107,7 +106,7 @@ public protocol ArchiveTransaction: Sendable {
     /// Reads an entry as it is now.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
-    /// Reserves space for an entry of up to `byteCount` bytes, to write it in this transaction or in another one of the same lease.
+    /// Reserves space for up to `byteCount` bytes of an entry, to write in this or another transaction of the lease.
     ///
     /// AccountKit calls this before it spends a refresh token or code, which it could not recover after a failed write.
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws
@@ -115,7 +114,8 @@ public protocol ArchiveTransaction: Sendable {
     /// Writes an entry if the stored revision is `revision`; `nil` means that there is no entry.
     ///
     /// - Returns: The new revision, and whether the change survives a power cut.
-    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored. After any error the entry is unchanged.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored. Any error leaves the entry
+    ///   unchanged.
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt
@@ -133,8 +133,8 @@ public protocol ArchiveTransaction: Sendable {
 
     /// Removes a quarantined entry from its old place, because no new entry replaces it.
     ///
-    /// A storage may leave the entry in its old place until then, so that a crash does not look like a sign-out. Other storages do
-    /// nothing here.
+    /// A storage may leave the entry in its old place until then, so that a crash does not look like a sign-out. Other
+    /// storages do nothing here.
     ///
     /// - Returns: Whether the change survives a power cut.
     /// - Throws: An error if the entry is still in its old place.
@@ -147,7 +147,7 @@ public protocol ArchiveTransaction: Sendable {
     ///   - place: Its new name, from ``quarantine(_:label:)``.
     func restore(_ entry: ArchiveEntry, from place: String) async throws
 
-    /// Ends the transaction and releases its reservations. Never fails: the next transaction repeats a clean-up that failed.
+    /// Ends the transaction and releases its reservations. Never fails: the next transaction repeats a failed clean-up.
     func end() async
 }
 
@@ -165,16 +165,16 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The encrypted account.
-    public static let account = ArchiveEntry(rawValue: "Account.plist")
+    package static let account = ArchiveEntry(rawValue: "Account.plist")
 
     /// Why and when the last session ended, without personal data.
-    public static let signOut = ArchiveEntry(rawValue: "SignOut.plist")
+    package static let signOut = ArchiveEntry(rawValue: "SignOut.plist")
 
     /// The record of a refresh in progress and of failed refreshes, without personal data.
-    public static let refreshRecord = ArchiveEntry(rawValue: "Refresh.plist")
+    package static let refreshRecord = ArchiveEntry(rawValue: "Refresh.plist")
 
     /// An encrypted session during its move to this storage.
-    public static let incoming = ArchiveEntry(rawValue: "Incoming.plist")
+    package static let incoming = ArchiveEntry(rawValue: "Incoming.plist")
 }
 
 /// The stored bytes of an entry.
@@ -185,7 +185,7 @@ public struct StoredEntry: Sendable, Hashable {
     /// The revision of the bytes.
     public var revision: ArchiveRevision
 
-    /// The date of the bytes if they come from a replica, because the storage is unreachable; `nil` for bytes that are stored now.
+    /// The date of the bytes if they come from a replica, because the storage is unreachable; `nil` for current bytes.
     public var asOf: Date?
 
     /// Creates an entry.

@@ -3,20 +3,20 @@ import Synchronization
 
 /// Stores archives as files in a folder. It is safe against crashes, full disks, other processes and planted links.
 ///
-/// A write creates a new file beside the old one, synchronizes it, and replaces the old one in one step (rename(2)). Then it synchronizes
-/// the folder. So there is always either the complete old entry or the complete new one. A writer holds the lock on `Account.lock`, which
-/// the kernel releases when the process dies. The lock file is never removed, since two processes could then hold the lock.
+/// A write creates a new file beside the old one, synchronizes it, and replaces the old one in one step (rename(2)).
+/// Then it synchronizes the folder. So there is always either the complete old entry or the complete new one. A writer
+/// holds the lock on `Account.lock`, which the kernel releases when the process dies. The lock file is never removed,
+/// since two processes could then hold the lock.
 ///
-/// The first write creates the folder with mode 0700. A folder that belongs to another user, or that other users can write to, is
-/// refused.
-public struct FileArchiveStorage: ArchiveStorage {
+/// The first write creates the folder with mode 0700. A folder that another user owns or can write to is refused.
+package struct FileArchiveStorage: ArchiveStorage {
     package static let lockName = "Account.lock"
     package static let leaseName = "Refresh.lock"
 
     private let directory: ArchiveDirectory
 
     /// Creates the storage of a session in a container.
-    public init(container: AppContainer, session: SessionName = .default) {
+    package init(container: AppContainer, session: SessionName = .default) {
         directory = container.folder(container.directory(of: session))
     }
 
@@ -25,11 +25,8 @@ public struct FileArchiveStorage: ArchiveStorage {
         directory = container.folder(folder)
     }
 
-    /// Creates the storage of one document of the app, `<name>.plist`, with its own lock, `<name>.lock`.
-    ///
-    /// It does not touch the files of the account in the same folder, and a sign-in does not wait for it.
-    ///
-    /// - Parameter name: The name of the document, without a dot.
+    /// Creates the storage of one document of the app, `<name>.plist`, with its own lock, `<name>.lock`, so that a
+    /// sign-in does not wait for it. The name has no dot.
     package init(document name: String, folder: String, root: String, maximumByteCount: Int) {
         directory = ArchiveDirectory(
             path: folder, root: root, contents: .document(name: name, maximumByteCount: maximumByteCount))
@@ -37,31 +34,25 @@ public struct FileArchiveStorage: ArchiveStorage {
 
     package func isLeftover(_ name: String) -> Bool { directory.isLeftover(name) }
 
-    /// Throws an error if another user could have changed the folder.
     package func checkTrust() throws(AccountError) { try directory.checkTrust() }
 
     /// Reads an entry without a lock and without a write.
-    public func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
+    package func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
         try directory.checkTrust()
         return try directory.read(entry)
     }
 
     /// Acquires the lock of the folder, and creates a missing folder first.
-    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        FileArchiveTransaction(
-            directory: directory, lock: try await lock(directory.lockName, timeout: timeout),
-            reservation: Reservation(),
-            isLeased: false)
+    package func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await beginTransaction(timeout: timeout, leased: nil)
     }
 
     /// Acquires the lock on `Refresh.lock`, which the kernel releases when the process dies.
-    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+    package func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         FileArchiveLease(storage: self, lock: try await lock(Self.leaseName, timeout: timeout))
     }
 
-    /// Waits for the lock on a file of the folder.
-    ///
-    /// The kernel has no queue for such locks, so this tries again and again: first after 1 ms, and finally every 25 ms.
+    /// The kernel has no queue for such locks, so this tries again: first after 1 ms, finally every 25 ms.
     fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileLock {
         try directory.checkTrust()
         try await makeDirectory()
@@ -73,7 +64,8 @@ public struct FileArchiveStorage: ArchiveStorage {
             guard ContinuousClock.now < deadline else {
                 throw AccountError(
                     .busy,
-                    "another process has been using \(directory.path) for more than \(timeout.text): try again, or look "
+                    "another process has been using \(directory.path) for more than \(timeout.text)",
+                    hint: "try again, or look "
                         + "for a process that hangs (`fuser \(lockPath)` names it)")
             }
             try await Task.sleep(for: pause)
@@ -83,11 +75,11 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     fileprivate func beginTransaction(
-        timeout: Duration, reservation: Reservation
+        timeout: Duration, leased reservation: Reservation?
     ) async throws -> FileArchiveTransaction {
         FileArchiveTransaction(
-            directory: directory, lock: try await lock(directory.lockName, timeout: timeout), reservation: reservation,
-            isLeased: true)
+            directory: directory, lock: try await lock(directory.lockName, timeout: timeout),
+            reservation: reservation ?? Reservation(), isLeased: reservation != nil)
     }
 
     private func makeDirectory() async throws(AccountError) {
@@ -98,7 +90,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// Returns a stream that yields when the file of an entry was created, replaced, written to or removed.
     ///
     /// This creates a missing folder, since only an existing one can be watched.
-    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+    package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         // If the folder cannot be created, the watch polls for the file.
         try? directory.make(before: directory.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
@@ -119,7 +111,6 @@ private final class Reservation: Sendable {
     func discard() { try? take()?.discard() }
 }
 
-/// The refresh lease: the open lock file, and a reserved file for the new tokens.
 private final class FileArchiveLease: ArchiveLease {
     private let storage: FileArchiveStorage
     private let reservation = Reservation()
@@ -131,7 +122,7 @@ private final class FileArchiveLease: ArchiveLease {
     }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        try await storage.beginTransaction(timeout: timeout, reservation: reservation)
+        try await storage.beginTransaction(timeout: timeout, leased: reservation)
     }
 
     func end() async {
@@ -144,8 +135,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileLock?
 
-        /// Quarantined entries that are still in their old place, so that a crash does not look like a sign-out. The transaction treats
-        /// them as removed.
+        /// Entries that stay in place, so that a crash does not look like a sign-out. They count as removed.
         var quarantined: [ArchiveEntry: FileIdentity] = [:]
 
         /// Entries that were read under the lock, so that comparing a revision does not hash them again.
@@ -208,7 +198,6 @@ private final class FileArchiveTransaction: ArchiveTransaction {
                 return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
             }
             if reserved.entry == entry { return try reserved.commit(bytes) }
-            // A reservation for another entry stays.
             let keptPath = reserved.path
             reservation.put(reserved)
             return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
@@ -247,7 +236,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func end() async {
         // An entry that cannot be read stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
-            // No new entry has replaced the file. A file that cannot be removed stays unreadable, and its copy is in quarantine.
+            // No new entry replaced the file. If it cannot be removed, it stays unreadable, with a copy in quarantine.
             _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
         }
         if !isLeased { reservation.discard() }

@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A session during its move to a storage: the encrypted account and the encrypted keys of offline data. It is a separate entry, so that no
-/// program uses it as the session of that storage.
+/// A session during its move to a storage: the encrypted account and the encrypted keys of offline data. It is a
+/// separate entry, so that no program uses it as the session of that storage.
 struct IncomingSession: Codable, Sendable {
     private(set) var account: Data
     private(set) var offlineKeys: [Data]
@@ -18,16 +18,8 @@ struct IncomingSession: Codable, Sendable {
         self.offlineKeys = offlineKeys.map { Data($0) }
     }
 
-    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if it does not fit into an entry.
     func encode() throws(AccountError) -> [UInt8] {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        let bytes: [UInt8]
-        do {
-            bytes = [UInt8](try encoder.encode(self))
-        } catch {
-            throw AccountError(.inaccessible, "the session cannot be copied", cause: error)
-        }
+        let bytes = try PropertyListEncoder.binary.bytes(of: self, failure: "the session cannot be copied")
         guard bytes.count <= ArchivePropertyList.maximumByteCount else {
             throw AccountError(
                 .tooLarge,
@@ -47,7 +39,6 @@ struct IncomingSession: Codable, Sendable {
 }
 
 extension AccountArchive {
-    /// An incoming session, opened.
     struct Incoming: Sendable {
         let session: IncomingSession
         let account: Account
@@ -55,10 +46,7 @@ extension AccountArchive {
         let revision: ArchiveRevision
     }
 
-    /// - Parameters:
-    ///   - keys: The keys of the other storage, which may open it.
-    ///   - isInteractive: Whether to prompt for a passphrase; never under the lock.
-    /// - Returns: `nil` if there is none.
+    /// The keys of the other storage may open it. Under the lock, `isInteractive` is `false`.
     func incoming(
         knowing keys: ArchiveKeys? = nil, isInteractive: Bool = false,
         _ read: (ArchiveEntry) async throws -> StoredEntry?
@@ -83,13 +71,8 @@ extension AccountArchive {
         }
     }
 
-    func removeIncoming(in transaction: any ArchiveTransaction) async throws {
-        guard let revision = try await transaction.read(.incoming)?.revision else { return }
-        _ = try await transaction.remove(.incoming, ifRevision: revision)
-    }
-
-    /// Returns the incoming session, for a caller that ends the session or has none. A copy that does not open is moved aside, so that it
-    /// prevents neither a sign-in nor a sign-out.
+    /// Returns the incoming session, for a caller that ends the session or has none. A copy that does not open is moved
+    /// aside, so that it prevents neither a sign-in nor a sign-out.
     func incomingOrQuarantine(in transaction: any ArchiveTransaction) async throws -> Incoming? {
         do {
             return try await incoming { try await transaction.read($0) }
@@ -106,10 +89,10 @@ extension AccountArchive {
 }
 
 extension SessionDriver {
-    /// Removes the remains of the move that brought a session here, before that session ends, so that they cannot restore it.
+    /// Removes the remains of the move that brought a session here, so that they cannot restore it after its end.
     func discardLeftover(of account: Account, in transaction: any ArchiveTransaction) async throws {
         guard let transfer = account.transfer, transfer.role == .arrived else { return }
         guard let incoming = try await archive.incomingOrQuarantine(in: transaction) else { return }
-        if incoming.transfer.id == transfer.id { try await archive.removeIncoming(in: transaction) }
+        if incoming.transfer.id == transfer.id { try await transaction.discard(.incoming) }
     }
 }

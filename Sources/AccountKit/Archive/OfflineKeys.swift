@@ -8,7 +8,6 @@ import Foundation
 
 /// The key for the offline data of a user on this machine, such as lists and unsent changes.
 package struct OfflineKey: Sendable {
-    /// Encrypts and decrypts the data.
     package let seal: RowSeal
 
     let record: SealedRecords<StoredOfflineKey>.Record
@@ -27,14 +26,12 @@ package struct OfflineKey: Sendable {
 
 /// The keys for offline data of the users of a session, encrypted beside the account.
 ///
-/// A key is 32 random bytes. It is independent of the data key, which changes when a key of the archive is removed. If the service ends the
-/// session, the key stays, so that unsent changes are kept for the next sign-in. A sign-out destroys the key, and with it all data that it
-/// encrypts.
+/// A key is 32 random bytes, independent of the data key, which changes when a key of the archive is removed. If the
+/// service ends the session, the key stays, so that unsent changes are kept for the next sign-in. A sign-out destroys
+/// the key, and with it all data that it encrypts.
 struct OfflineKeys: Sendable {
-    /// How many users of a session can have unsent changes at the same time.
     static let maximumCount = 8
 
-    // Once for all stores.
     private static let entries = SealedRecords<StoredOfflineKey>.entries("Offline", count: maximumCount)
 
     let records: SealedRecords<StoredOfflineKey>
@@ -48,7 +45,7 @@ struct OfflineKeys: Sendable {
 
     private typealias Found = SealedRecords<StoredOfflineKey>.Record
 
-    /// - Parameter isInteractive: Whether to prompt for the passphrase of an earlier archive, from before the service ended a session.
+    /// - Parameter isInteractive: Whether to prompt for the passphrase of an archive from before a session ended.
     /// - Returns: `nil` if the user has none yet, or one that must first be stored with ``makeKey(of:knowing:at:in:)``.
     func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
         let found = try await found(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
@@ -56,8 +53,7 @@ struct OfflineKeys: Sendable {
     }
 
     /// Returns the user's key, and creates a missing one. The caller has loaded the user's account in this transaction.
-    ///
-    /// - Parameter known: A key that a passphrase of the user opened. It is now encrypted with the keys of the archive.
+    /// A `known` key was opened by a passphrase of the user, and is now encrypted with the keys of the archive.
     func makeKey(
         of user: Account, knowing known: OfflineKey?, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> OfflineKey {
@@ -85,13 +81,11 @@ struct OfflineKeys: Sendable {
                 in: transaction))
     }
 
-    /// Whether there is a key of any user.
     func isAnyThere() async throws -> Bool {
         for entry in records.entries where try await records.archive.storage.read(entry) != nil { return true }
         return false
     }
 
-    /// Whether a key still belongs to its user.
     func isCurrent(_ key: OfflineKey) async throws -> Bool {
         guard let stored = try await records.archive.storage.read(key.record.entry) else { return false }
         if stored.revision == key.record.revision { return true }
@@ -101,7 +95,7 @@ struct OfflineKeys: Sendable {
 
     // MARK: Signing out
 
-    /// Marks a user's key before the account is removed, so that a crash before the key is removed leaves no usable key.
+    /// Marks a user's key before the account is removed, so that a crash between the two leaves no usable key.
     func markForRemoval(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
         for var mine in try await found({ try await transaction.read($0) }) where mine.payload.owner == user.owner {
             mine.payload.isSigningOut = true
@@ -114,7 +108,6 @@ struct OfflineKeys: Sendable {
         try await remove(in: transaction) { $0.owner == user.owner }
     }
 
-    /// Removes keys that a crash during a sign-out left behind.
     func removeMarked(in transaction: any ArchiveTransaction) async throws {
         try await remove(in: transaction) { $0.isSigningOut }
     }
@@ -127,7 +120,6 @@ struct OfflineKeys: Sendable {
 
     // MARK: Moving
 
-    /// Returns the stored keys of all users, encrypted.
     func stored(in transaction: any ArchiveTransaction) async throws -> [[UInt8]] {
         var stored: [[UInt8]] = []
         for entry in records.entries {
@@ -140,14 +132,10 @@ struct OfflineKeys: Sendable {
         let entry: ArchiveEntry
         let bytes: [UInt8]
 
-        /// The revision to replace; `nil` if there is none.
         let revision: ArchiveRevision?
     }
 
-    /// Returns the changes that store keys from another storage here.
-    ///
-    /// - Parameter keys: The keys of the other storage's archive.
-    /// - Throws: `conflict` if a user has another key here, and `inaccessible` if there is no room.
+    /// Returns the changes that store keys from another storage here. `keys` are those of its archive.
     func changes(
         for incoming: [[UInt8]], _ keys: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws -> [Change] {
@@ -170,7 +158,8 @@ struct OfflineKeys: Sendable {
                     throw AccountError(
                         .conflict,
                         "this user's offline data is encrypted with one key here and with another there, and a move would "
-                            + "lose one of the keys: sign in there and sign out again, which discards the data there, then "
+                            + "lose one of the keys",
+                        hint: "sign in there and sign out again, which discards the data there, then "
                             + "try again")
                 }
                 changes.append(Change(entry: same.entry, bytes: bytes, revision: same.stored.revision))
@@ -180,7 +169,8 @@ struct OfflineKeys: Sendable {
                 throw AccountError(
                     .inaccessible,
                     "there is no room for the keys of offline data, since \(Self.maximumCount) users have unsent changes "
-                        + "there: sign in there as one of them and send the changes, or sign out, which discards them"
+                        + "there",
+                    hint: "sign in there as one of them and send the changes, or sign out, which discards them"
                 )
             }
             changes.append(Change(entry: free.removeFirst(), bytes: bytes, revision: nil))
@@ -188,7 +178,6 @@ struct OfflineKeys: Sendable {
         return changes
     }
 
-    /// Removes the keys that another storage has too.
     func remove(storedIn other: [[UInt8]], in transaction: any ArchiveTransaction) async throws {
         var keys: [StoredOfflineKey] = []
         for bytes in other {
@@ -204,7 +193,6 @@ struct OfflineKeys: Sendable {
         }
     }
 
-    /// Opens a record; `nil` if it does not open.
     private func key(in bytes: [UInt8], _ keys: ArchiveKeys? = nil) async throws -> StoredOfflineKey? {
         do {
             return try await records.open(bytes, before: keys).payload
@@ -213,7 +201,6 @@ struct OfflineKeys: Sendable {
         }
     }
 
-    /// Returns the records that open. Others stay unchanged.
     private func found(
         isInteractive: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async throws -> [Found] {

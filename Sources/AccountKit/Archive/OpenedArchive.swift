@@ -10,7 +10,7 @@ struct OpenedArchive: Sendable {
     /// The size of the encrypted archive.
     var byteCount: Int
 
-    /// The generation of the next write. At the largest number it stays; the revision still distinguishes the writes.
+    /// The largest generation stays. The revision still distinguishes the writes.
     var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 }
 
@@ -40,10 +40,8 @@ final class OpenedArchiveCache: Sendable {
         state.withLock { $0.newest?.revision == revision ? $0.newest : nil }
     }
 
-    /// Replaces the archive, unless another change came after it was read.
-    ///
-    /// - Parameter changeCount: The number of changes before it was read without the lock; `nil` if it was read under the lock.
-    /// - Returns: The number of changes now if it was replaced, else `changeCount`.
+    /// Replaces the archive, unless another change came after it was read; `changeCount` is `nil` for a read under the
+    /// lock. Returns the number of changes now if it was replaced, else `changeCount`.
     @discardableResult
     func replace(with newest: OpenedArchive, readSince changeCount: Int? = nil) -> Int {
         state.withLock { state in
@@ -55,6 +53,5 @@ final class OpenedArchiveCache: Sendable {
 
     func replaceKeys(with keys: ArchiveKeys) { state.withLock { $0.change(keys, nil) } }
 
-    /// Removes the account and its tokens from memory, and keeps its keys.
     func forgetAccount() { state.withLock { $0.change($0.keys, nil) } }
 }

@@ -14,14 +14,13 @@ struct QueuedRevocation: Sendable {
     /// When the tokens were queued or, after a failed attempt to deliver them, when the first attempt failed.
     var date: Date
 
-    /// Whether the tokens are of a sign-in that the same user has replaced, at a service that may end all sign-ins of a user when it
-    /// revokes one. The entry waits until the user signs out.
+    /// Whether the same user has replaced the sign-in of the tokens, at a service that may end all sign-ins of a user
+    /// when it revokes one. The entry waits until the user signs out.
     var waitsForSignOut: Bool
 
     var attemptCount = 0
     var refusalCount = 0
 
-    /// The end of the pause after a failed attempt; `nil` if there is no pause.
     var nextTry: Date?
 
     init(of account: Account, waitsForSignOut: Bool = false, at date: Date) {
@@ -30,8 +29,7 @@ struct QueuedRevocation: Sendable {
         self.date = date
     }
 
-    /// Records a failed attempt. A pause of one minute follows, which doubles each time, up to a day. After the first failure to reach
-    /// the service there is no pause.
+    /// A pause of one minute follows, doubled each time up to a day; none after one failure to reach the service.
     mutating func fail(isRefusal: Bool, at date: Date) {
         if attemptCount == 0 { self.date = date }
         attemptCount = min(attemptCount + 1, 1000)
@@ -40,13 +38,12 @@ struct QueuedRevocation: Sendable {
         nextTry = attemptCount == 1 && !isRefusal ? nil : date.addingTimeInterval(pause)
     }
 
-    /// Whether the pause is over. A date more than a day ahead means that the clock was set back.
+    /// A date more than a day ahead means that the clock was set back.
     func isDue(at date: Date) -> Bool {
         guard let nextTry else { return true }
         return !(0...86_400 ~= nextTry.timeIntervalSince(date)) || nextTry <= date
     }
 
-    /// Lets the tokens be delivered as if they had just been queued.
     mutating func release() {
         waitsForSignOut = false
         attemptCount = 0
@@ -54,8 +51,8 @@ struct QueuedRevocation: Sendable {
     }
 }
 
-/// The record has the layout of an account's, with the progress in the profile, so that all versions deliver, withdraw and reseal the
-/// entries of each other.
+/// The record has the layout of an account's, with the progress in the profile, so that all versions deliver, withdraw
+/// and reseal the entries of each other.
 extension QueuedRevocation: SealedPayload {
     private enum Field {
         static let waitsForSignOut = "waitsForSignOut"
@@ -94,7 +91,6 @@ extension QueuedRevocation: SealedPayload {
 }
 
 extension UserProfile {
-    /// Returns the number of a field; 0 if it is missing.
     fileprivate func count(_ name: String) -> Int {
         if case .integer(let count)? = self[name] { Int(clamping: count) } else { 0 }
     }

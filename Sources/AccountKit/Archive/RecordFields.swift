@@ -14,7 +14,6 @@ extension [String: ProfileValue] {
         try entry(name) { if case .date(let date) = $0 { date } else { nil } }
     }
 
-    /// Returns a flag; `false` if it is missing.
     func flag(_ name: String) throws(RecordPropertyList.Malformed) -> Bool {
         try entry(name) { if case .boolean(let flag) = $0 { flag } else { nil } } ?? false
     }
@@ -31,8 +30,6 @@ extension [String: ProfileValue] {
         try entry(name) { if case .dictionary(let fields) = $0 { fields } else { nil } }
     }
 
-    /// - Returns: `nil` if the entry is missing.
-    /// - Throws: An error if the entry has another type.
     private func entry<Entry>(
         _ name: String, _ value: (ProfileValue) -> Entry?
     ) throws(RecordPropertyList.Malformed) -> Entry? {

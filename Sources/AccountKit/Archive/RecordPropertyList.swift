@@ -7,13 +7,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads the binary property list of an archive's record.
-///
-/// The result is the same as that of `PropertyListDecoder`, except for ``PropertyListText``.
+/// Reads the property list of an archive's record like `PropertyListDecoder`, except for ``PropertyListText``.
 struct RecordPropertyList {
     typealias Malformed = BinaryPropertyList.Malformed
 
-    /// The maximum depth: far deeper than any profile, and small enough for the smallest stack of a thread (512 KiB, on Apple systems).
+    /// Far deeper than any profile, and small enough for the smallest stack of a thread (512 KiB, on Apple systems).
     static let maximumDepth = 128
 
     static let unusable = Malformed("it contains a value that no profile can have")
@@ -72,7 +70,6 @@ struct RecordPropertyList {
 }
 
 extension ProfileValue {
-    /// Whether this is the value that Foundation's encoders write for nil.
     fileprivate var isNothing: Bool {
         if case .string("$null") = self { true } else { false }
     }

@@ -4,12 +4,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes the binary property list of an archive's record.
-///
-/// It writes whole numbers as small as the format allows, and each ASCII key once for all dictionaries. `PropertyListEncoder` took longer
-/// than the rest of a save except the disk. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// Writes the binary property list of an archive's record: whole numbers as small as the format allows, and each ASCII
+/// key once. `PropertyListEncoder` took longer than the rest of a save except the disk. Source of the layout:
+/// CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 struct RecordPropertyListWriter {
-    /// A value whose elements already have numbers.
     private enum Object {
         case value(ProfileValue)
         case text(String)
@@ -22,10 +20,8 @@ struct RecordPropertyListWriter {
     private var keys: [String: Int] = [:]
     private var bytes = Array("bplist00".utf8)
 
-    /// - Throws: An error if the values are nested more deeply than ``RecordPropertyList`` reads.
     static func write(_ fields: [String: ProfileValue]) throws(RecordPropertyList.Malformed) -> [UInt8] {
         var writer = RecordPropertyListWriter()
-        // Enough for most accounts.
         writer.objects.reserveCapacity(64)
         writer.bytes.reserveCapacity(1024)
         _ = try writer.number(.dictionary(fields), depth: 0)
@@ -35,7 +31,6 @@ struct RecordPropertyListWriter {
 
     // MARK: Numbering
 
-    /// Assigns numbers to the value and then to its elements.
     private mutating func number(_ value: ProfileValue, depth: Int) throws(RecordPropertyList.Malformed) -> Int {
         guard depth <= RecordPropertyList.maximumDepth else { throw RecordPropertyList.unusable }
         let index = objects.count
@@ -44,16 +39,18 @@ struct RecordPropertyListWriter {
         case .array(let values):
             var references: [Int] = []
             references.reserveCapacity(values.count)
-            for value in values { references.append(try number(value, depth: depth + 1)) }
+            // A property list has no null.
+            for value in values where value != .null { references.append(try number(value, depth: depth + 1)) }
             objects[index] = .array(references)
         case .dictionary(let fields):
             var references: [Int] = []
             references.reserveCapacity(2 * fields.count)
             keys.reserveCapacity(keys.count + fields.count)
+            let fields = fields.values.contains(.null) ? fields.filter { $0.value != .null } : fields
             for name in fields.keys { references.append(number(ofKey: name)) }
             for value in fields.values { references.append(try number(value, depth: depth + 1)) }
             objects[index] = .dictionary(references)
-        case .string, .integer, .real, .boolean, .date, .data: break
+        case .string, .integer, .real, .boolean, .date, .data, .null: break
         }
         return index
     }
@@ -80,17 +77,17 @@ struct RecordPropertyListWriter {
             case .text(let text): write(text)
             case .array(let references):
                 writeMarker(0xA0, count: references.count)
-                for reference in references { write(reference, byteCount: referenceByteCount) }
+                write(references, byteCount: referenceByteCount)
             case .dictionary(let references):
                 writeMarker(0xD0, count: references.count / 2)
-                for reference in references { write(reference, byteCount: referenceByteCount) }
+                write(references, byteCount: referenceByteCount)
             }
         }
         let tableOffset = bytes.count
         let offsetByteCount = byteCount(of: tableOffset)
-        for offset in offsets { write(offset, byteCount: offsetByteCount) }
+        write(offsets, byteCount: offsetByteCount)
         bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetByteCount), UInt8(referenceByteCount)]
-        for number in [objects.count, 0, tableOffset] { write(number, byteCount: 8) }
+        write([objects.count, 0, tableOffset], byteCount: 8)
     }
 
     private mutating func write(_ value: ProfileValue) {
@@ -103,7 +100,7 @@ struct RecordPropertyListWriter {
             writeMarker(0x40, count: data.count)
             bytes += data
         case .string(let text): write(text)
-        case .array, .dictionary: preconditionFailure("each collection was numbered")
+        case .array, .dictionary, .null: preconditionFailure("each collection was numbered, without nulls")
         }
     }
 
@@ -137,9 +134,11 @@ struct RecordPropertyListWriter {
 
     private mutating func write(marker: UInt8, bits: UInt64) {
         bytes.append(marker)
-        for shift in stride(from: 56, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
-        }
+        write(Int(truncatingIfNeeded: bits), byteCount: 8)
+    }
+
+    private mutating func write(_ numbers: [Int], byteCount: Int) {
+        for number in numbers { write(number, byteCount: byteCount) }
     }
 
     private mutating func write(_ number: Int, byteCount: Int) {

@@ -15,17 +15,15 @@ struct RefreshJournal: Sendable {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// Returns the record, to find out whether there is a pause.
-    ///
-    /// - Returns: `nil` also for a record that cannot be read, since it could only delay a refresh.
+    /// Returns `nil` also for a record that cannot be read, since it could only delay a refresh.
     func readableRecord() async -> RefreshRecord? { try? await record() }
 
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
         try await stored(in: transaction).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// Returns the stored record. If the entry is not a record, it is moved aside, since it would block every refresh. After any other
-    /// error there may be a record that says that the refresh token may be spent.
+    /// An entry that is not a record is moved aside, since it would block every refresh. After any other error there
+    /// may be a record that says that the refresh token may be spent.
     private func stored(in transaction: any ArchiveTransaction) async throws -> StoredEntry? {
         do {
             return try await transaction.read(.refreshRecord)
@@ -40,9 +38,8 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be noticed.
-    ///
-    /// - Returns: The date of an earlier request whose response was never stored, which stays the date of the record.
+    /// Records that the refresh token is about to be spent, so that a crash before the response is stored is noticed.
+    /// Returns the date of an earlier request whose response was never stored, which stays the date of the record.
     func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
         try await change(in: transaction) { record in
             let unfinished = record.date
@@ -61,7 +58,6 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// Removes the record: the response is stored, or no request was sent.
     func forget(in transaction: any ArchiveTransaction) async throws {
         guard let revision = try await stored(in: transaction)?.revision else { return }
         _ = try await transaction.remove(.refreshRecord, ifRevision: revision)

@@ -6,44 +6,37 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The record of refreshes without new tokens: a small property list with dates, not encrypted.
-///
-/// A refresh writes it before it sends the refresh token, and removes it when the new tokens are stored. So a process that finds it knows
-/// that the stored token may be spent. The record also has the pause after a failure, which all processes obey.
+/// The record of refreshes without new tokens, not encrypted. A refresh writes it before it sends the refresh token,
+/// and removes it when the new tokens are stored, so a process that finds it knows that the stored token may be spent.
+/// All processes obey its pause after a failure.
 struct RefreshRecord: Codable, Equatable, Sendable {
     /// When the request was sent that may have spent the stored refresh token; `nil` if there was none.
     var date: Date?
 
-    /// How many refreshes of these tokens have failed in a row.
     var failureCount: Int?
 
     /// The code of the last failure's ``UnverifiedReason``.
     var reason: String?
 
-    /// When the next refresh may be sent.
     var nextTry: Date?
 
     /// The dates of the first and last of consecutive `invalid_request` responses to refreshes of these tokens.
     var refusedSince: Date?
     var refusedAt: Date?
 
-    /// Whether the service has refused often enough to say that the session cannot be renewed. A single response may be a mistake of a
-    /// proxy or a deployment.
+    /// Whether refusals last a minute: a single one may be a mistake of a proxy or a deployment.
     var isRefused: Bool {
         guard let refusedSince, let refusedAt else { return false }
         return refusedAt.timeIntervalSince(refusedSince) >= 60
     }
 
-    /// The first pause, which doubles with each failure, in seconds.
     static let firstPause: TimeInterval = 2
 
-    /// The longest pause after the service has failed.
     static let longestPause: TimeInterval = 300
 
-    /// The longest pause while the service is unreachable. It has no load then, and the network may return at any moment.
+    /// The service has no load while it is unreachable, and the network may return at any moment.
     static let longestPauseOffline: TimeInterval = 5
 
-    /// Returns how many seconds to wait until the next attempt; `nil` if it may be now.
     func wait(at now: Date) -> TimeInterval? {
         guard let nextTry else { return nil }
         let wait = nextTry.timeIntervalSince(now)
@@ -51,7 +44,6 @@ struct RefreshRecord: Codable, Equatable, Sendable {
         return wait > 0 && wait <= Self.longestPause ? wait : nil
     }
 
-    /// Returns the reason for the pause and its length; `nil` if the service may be asked now.
     func pause(at now: Date) -> UnverifiedReason? {
         guard let wait = wait(at: now) else { return nil }
         // Other reasons may concern only the other process.
@@ -79,13 +71,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     }
 
     func encode() throws(AccountError) -> [UInt8] {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        do {
-            return [UInt8](try encoder.encode(self))
-        } catch {
-            throw AccountError(.inaccessible, "the refresh cannot be recorded", cause: error)
-        }
+        try PropertyListEncoder.xml.bytes(of: self, failure: "the refresh cannot be recorded")
     }
 
     static func decode(_ bytes: [UInt8]) -> RefreshRecord? {

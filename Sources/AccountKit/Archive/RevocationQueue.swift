@@ -4,10 +4,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encrypted tokens that the service has not revoked yet: of sign-outs, of replaced sign-ins, and of exchanges whose result was not
-/// stored.
-///
-/// The queue has at most eight entries; a ninth replaces the oldest. An entry is removed 30 days after the first attempt to
+/// Encrypted tokens that the service has not revoked yet: of sign-outs, of replaced sign-ins, and of exchanges whose
+/// result was not stored. A ninth entry replaces the oldest. An entry is removed 30 days after the first attempt to
 /// deliver it: by then most tokens have expired.
 struct RevocationQueue: Sendable {
     typealias Pending = SealedRecords<QueuedRevocation>.Record
@@ -17,7 +15,6 @@ struct RevocationQueue: Sendable {
     static let maximumCount = 8
     static let maximumAge: TimeInterval = 30 * 24 * 3600
 
-    // Once for all stores.
     private static let entries = SealedRecords<QueuedRevocation>.entries("Revocation", count: maximumCount)
 
     let records: SealedRecords<QueuedRevocation>
@@ -46,8 +43,7 @@ struct RevocationQueue: Sendable {
                 place = (entry, nil, date)
                 break
             }
-            // An entry that does not open is replaced first. On storage that machines share it is replaced last, since another machine may have
-            // its key.
+            // An entry that does not open is replaced first; on shared storage last, as another machine may open it.
             let unreadable = records.archive.isShared ? date : .distantPast
             let age = (try? await records.open(stored.bytes))?.payload.date ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
@@ -58,15 +54,12 @@ struct RevocationQueue: Sendable {
             ifRevision: place.revision, at: date, in: transaction)
     }
 
-    /// Lets entries that wait for the sign-out of `account` be delivered, as if they had just been queued.
-    ///
-    /// An entry that cannot be changed keeps waiting.
+    /// Lets entries that wait for the sign-out of `account` be delivered. An entry that cannot be changed still waits.
     func release(beside account: Account, at date: Date, in transaction: any ArchiveTransaction) async {
-        for entry in records.entries {
-            guard var pending = try? await records.record(entry, { try await transaction.read($0) }),
-                pending.payload.waitsForSignOut,
-                account.isEnded(byRevoking: pending.payload.account, supportsPerGrantRevocation: false)
-            else { continue }
+        for var pending in await records.readable({ try await transaction.read($0) })
+        where pending.payload.waitsForSignOut
+            && account.isEnded(byRevoking: pending.payload.account, supportsPerGrantRevocation: false)
+        {
             pending.payload.release()
             try? await update(pending, at: date, in: transaction)
         }
@@ -79,30 +72,16 @@ struct RevocationQueue: Sendable {
             in: transaction)
     }
 
-    /// Removes the tokens of an account that stays signed in from the queue, under the lock.
-    ///
-    /// Entries that cannot be read, or that the keys of this account do not open, stay.
+    /// Withdraws the tokens of an account that stays signed in, under the lock. Entries that do not open stay.
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
-        for entry in records.entries {
-            guard let queued = try? await records.record(entry, { try await transaction.read($0) }),
-                queued.payload.account.sharesTokens(with: account)
-            else { continue }
-            _ = try await transaction.remove(entry, ifRevision: queued.revision)
+        for queued in await records.readable({ try await transaction.read($0) })
+        where queued.payload.account.sharesTokens(with: account) {
+            _ = try await transaction.remove(queued.entry, ifRevision: queued.revision)
         }
     }
 
-    /// Returns the entries that open, without a lock. They may include a sign-out in progress.
-    ///
-    /// - Parameter isInteractive: Whether to prompt for a passphrase; never under the lock.
-    func pending(isInteractive: Bool = false) async throws -> [Pending] {
-        var pending: [Pending] = []
-        for entry in records.entries {
-            // An entry that cannot be read or opened now stays in the queue.
-            let queued = try? await records.record(entry, isInteractive: isInteractive) {
-                try await records.archive.storage.read($0)
-            }
-            if let queued { pending.append(queued) }
-        }
-        return pending
+    /// Returns the entries that open, without a lock. They may include a sign-out in progress. Others stay in the queue.
+    func pending(isInteractive: Bool = false) async -> [Pending] {
+        await records.readable(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
     }
 }

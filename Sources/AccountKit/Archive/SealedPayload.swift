@@ -1,7 +1,6 @@
-/// A value that an archive stores: a record for everything except secrets, and the secrets, which stay in guarded memory.
-///
-/// The record is a dictionary instead of an `Encodable` type: AccountKit reads it directly from the decrypted plaintext, and an encoder
-/// would copy any secret that a type contains by mistake to ordinary memory.
+/// A value that an archive stores: a record, and the secrets, which stay in guarded memory. The record is a dictionary
+/// instead of an `Encodable` type: AccountKit reads it directly from the plaintext, and an encoder would copy any
+/// secret that a type contains by mistake to ordinary memory.
 protocol SealedPayload: Sendable {
     /// The value in messages, such as "an account".
     static var sealedName: String { get }
@@ -9,16 +8,13 @@ protocol SealedPayload: Sendable {
     /// Everything except the secrets. Each field is copied to ordinary memory.
     var sealedRecord: [String: ProfileValue] { get }
 
-    /// The tokens and keys, in the order of their tags. A new value has the same tags in the same order; only the memory differs.
+    /// In the order of their tags. A new value has the same tags in the same order; only the memory differs.
     var sealedSecrets: [SealedSecret] { get set }
 
-    /// Creates a value from a stored record and its secrets. Unknown fields are ignored.
-    ///
-    /// - Throws: An error if a required field or secret is missing, or if one has another type.
+    /// Ignores unknown fields. A required field or secret that is missing or of another type is an error.
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed)
 }
 
-/// A token or key with its tag.
 struct SealedSecret: Sendable {
     enum Tag: UInt16, Sendable {
         case accessToken = 1

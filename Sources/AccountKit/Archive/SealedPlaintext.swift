@@ -1,17 +1,14 @@
 import AccountCrypto
 
-/// The plaintext of an account's archive.
 typealias AccountPlaintext = SealedPlaintext<Account>
 
 /// The plaintext of an archive: a section with the secrets, then a section with the record.
 ///
-/// Both begin with their length in four bytes. The secrets section has one entry for each secret: two bytes for its tag, two zero bytes, the
-/// length in four bytes, the secret. The record is a binary property list. A plaintext is decrypted into guarded memory, where the secrets
-/// stay and the record is read.
+/// Both begin with their length in four bytes. The secrets section has one entry for each secret: two bytes for its
+/// tag, two zero bytes, the length in four bytes, the secret. Numbers are little-endian. The record is a binary
+/// property list. A plaintext is decrypted into guarded memory, where the secrets stay and the record is read.
 enum SealedPlaintext<Payload: SealedPayload> {
-    /// Encodes a payload into guarded memory, with padding.
-    ///
-    /// - Returns: The plaintext, and the payload whose secrets are in the same memory.
+    /// Encodes a payload, with padding. The secrets of the returned payload are in the same guarded memory.
     static func encode(_ payload: Payload) throws(AccountError) -> (plaintext: GuardedBytes, payload: Payload) {
         let secrets = payload.sealedSecrets
         let record: [UInt8]
@@ -50,9 +47,7 @@ enum SealedPlaintext<Payload: SealedPayload> {
         return (plaintext, payload)
     }
 
-    /// Decodes a payload whose secrets stay in the same memory.
-    ///
-    /// - Parameter count: The size of the plaintext in bytes; the rest is padding.
+    /// Decodes a payload whose secrets stay in the same memory. The bytes after `count` are padding.
     static func decode(_ plaintext: GuardedBytes, count: Int) throws(AccountError) -> Payload {
         do {
             var secrets: [SealedSecret] = []

@@ -6,10 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encrypted entries beside the account. Each is an archive with the keys of the account, so that it needs no other key. Its context is not
-/// that of a session, so that it cannot replace the account under another name.
+/// Encrypted entries beside the account. Each is an archive with the keys of the account, so that it needs no other
+/// key, but in another context, so that it cannot replace the account under another name.
 struct SealedRecords<Payload: SealedPayload>: Sendable {
-    /// A stored entry, opened.
     struct Record: Sendable {
         let entry: ArchiveEntry
         let revision: ArchiveRevision
@@ -23,14 +22,9 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
     let archive: AccountArchive
     let codec: ArchiveCodec
 
-    /// The name of the entries in messages.
     private let name: String
 
-    /// - Parameters:
-    ///   - entries: The entries; see ``entries(_:count:)``.
-    ///   - purpose: The part of the context that distinguishes these entries from others.
-    ///   - name: The name of the entries in messages.
-    ///   - sharedPlace: The name of a storage that machines share, which the records are bound to; `nil` for none.
+    /// `purpose` distinguishes the context from others. `sharedPlace` binds the records to a shared storage.
     init(
         at entries: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
         session: SessionName, sharedPlace: String? = nil
@@ -48,9 +42,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         (1...count).map { ArchiveEntry(rawValue: "\(prefix)-\($0).plist") }
     }
 
-    /// - Parameters:
-    ///   - before: The keys of the account before a change of keys.
-    ///   - isInteractive: Whether to prompt for a passphrase; never under the lock.
+    /// `before` are the keys of the account before a change of keys. Under the lock, `isInteractive` is `false`.
     func open(
         _ bytes: [UInt8], before: ArchiveKeys? = nil, isInteractive: Bool = false
     ) async throws -> (payload: Payload, keys: ArchiveKeys) {
@@ -59,9 +51,6 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         return (try codec.open(envelope, with: keys), keys)
     }
 
-    /// Reads an entry and opens it.
-    ///
-    /// - Returns: `nil` if there is none.
     func record(
         _ entry: ArchiveEntry, isInteractive: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async throws -> Record? {
@@ -70,27 +59,31 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         return Record(entry: entry, revision: stored.revision, payload: payload, keys: keys)
     }
 
-    /// Encrypts a payload and writes the entry.
-    ///
-    /// - Parameters:
-    ///   - revision: The revision to replace; `nil` if there is no entry.
-    ///   - keys: The keys to encrypt with; `nil` for those of the account.
-    ///   - date: The current date.
+    /// Returns the records that can be read and opened now.
+    func readable(
+        isInteractive: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
+    ) async -> [Record] {
+        var records: [Record] = []
+        for entry in entries {
+            if let record = try? await record(entry, isInteractive: isInteractive, read) { records.append(record) }
+        }
+        return records
+    }
+
+    /// Encrypts a payload with `keys`, or with those of the account, and writes the entry.
     @discardableResult
     func write(
         _ payload: Payload, to entry: ArchiveEntry, ifRevision revision: ArchiveRevision?,
         with keys: ArchiveKeys? = nil, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> Record {
-        var keys = keys
-        if keys == nil { keys = try await archive.keysBeside(at: date) }
-        let (bytes, sealed) = try codec.seal(payload, with: keys!)
+        let keys = if let keys { keys } else { try await archive.keysBeside(at: date) }
+        let (bytes, sealed) = try codec.seal(payload, with: keys)
         let receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         return Record(entry: entry, revision: receipt.revision, payload: sealed, keys: keys)
     }
 
-    /// Encrypts the entries with other keys of the account. Entries that do not open stay unchanged.
-    ///
-    /// - Throws: An error if an entry cannot be read, since it would be lost with the old key.
+    /// Encrypts the entries with other keys of the account. Entries that do not open stay unchanged. An entry that
+    /// cannot be read is an error, since it would be lost with the old key.
     func reseal(
         with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws {

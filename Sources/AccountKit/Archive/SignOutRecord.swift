@@ -4,10 +4,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The record of why the last session ended, as a small property list.
-///
-/// The record is not encrypted, because AccountKit must read it without a key. Anyone who can write to the storage can forge
-/// it. Therefore `decode` accepts an error code and a service's URL, and no other text.
+/// The record of why the last session ended, as a small property list. It is not encrypted, because AccountKit must
+/// read it without a key, so anyone who can write to the storage can forge it. Therefore `decode` accepts an error code
+/// and a service's URL, and no other text.
 enum SignOutRecord {
     private struct Record: Codable {
         var reason: String
@@ -23,20 +22,12 @@ enum SignOutRecord {
     }
 
     static func encode(_ signOut: SignOut) throws(AccountError) -> [UInt8] {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        do {
-            return [UInt8](
-                try encoder.encode(
-                    Record(
-                        reason: signOut.reason.rawValue, date: signOut.date, issuer: signOut.issuer,
-                        detail: signOut.detail, unfinishedRefresh: signOut.unfinishedRefresh)))
-        } catch {
-            throw AccountError(.inaccessible, "the sign-out cannot be recorded", cause: error)
-        }
+        let record = Record(
+            reason: signOut.reason.rawValue, date: signOut.date, issuer: signOut.issuer, detail: signOut.detail,
+            unfinishedRefresh: signOut.unfinishedRefresh)
+        return try PropertyListEncoder.xml.bytes(of: record, failure: "the sign-out cannot be recorded")
     }
 
-    /// Returns `neverSignedIn` if there is no record, or if the record cannot be read.
     static func decode(_ bytes: [UInt8]?) -> SignOut {
         guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
             let reason = SignOut.Reason(rawValue: record.reason)
@@ -47,8 +38,7 @@ enum SignOutRecord {
             unfinishedRefresh: record.unfinishedRefresh)
     }
 
-    /// Whether a string has the form of an OAuth error code (RFC 6749, section 5.2), without spaces or punctuation that could
-    /// make a sentence or an address.
+    /// An OAuth error code (RFC 6749, section 5.2), without spaces or punctuation of a sentence or an address.
     private static func isErrorCode(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -61,7 +51,6 @@ enum SignOutRecord {
             }
     }
 
-    /// Whether a string is one word that begins like the URL of a service.
     private static func isURL(_ text: String) -> Bool {
         (text.hasPrefix("https://") || text.hasPrefix("http://")) && text.utf8.count <= 2048
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -4,7 +4,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The key of the offline data of a user, as it is stored.
 struct StoredOfflineKey: Sendable {
     let owner: AccountOwner
 
@@ -22,12 +21,11 @@ struct StoredOfflineKey: Sendable {
         self.createdAt = createdAt
     }
 
-    /// Whether both are the same key of the same user.
     func isSame(as other: StoredOfflineKey) -> Bool { owner == other.owner && key == other.key }
 }
 
-/// The record has the layout of an account's, and the key the tag of an access token. Without a key that it can open, an earlier version
-/// would create a second one, and could not read the data that the first one encrypts.
+/// The record has the layout of an account's, and the key the tag of an access token. Without a key that it can open,
+/// an earlier version would create a second one, and could not read the data that the first one encrypts.
 extension StoredOfflineKey: SealedPayload {
     private enum Field {
         static let userID = "id"

@@ -57,7 +57,6 @@ extension AccountStore {
         return entries
     }
 
-    /// Moves a damaged entry aside, unless another process has replaced it since.
     package func quarantine(_ unreadable: UnreadableEntry) async throws(AccountError) {
         try await driver.withTransaction { transaction in
             guard await unreadableEntries().contains(where: { $0.entry == unreadable.entry && $0.isDamaged }) else {
@@ -67,14 +66,12 @@ extension AccountStore {
         }
     }
 
-    /// Whether the move that brought the session here has left a copy.
     package func hasMoveLeftover() async throws -> Bool {
         guard let transfer = await driver.load().account?.transfer, transfer.role == .arrived else { return false }
         let archive = driver.archive
         return try await archive.incoming { try await archive.storage.read($0) }?.transfer.id == transfer.id
     }
 
-    /// Removes the copy of the move that brought the session here.
     package func removeMoveLeftover() async throws(AccountError) {
         try await driver.withTransaction { transaction in
             guard let account = await driver.load(transaction).account else { return }

@@ -6,10 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// New tokens that could not be saved, and that only this process knows.
-///
-/// While the tokens that were spent for them are stored, the new tokens belong to the account. When their session has ended, they are
-/// orphans, which are revoked at the service.
+/// New tokens that could not be saved, and that only this process knows. While the tokens that were spent for them are
+/// stored, the new tokens belong to the account. After the end of their session they are orphans, which are revoked.
 final class UnsavedTokens: Sendable {
     private struct Kept {
         var account: Account
@@ -21,13 +19,12 @@ final class UnsavedTokens: Sendable {
         var spent: Account
         var revision: ArchiveRevision
 
-        /// Whether a refresh is spending the new tokens, so that the record of the intent is about them.
+        /// Whether a refresh is spending the new tokens: the record of the intent is about them.
         var isBeingSpent = false
 
-        /// Whether a holder of the lock has read the new tokens instead of the spent ones. It saves, queues or revokes them itself.
+        /// Whether a holder of the lock has read the new tokens. It saves, queues or revokes them itself.
         var isSeenUnderLock = false
 
-        /// Returns the credentials of another account with these tokens.
         func credentials(for other: Account) -> Account {
             var account = other
             account.credentials = self.account.credentials
@@ -41,8 +38,8 @@ final class UnsavedTokens: Sendable {
         var lastAttempt: Date?
         var orphans: [Account] = []
 
-        /// Drops the unsaved tokens: they were saved or replaced, or the user has signed out. If no holder of the lock has read them, they
-        /// cannot have been saved or queued, so they become orphans.
+        /// Drops tokens that were saved or replaced, or whose user has signed out. If no holder of the lock has read
+        /// them, they cannot have been saved or queued, so they become orphans.
         mutating func drop() {
             if let kept = kept.take(), !kept.isSeenUnderLock { orphans.append(kept.account) }
         }
@@ -50,7 +47,6 @@ final class UnsavedTokens: Sendable {
 
     private let state = Mutex(State())
 
-    /// The stored account, whose tokens were spent for the unsaved ones, directly or in several steps; `nil` if there are none.
     var storedAccount: Account? { state.withLock { $0.kept?.stored } }
 
     func keep(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
@@ -61,8 +57,7 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Whether there are unsaved tokens, and the last attempt to save them is at least a second old. While the disk is full, frequent
-    /// attempts would keep other processes from the lock.
+    /// Allows one attempt each second: while the disk is full, more would keep other processes from the lock.
     func isTimeToSave(at date: Date) -> Bool {
         state.withLock { state in
             guard state.kept != nil else { return false }
@@ -74,7 +69,6 @@ final class UnsavedTokens: Sendable {
 
     func markSpending() { state.withLock { $0.kept?.isBeingSpent = true } }
 
-    /// Returns the account with the unsaved tokens, if they replace this revision.
     func account(for revision: ArchiveRevision, isLocked: Bool) -> Account? {
         state.withLock { state in
             guard state.kept?.revision == revision else { return nil }
@@ -98,10 +92,8 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Updates the unsaved tokens after an account was written.
-    ///
-    /// - Returns: `isOver` if the unsaved tokens were saved or replaced, so that the refresh record can be removed. `account` if the writer
-    ///   had read the spent tokens before the refresh and wrote them again: the written account with the unsaved tokens.
+    /// Returns whether the unsaved tokens were saved or replaced, so that the refresh record can be removed. If the
+    /// writer wrote the spent tokens again, returns the written account with the unsaved tokens.
     func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
         state.withLock { state in
             guard let kept = state.kept else { return (false, nil) }
@@ -119,10 +111,7 @@ final class UnsavedTokens: Sendable {
 
     func drop() { state.withLock { $0.drop() } }
 
-    /// Makes the tokens orphans if another process has ended their session. The caller holds the lock. The tokens are still valid at the
-    /// service.
-    ///
-    /// - Parameter revision: The stored revision; `nil` if there is none.
+    /// Makes the tokens, which the service still accepts, orphans if their session has ended. Requires the lock.
     func orphan(unlessFor revision: ArchiveRevision?) {
         state.withLock { state in
             guard let kept = state.kept, kept.revision != revision else { return }
@@ -133,7 +122,6 @@ final class UnsavedTokens: Sendable {
 
     func keepOrphan(_ orphan: Account) { state.withLock { $0.orphans.append(orphan) } }
 
-    /// Whether there may be orphans, according to a read without the lock.
     func mayHaveOrphans(beside content: AccountArchive.Content) -> Bool {
         if case .unreadable = content { return false }
         return state.withLock { state in

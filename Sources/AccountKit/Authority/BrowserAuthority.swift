@@ -2,14 +2,15 @@
 public protocol BrowserAuthority: AccountAuthority {
     /// Gets ready to receive the browser's answer on the loopback interface, and says which page to open.
     ///
-    /// - Throws: An ``AuthorityError`` if the address of the service's page cannot be obtained, or an ``AccountError`` if the
-    ///   port of the loopback interface is not available.
+    /// - Throws: An ``AuthorityError`` if the address of the service's page cannot be obtained, or an ``AccountError``
+    ///   if the port of the loopback interface is not available.
     func beginBrowserSignIn() async throws -> any BrowserSignIn
 }
 
 /// A sign-in in a browser.
 ///
-/// The store calls ``waitForResponse()``, ``credentials()`` and ``account(with:)`` in this order, and always ``finish(with:)`` at the end.
+/// The store calls ``waitForResponse()``, ``credentials()`` and ``account(with:)`` in this order, and always
+/// ``finish(with:)`` at the end.
 public protocol BrowserSignIn: Sendable {
     /// The address of the page to open, for this sign-in only.
     var url: String { get }

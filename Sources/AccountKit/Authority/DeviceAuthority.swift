@@ -1,13 +1,13 @@
-/// An authority with sign-in on another device (RFC 8628): this device shows a code, the user enters it on another one, and this device
-/// polls for the tokens.
+/// An authority with sign-in on another device (RFC 8628): this device shows a code, the user enters it on another one,
+/// and this device polls for the tokens.
 public protocol DeviceAuthority: AccountAuthority {
     /// Asks the service for a code to show.
     func beginDeviceSignIn() async throws -> DeviceAuthorization
 
     /// Asks once whether the user has entered the code. A response with tokens spends the code.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not decided, and the other errors of
-    ///   RFC 8628, section 3.5.
+    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not decided, and the
+    ///   other errors of RFC 8628, section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
     /// Asks the service whose the tokens are. It can be called again.
@@ -34,7 +34,6 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// The interval between two polls; 5 s by default (RFC 8628, section 3.2). Less than 1 s counts as 1 s.
     public var interval: Duration
 
-    /// The shortest interval between two polls.
     package static let shortestInterval = Duration.seconds(1)
 
     /// Creates an authorization.

@@ -1,30 +1,20 @@
-/// An authority that can make a token request ready before it sends a token.
-///
-/// A refresh prepares its request first, and records its intent then. So discovery and the connection cost none of the time for
-/// which the lease lasts, and a process that dies while it connects leaves no record of a token that may be spent.
+/// An authority that can make a token request ready before it sends a token. A refresh prepares its request, and then
+/// records its intent. So discovery and the connection cost none of the time for which the lease lasts, and a process
+/// that dies while it connects leaves no record of a token that may be spent.
 package protocol ExchangeAuthority: AccountAuthority {
-    /// Looks up the endpoint and opens a connection to it. Sends no token.
-    ///
-    /// - Throws: An ``AuthorityError``, which says that the request was not sent.
+    /// Looks up the endpoint and connects to it, without a token. An ``AuthorityError`` says that nothing was sent.
     func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange
 }
 
-/// A request that sends an account's token.
 package enum TokenRequest: Sendable {
-    /// New tokens; see ``AccountAuthority/refresh(_:)``.
     case refresh
 
-    /// A token for another API; see ``TokenExchangeAuthority/exchangeToken(for:of:by:)``.
     case derivation(TokenTarget, TokenDerivation)
 }
 
-/// A token request that can be sent at once.
 package protocol PreparedExchange: Sendable {
-    /// Sends the request, once.
-    ///
-    /// - Parameter mayBeSent: Decides immediately before the first byte of a token leaves the process. If it returns `false`, nothing
-    ///   is sent.
-    /// - Throws: An ``AuthorityError``; ``AuthorityError/withheld`` if `mayBeSent` returned `false`.
+    /// Sends the request, once. `mayBeSent` decides immediately before the first byte of a token leaves the process: if
+    /// it returns `false`, nothing is sent, and the error is ``AuthorityError/withheld``.
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials
 
     /// Closes the connection without sending the request. Does nothing after ``send(if:)``.

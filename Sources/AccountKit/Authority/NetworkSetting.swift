@@ -1,12 +1,10 @@
 /// A network setting of the machine, to explain why a service cannot be reached.
 package struct NetworkSetting: Sendable, Hashable {
-    /// The environment variable, such as `HTTPS_PROXY`.
     package var variable: String
 
     /// The value, without a password.
     package var value: String
 
-    /// The effect of the value, in a few words.
     package var effect: String
     package var problem: String?
 

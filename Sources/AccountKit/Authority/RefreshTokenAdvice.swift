@@ -7,9 +7,7 @@ package enum RefreshTokenAdvice: Sendable, Equatable {
     case parameter(name: String, value: String)
 }
 
-/// An authority that knows what can help after a sign-in without a refresh token.
 package protocol RefreshTokenAdvisor: AccountAuthority {
-    /// - Parameter usesBrowser: Whether the user signed in with a browser.
-    /// - Returns: `nil` if there is nothing else to ask for, or if the scopes of the service are unknown.
+    /// Returns `nil` if every such value was sent, or if the scopes of the service are unknown.
     func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice?
 }

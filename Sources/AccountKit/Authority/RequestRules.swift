@@ -1,6 +1,6 @@
 /// Rules for values that an app or a user adds to the requests of a sign-in.
 package enum RequestRules {
-    /// The parameters that a sign-in sets itself, in lower case, each with its command-line option if there is one. Another value would
+    /// The parameters that a sign-in sets itself, in lower case, with their command-line options. Another value would
     /// remove the protection of the sign-in.
     package static let reservedParameters: [String: String?] = [
         "audience": "audience", "client_assertion": nil, "client_assertion_type": nil, "client_id": "client ID",

@@ -2,38 +2,29 @@ import Synchronization
 
 /// Shares work between callers that want the same result at the same time.
 ///
-/// A caller that is cancelled or times out leaves at once, and the work continues for the others. When all callers have left, the work is
-/// cancelled, unless it has committed. Results are not cached: a call after the end starts the work again.
+/// A caller that is cancelled or times out leaves at once, and the work continues for the others. When all callers have
+/// left, the work is cancelled, unless it has committed. Results are not cached.
 package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     package enum Departure: Error, Equatable {
         case cancelled
-        /// The deadline passed while the work was at this stage.
         case timeout(Stage)
     }
 
-    /// A stage of the work.
     package enum Stage: Sendable {
         /// The work waits for a resource of another process.
         case waiting
-        /// The work has begun, and can still be cancelled.
         case begun
-        /// The work is no longer cancelled.
         case committed
     }
 
-    /// Lets the work report its stage.
     package struct Progress: Sendable {
         fileprivate let report: @Sendable (Stage) -> Bool
 
-        /// Reports that the work does not wait now.
         func begin() { _ = report(.begun) }
 
-        /// Reports that the work waits again.
         func wait() { _ = report(.waiting) }
 
-        /// Commits the work, so that it can no longer be cancelled.
-        ///
-        /// - Returns: `false` if all callers have already left.
+        /// Commits the work, so that it can no longer be cancelled; `false` if all callers have already left.
         func commit() -> Bool { report(.committed) }
     }
 
@@ -47,7 +38,6 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
 
     private struct State {
         var flights: [Flight] = []
-        /// Cancelled work that has not ended yet.
         var givenUp: [Int: Task<Void, Never>] = [:]
         var nextID = 0
 
@@ -60,12 +50,9 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     private let state = Mutex(State())
     private let isSame: @Sendable (Key, Key) -> Bool
 
-    /// - Parameter isSame: Whether two callers want the same result.
     package init(by isSame: @escaping @Sendable (Key, Key) -> Bool) { self.isSame = isSame }
 
     /// Joins the work for a key, or begins it with `body` in a separate task.
-    ///
-    /// - Parameter deadline: When to stop waiting; `nil` for no limit.
     package func value(
         for key: Key, until deadline: ContinuousClock.Instant? = nil,
         body: @escaping @Sendable (Progress) async -> Value
@@ -141,7 +128,6 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
                 if flight.waiters.isEmpty, flight.stage != .committed {
                     givenUp = flight.task
                     state.givenUp[flight.id] = flight.task
-                    // The next caller starts the work again.
                     state.flights.remove(at: index)
                 }
                 return (continuation, flight.stage)

@@ -10,7 +10,7 @@ public import Foundation
 ///
 /// Reading a property creates nothing. A folder is created with mode 0700 when a file is written to it.
 public struct AppContainer: Hashable, Sendable {
-    /// The identifier of the app. Every archive of the container is bound to it, so the archive of another app does not open here.
+    /// The identifier of the app. Every archive of the container is bound to it: another app's does not open here.
     public let identifier: String
 
     /// Data that must be kept and backed up, such as `Account.plist`. On Linux `$XDG_DATA_HOME/<identifier>/Documents`.
@@ -34,13 +34,13 @@ public struct AppContainer: Hashable, Sendable {
 
     /// Creates a container with the standard folders of the platform.
     ///
-    /// On Linux these follow the XDG Base Directory Specification; variables that are unset, empty or relative mean its defaults. On Apple
-    /// systems the folders are in the user's `Library`.
+    /// On Linux these follow the XDG Base Directory Specification; variables that are unset, empty or relative mean its
+    /// defaults. On Apple systems the folders are in the user's `Library`.
     ///
-    /// - Parameter identifier: The identifier of the app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`, without a leading
-    ///   dot.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an invalid identifier, or if the user has no home
-    ///   directory.
+    /// - Parameter identifier: The identifier of the app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`,
+    ///   without a leading dot.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an invalid identifier, or if the user has no
+    ///   home directory.
     public init(identifier: String) throws(AccountError) {
         try self.init(identifier: identifier, environment: Environment.value, home: Environment.homeDirectory)
     }
@@ -76,7 +76,7 @@ public struct AppContainer: Hashable, Sendable {
         func base(_ variable: String, _ fallback: String) throws(AccountError) -> String {
             if let path = absolutePath(variable) { return path + "/" + identifier }
             guard let home else {
-                throw AccountError(.invalidArgument, "there is no home directory: set HOME, or \(variable)")
+                throw AccountError(.invalidArgument, "there is no home directory", hint: "set HOME, or \(variable)")
             }
             return home + "/" + fallback + "/" + identifier
         }
@@ -103,7 +103,8 @@ public struct AppContainer: Hashable, Sendable {
         guard identifier.isFileName(upTo: 128) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(identifier)\" is not an app identifier: use 1 to 128 letters, digits, dots, underscores or hyphens, "
+                "\"\(identifier)\" is not an app identifier",
+                hint: "use 1 to 128 letters, digits, dots, underscores or hyphens, "
                     + "and no dot at the start")
         }
     }
@@ -114,7 +115,7 @@ extension AppContainer {
         session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
-    /// Returns a folder in the container. It is trusted only together with each folder between it and the root of its tree.
+    /// A folder is trusted only together with each folder between it and the root of its tree.
     package func folder(_ path: String) -> ArchiveDirectory {
         let roots = [root, preferencesPath, cachesPath, keysPath, temporaryPath]
         return ArchiveDirectory(path: path, root: roots.first { path == $0 || path.hasPrefix($0 + "/") } ?? path)
@@ -128,8 +129,8 @@ extension AppContainer {
 
     /// Returns the sessions that have stored data: the default one first, then the others by name.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or ``AccountError/Code-swift.struct/insecureContainer`` if another user
-    ///   could have changed the list.
+    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or
+    ///   ``AccountError/Code-swift.struct/insecureContainer`` if another user could have changed the list.
     public func sessions() throws(AccountError) -> [SessionName] {
         try folder(documentsPath + "/Sessions").checkTrust()
         return try listedSessions()

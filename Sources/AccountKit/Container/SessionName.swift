@@ -15,7 +15,8 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
         guard name.isFileName(upTo: 64) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(name)\" is not a session name: use 1 to 64 letters, digits, dots, underscores or hyphens, "
+                "\"\(name)\" is not a session name",
+                hint: "use 1 to 64 letters, digits, dots, underscores or hyphens, "
                     + "and no dot at the start")
         }
         rawValue = name

@@ -1,10 +1,9 @@
 extension AuthorityError {
     /// The reason for a missing or incomplete response: the kind of failure, the host, and the stage of the request.
     ///
-    /// A custom authority throws one of the constants, such as ``timeout``. As a pattern, a failure matches its kind only: `case .noResponse(.timeout)` matches a timeout of any host at any stage. Equality
-    /// compares everything.
+    /// A custom authority throws one of the constants, such as ``timeout``. As a pattern, a failure matches its kind
+    /// only: `case .noResponse(.timeout)` matches a timeout of any host at any stage. Equality compares everything.
     public struct Failure: Hashable, Sendable {
-        /// The kind of failure.
         package var kind: Kind
 
         /// The host that did not respond, or its proxy; an IPv6 address is in brackets. `nil` if it is unknown.
@@ -13,16 +12,8 @@ extension AuthorityError {
         /// The host's port.
         public var port: Int?
 
-        /// The stage of the request.
         package var stage: Stage
 
-        /// Creates a failure.
-        ///
-        /// - Parameters:
-        ///   - kind: The kind of failure.
-        ///   - host: The host that did not respond.
-        ///   - port: The host's port.
-        ///   - stage: The stage of the request; with `nil` the stage that the kind implies, or ``Stage/sent``.
         package init(_ kind: Kind, host: String? = nil, port: Int? = nil, stage: Stage? = nil) {
             self.kind = kind
             self.host = host
@@ -30,11 +21,8 @@ extension AuthorityError {
             self.stage = stage ?? kind.usualStage
         }
 
-        /// A kind of failure.
         package enum Kind: String, Hashable, Sendable, CaseIterable {
-            /// There is no host of that name.
             case unknownHost
-            /// No name server responded.
             case nameServer
             case refused
             case unreachable
@@ -43,7 +31,6 @@ extension AuthorityError {
             case cancelled
             case truncated
             case garbled
-            /// The proxy is unreachable, or refused the connection.
             case proxy
 
             fileprivate var usualStage: Stage {
@@ -55,9 +42,7 @@ extension AuthorityError {
             }
         }
 
-        /// A stage of a request.
         package enum Stage: String, Hashable, Sendable, CaseIterable {
-            /// The lookup of the host's address.
             case nameLookUp
             /// An earlier request that this one needs, such as for the discovery document.
             case preparation
@@ -116,9 +101,8 @@ extension AuthorityError.Failure: CustomStringConvertible {
 }
 
 extension AuthorityError {
-    /// Whether the service has certainly not carried out the request, so that it has spent no refresh token.
-    ///
-    /// After all other errors it may have: a gateway may have lost the response, and a response without tokens may have spent one.
+    /// Whether the service has certainly not carried out the request, so that it has spent no refresh token. After
+    /// other errors it may have: a gateway may have lost the response, or a response without tokens may have spent it.
     package var wasCertainlyNotCarriedOut: Bool {
         switch self {
         case .noResponse(let failure):

@@ -47,11 +47,9 @@ public enum AuthorityError: Error, Hashable, Sendable {
     /// An app's own authority is certain that the service no longer accepts this token.
     case rejected(String)
 
-    /// An app's own authority is certain that the service refused this sign-in, for example because of a wrong password.
+    /// An app's own authority is certain that the service refused this sign-in, for example for a wrong password.
     case signInRefused(String)
 
-    /// Wraps an error of an authority.
-    ///
     /// An error of another type counts as an unclear response, and a cancellation as a request without a response.
     package init(_ error: any Error) {
         switch error {

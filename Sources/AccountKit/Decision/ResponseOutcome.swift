@@ -5,10 +5,8 @@ package import Foundation
 #endif
 
 /// The meaning of a response from the app's service to a request for data or for a change. It never ends a session.
-///
 /// Only this type interprets such responses.
 package enum ResponseOutcome: Equatable, Sendable {
-    /// The service carried out the request.
     case done
     /// The request was not sent, or the service did not carry it out. Retry later, after `wait` at the earliest.
     case later(String, wait: Duration?)
@@ -19,20 +17,13 @@ package enum ResponseOutcome: Equatable, Sendable {
     /// The service does not accept the account's token.
     case signIn(String)
     case conflict(String)
-    /// The service refuses the request, with an explanation.
     case refused(String)
 
     /// How long to wait if a service reports its rate limit without a time.
     package static let usualPause = Duration.seconds(60)
 
-    /// Interprets a response.
-    ///
-    /// - Parameters:
-    ///   - status: The status code (RFC 9110, section 15).
-    ///   - body: The body. If it is a JSON object with a string `message`, that is the explanation.
-    ///   - date: The current date.
-    ///   - missing: Returns the outcome if the service says that the item does not exist (404, 410).
-    ///   - field: Returns the value of a header field by its name in lower case.
+    /// Interprets a response (RFC 9110, section 15). A string `message` in a JSON body is the explanation. `missing`
+    /// returns the outcome for 404 and 410, and `field` a header field by its name in lower case.
     package init(
         status: Int, body: Data, at date: Date, missing: (_ words: String) -> ResponseOutcome,
         field: (_ name: String) -> String?
@@ -53,7 +44,6 @@ package enum ResponseOutcome: Equatable, Sendable {
         case 408, 425: self = .later(words, wait: retryAfter)
         case 500...599 where status != 511: self = .unknown(words, wait: retryAfter)
         case 400...499: self = .refused(words)
-        // Another server responded.
         default: self = .later("another server answered (\(words))", wait: nil)
         }
     }
@@ -85,7 +75,6 @@ package enum ResponseOutcome: Equatable, Sendable {
 }
 
 extension AccountError {
-    /// Creates an error from an outcome that is not a success.
     package init(_ outcome: ResponseOutcome, status: Int) {
         switch outcome {
         case .signIn(let words):
@@ -102,7 +91,6 @@ extension AccountError {
         }
     }
 
-    /// The error with a shorter message, if the network failed.
     package var offline: AccountError {
         guard code == .serviceUnavailable, let requestFailure else { return self }
         var error = self

@@ -1,7 +1,5 @@
-/// Decides what a failed request means for the session.
-///
-/// *Only the user, or an explicit rejection by the service, clears an account.* So the rejections are listed here, and every other
-/// response keeps the account. Each kind of request has a function with its own results.
+/// Decides what a failed request means for the session. *Only the user, or an explicit rejection by the service, clears
+/// an account.* So the rejections are listed here, and every other response keeps the account.
 package enum SessionDecision {
     package struct Context: Hashable, Sendable {
         package var holdsRefreshToken: Bool
@@ -9,7 +7,6 @@ package enum SessionDecision {
         /// Whether the token that was sent is still the stored one. Only the holder of the archive's lock knows.
         package var sentTokenIsStored: Bool
 
-        /// Whether the token that was sent had been refreshed during this check.
         package var justRefreshed: Bool
 
         package init(holdsRefreshToken: Bool, sentTokenIsStored: Bool = true, justRefreshed: Bool = false) {
@@ -35,21 +32,17 @@ package enum SessionDecision {
     package enum Refresh: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// The service ended the session: clear the account if the token that was sent is still the stored one. The text is the error
-        /// code of the service.
+        /// Clear the account if the token that was sent is still the stored one. The text is the service's error code.
         case clear(String)
     }
 
-    /// The action after a request for a token for another API that sent the refresh token.
     package enum Derivation: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// The service refused the request, for this reason. Refresh once without naming the API: the response to the refresh decides
-        /// whether the session has ended.
+        /// Refresh once without naming the API: that response decides whether the session has ended.
         case refreshOnce(UnverifiedReason)
     }
 
-    /// The action after an attempt to sign in. The stored account is kept.
     package enum SignIn: Hashable, Sendable {
         case refused(String)
         case unclear(UnverifiedReason)
@@ -97,10 +90,8 @@ package enum SessionDecision {
         }
     }
 
-    /// Decides what to do after a failed request that sent the refresh token to obtain a token for another API.
-    ///
-    /// Services also say `invalid_grant` if the user has not consented to that API, or if it wants another factor. The refresh token
-    /// is valid then.
+    /// Services also respond `invalid_grant` if the user has not consented to that API, or if they require another
+    /// factor. The refresh token is still valid then.
     package static func afterDerivation(_ failure: AuthorityError) -> Derivation {
         switch failure {
         case .oauthError(.invalidGrant, _): .refreshOnce(afterTokenExchange(failure))
@@ -109,8 +100,7 @@ package enum SessionDecision {
         }
     }
 
-    /// Returns the reason why a token exchange failed (RFC 8693). Its errors never end the session: `invalid_grant` and `invalid_request` may be about either of
-    /// the two tokens.
+    /// Token-exchange errors (RFC 8693) never end the session: `invalid_grant` may be about either of the two tokens.
     package static func afterTokenExchange(_ failure: AuthorityError) -> UnverifiedReason {
         switch failure {
         case .oauthError(let code, let description) where refusesRequest.contains(code):
@@ -119,10 +109,9 @@ package enum SessionDecision {
         }
     }
 
-    /// Errors that refuse one request for a token, and do not end the sign-in.
-    private static let refusesRequest: Set<OAuthErrorCode> = needsUser.union([
-        .invalidGrant, .accessDenied, "unsupported_token_type",
-    ])
+    private static let refusesRequest = refusesSignIn.union(["unsupported_token_type"])
+
+    private static let refusesSignIn = needsUser.union([.invalidGrant, .accessDenied])
 
     /// Errors that the user can resolve at the service (OpenID Connect Core, section 3.1.2.6).
     private static let needsUser: Set<OAuthErrorCode> = [
@@ -134,11 +123,8 @@ package enum SessionDecision {
         case .oauthError(.authorizationPending, _): .pollAgain(slowDown: false)
         case .oauthError(.slowDown, _): .pollAgain(slowDown: true)
         case .oauthError(.expiredToken, _): .startOver
-        case .oauthError(.invalidGrant, let description):
-            .refused(text(.invalidGrant, description))
-        case .oauthError(.accessDenied, let description):
-            .refused(text(.accessDenied, description))
-        case .oauthError(let code, let description) where needsUser.contains(code): .refused(text(code, description))
+        case .oauthError(let code, let description) where refusesSignIn.contains(code):
+            .refused(text(code, description))
         case .bearerChallenge(error: "invalid_token"): .refused("invalid_token")
         case .rejected(let detail), .signInRefused(let detail): .refused(detail)
         default: .unclear(reason(for: failure))
@@ -158,7 +144,6 @@ package enum SessionDecision {
 
     // MARK: Failures without a decision
 
-    /// Returns the reason why a failure does not decide whether the session continues.
     package static func reason(for failure: AuthorityError) -> UnverifiedReason {
         switch failure {
         case .noResponse(.cancelled): .init(.cancelled)

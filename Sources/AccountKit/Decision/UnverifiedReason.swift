@@ -33,7 +33,7 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The service is unreachable, or did not respond in time.
         public static let offline = Code(rawValue: "offline")
 
-        /// The service has not responded to a request for new tokens yet. AccountKit stores the tokens when they arrive.
+        /// The service has not yet responded to a request for new tokens, which AccountKit stores when they arrive.
         public static let awaitingResponse = Code(rawValue: "awaitingResponse")
 
         /// The check was cancelled.
@@ -60,7 +60,7 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The service, or the app's registration there, is not set up for the request.
         public static let misconfigured = Code(rawValue: "misconfigured")
 
-        /// The tokens do not allow the request (403).
+        /// The tokens do not allow the request (`insufficient_scope`; RFC 6750, section 3.1).
         public static let insufficientScope = Code(rawValue: "insufficientScope")
 
         /// The service says that the token belongs to another user.
@@ -83,5 +83,32 @@ public struct UnverifiedReason: Hashable, Sendable {
 
         /// New tokens could not be stored. They are only in the memory of this process.
         public static let notSaved = Code(rawValue: "notSaved")
+    }
+}
+
+extension UnverifiedReason: CustomStringConvertible {
+    /// The reason in words, such as "server error: 503".
+    public var description: String { detail.map { "\(label): \($0)" } ?? label }
+
+    private var label: String {
+        switch code {
+        case .notChecked: "not checked"
+        case .awaitingResponse: "no response yet"
+        case .serverError: "server error"
+        case .rateLimited: "too many requests"
+        case .unclearReply: "unexpected response"
+        case .captivePortal: "another server answered"
+        case .untrustedTLS: "the certificate is not trusted"
+        case .proxyAuthenticationRequired: "the proxy requires credentials"
+        case .misconfigured: "not set up at the service"
+        case .insufficientScope: "missing permission"
+        case .wrongAccount: "another user's token"
+        case .replacedMeanwhile: "replaced by another process"
+        case .cannotSave: "cannot save"
+        case .storeUnreachable: "the store cannot be reached"
+        case .notSaved: "not saved"
+        // `offline`, `cancelled`, `busy`, `moved`, and codes of an app.
+        default: code.rawValue
+        }
     }
 }

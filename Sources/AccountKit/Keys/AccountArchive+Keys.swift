@@ -2,7 +2,6 @@ import AccountCrypto
 import AccountSupport
 
 extension AccountArchive {
-    /// Openers by the key IDs of their slots.
     typealias Openers = [[UInt8]: KeySlot.Opener]
 
     func opened(in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
@@ -16,24 +15,20 @@ extension AccountArchive {
         }
     }
 
-    /// Whether the key sources here have none of the kinds of keys that open the stored archive. A new archive could then have a weaker
-    /// key.
+    /// Whether no key source here has a kind that opens the stored archive: a new archive could then have a weaker key.
     func hasOtherKindsOfKeys() async throws -> Bool {
         let envelope: Envelope?
         do {
             envelope = try await self.envelope()
         } catch let error as AccountError where error.isAboutContent {
-            // The stored bytes are not an archive, so no keys open them.
             return false
         }
         guard let envelope else { return false }
         return Set(ring.sources.map(\.kind.slot)).isDisjoint(with: envelope.slots.map(\.kind))
     }
 
-    /// Returns the available openers of the slots.
-    ///
-    /// - Parameter isInteractive: Whether to ask for passphrases, and to open the archive with them from now on. Do not set it under the
-    ///   lock, since other processes would wait for the user.
+    /// Asks for passphrases only if `isInteractive`, and then opens the archive with them from now on. Do not set it
+    /// under the lock, where other processes would wait for the user.
     func openers(
         of envelope: Envelope, where isNeeded: (KeySlot) -> Bool = { _ in true }, isInteractive: Bool
     ) async throws(AccountError) -> Openers {
@@ -52,10 +47,8 @@ extension AccountArchive {
         return openers
     }
 
-    /// Encrypts the archive with other keys, and opens it with each of `checked` to make sure that they work.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/durabilityUnknown`` if the new archive may not survive a power cut. Then all keys of the
-    ///   old archive must stay.
+    /// Encrypts the archive with other keys, and opens it with each of `checked` to verify them. After the error
+    /// `durabilityUnknown`, all keys of the old archive must stay.
     func reseal(
         _ opened: OpenedArchive, with keys: ArchiveKeys, opening checked: [KeySlot.Opener],
         in transaction: any ArchiveTransaction
@@ -64,7 +57,7 @@ extension AccountArchive {
         let (_, receipt) = try await write(
             opened.account, generation: generation, keys: keys, ifRevision: opened.revision, in: transaction)
         guard let stored = try await transaction.read(.account), stored.revision == receipt.revision else {
-            throw AccountError(.conflict, "another process changed the archive: try again")
+            throw AccountError(.conflict, "another process changed the archive", hint: "try again")
         }
         let envelope = try codec.envelope(in: stored.bytes)
         for opener in checked {
@@ -83,16 +76,13 @@ extension AccountArchive {
             byteCount: opened.byteCount)
     }
 
-    /// Returns keys with a new data key for some of the slots.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if the key of one of the slots is not available.
     func renewedKeys(
         of opened: OpenedArchive, keeping isKept: (KeySlot) -> Bool, _ openers: Openers
     ) throws -> ArchiveKeys {
         let kept = try fittings(of: opened.keys.slots.filter(isKept), openers)
         guard !kept.isEmpty else {
             throw AccountError(
-                .invalidArgument, "this is the only key of the archive: add another key first, or sign out")
+                .invalidArgument, "this is the only key of the archive", hint: "add another key first, or sign out")
         }
         do {
             return try opened.keys.renewing(keeping: kept, context: codec.context)
@@ -101,7 +91,6 @@ extension AccountArchive {
         }
     }
 
-    /// Returns each slot with its opener.
     func fittings(
         of slots: [KeySlot], _ openers: Openers
     ) throws(AccountError) -> [(slot: KeySlot, opener: KeySlot.Opener)] {
@@ -118,7 +107,6 @@ extension AccountArchive {
         }
     }
 
-    /// Returns the IDs of the slots that these keys of one kind open.
     func slots(
         of archive: ArchiveKeys, openedBy keys: [ArchiveKey], kind: KeyKind
     ) async throws(AccountError) -> Set<[UInt8]> {
@@ -134,5 +122,6 @@ extension AccountArchive {
 }
 
 extension AccountError {
-    static let noArchive = AccountError(.notSignedIn, "there is no archive yet, so it has no keys: sign in first")
+    static let noArchive = AccountError(
+        .notSignedIn, "there is no archive yet, so it has no keys", hint: "sign in first")
 }

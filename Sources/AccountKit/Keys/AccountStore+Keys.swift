@@ -11,7 +11,7 @@ extension AccountStore {
     private var archive: AccountArchive { driver.archive }
 
     /// Returns the key slots of the archive; none if no user is signed in. This never prompts the user.
-    public func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
+    package func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
             guard let envelope = try await archive.envelope() else { return [] }
             let openers = try await archive.openers(of: envelope, isInteractive: false)
@@ -19,18 +19,16 @@ extension AccountStore {
         }
     }
 
-    /// Adds a key to the archive, and creates the key if there is none yet. If the key already opens the archive, nothing changes.
+    /// Adds a key to the archive, and creates a missing key. If the key already opens the archive, nothing changes.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no archive.
     @discardableResult
-    public func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
+    package func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
             try refuseGivenToken()
-            // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
+            // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
             _ = try await loadedAccount()
-            var key = try await source.key()
-            if key == nil { key = try await source.makeKey() }
-            let added = key!
+            let added = if let key = try await source.key() { key } else { try await source.makeKey() }
             try await archive.ring.settle(source)
             return try await withOpenedArchive { opened, transaction in
                 let present = try await archive.slots(of: opened.keys, openedBy: [added], kind: source.kind)
@@ -40,7 +38,7 @@ extension AccountStore {
                 guard ArchiveKeys.slotCounts.contains(opened.keys.slots.count + 1) else {
                     throw AccountError(
                         .invalidArgument,
-                        "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys: remove one first")
+                        "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys", hint: "remove one first")
                 }
                 let keys = try await archive.ring.adding(added, of: source, to: opened.keys, at: clock.now)
                 let slot = keys.slots.last!
@@ -53,12 +51,13 @@ extension AccountStore {
 
     /// Removes a key. The archive gets a new data key, so the removed key cannot open later versions.
     ///
-    /// All other keys must be available, since each of them needs the new data key; AccountKit asks the user for passphrases. If a
-    /// source of this store stores the key itself, such as a key file, the key is removed with its slot.
+    /// All other keys must be available, since each of them needs the new data key; AccountKit asks the user for
+    /// passphrases. If a source of this store stores the key itself, such as a key file, the key is removed with its
+    /// slot.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or if it is the only one;
     ///   ``AccountError/Code-swift.struct/noKey`` if another key is not available. Then nothing has changed.
-    public func removeKey(_ id: ArchiveKeySlot.ID) async throws(AccountError) {
+    package func removeKey(_ id: ArchiveKeySlot.ID) async throws(AccountError) {
         try await accountErrors {
             let openers = try await openersBeforeLock { $0.keyID.hexadecimal != id }
             try await withOpenedArchive { opened, transaction in
@@ -66,18 +65,16 @@ extension AccountStore {
                     throw AccountError(.invalidArgument, "there is no key slot \(id)")
                 }
                 let keys = try archive.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
-                var unneeded: [any KeyStorage] = []
-                for stored in storedSources {
-                    let slots = try await archive.slots(
-                        of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
-                    if slots == [slot.keyID] { unneeded.append(stored.storage) }
+                var unneeded: [any StoredKeySource] = []
+                for source in storedSources {
+                    if try await slots(of: opened, openedBy: source) == [slot.keyID] { unneeded.append(source) }
                 }
                 _ = try await resealEverything(opened, with: keys, openers, in: transaction)
                 // The cached key opens nothing any more, and expires even if it cannot be removed.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
-                for storage in unneeded {
-                    try await storage.remove()
-                    try await storage.forgetReplacement()
+                for source in unneeded {
+                    try await source.remove()
+                    try await source.forgetReplacement()
                 }
             }
         }
@@ -85,19 +82,19 @@ extension AccountStore {
 
     /// Replaces a key of this store with a new one of the same kind, and replaces the data key too.
     ///
-    /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash in between, the archive still
-    /// opens with the stored key, and the next call finishes the replacement.
+    /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash in
+    /// between, the archive still opens with the stored key, and the next call finishes the replacement.
     ///
-    /// - Parameter kind: The kind of key: a passphrase, or a key that its source stores itself, such as a key file. A key from a program
-    ///   or the environment cannot be replaced here: add the new one, then remove the old one.
+    /// - Parameter kind: The kind of key: a passphrase, or a key that its source stores itself, such as a key file. A
+    ///   key from a program or the environment cannot be replaced here: add the new one, then remove the old one.
     /// - Throws: The errors of ``removeKey(_:)``.
-    public func rotateKey(of kind: KeyKind) async throws(AccountError) {
+    package func rotateKey(of kind: KeyKind) async throws(AccountError) {
         try await accountErrors {
             guard let source = archive.ring.sources.first(where: { $0.kind == kind }) else {
                 throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
             }
-            if let storage = source.storage {
-                try await rotate(StoredSource(source: source, storage: storage))
+            if let stored = source as? any StoredKeySource {
+                try await rotate(stored)
             } else if source.isInteractive {
                 try await rotateAsking(source)
             } else {
@@ -109,76 +106,71 @@ extension AccountStore {
         }
     }
 
-    private struct StoredSource {
-        let source: any KeySource
-        let storage: any KeyStorage
-
-        func keys() async throws -> [ArchiveKey] { try await source.key().map { [$0] } ?? [] }
+    private var storedSources: [any StoredKeySource] {
+        archive.ring.sources.compactMap { $0 as? any StoredKeySource }
     }
 
-    private var storedSources: [StoredSource] {
-        archive.ring.sources.compactMap { source in source.storage.map { StoredSource(source: source, storage: $0) } }
+    /// Returns the slots that the current key of a source opens.
+    private func slots(
+        of opened: OpenedArchive, openedBy source: any KeySource
+    ) async throws -> Set<[UInt8]> {
+        guard let key = try await source.key() else { return [] }
+        return try await archive.slots(of: opened.keys, openedBy: [key], kind: source.kind)
     }
 
-    private func rotate(_ stored: StoredSource) async throws {
+    private func rotate(_ source: any StoredKeySource) async throws {
         let openers = try await openersBeforeLock()
         try await withOpenedArchive { opened, transaction in
-            // First this removes the remains of an unfinished replacement.
-            let opened = try await discardUnfinished(of: stored, opened, openers, in: transaction)
-            let old = try await archive.slots(
-                of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
+            let opened = try await discardUnfinished(of: source, opened, openers, in: transaction)
+            let old = try await slots(of: opened, openedBy: source)
             guard !old.isEmpty else {
                 throw AccountError(
                     .noKey,
-                    "\(stored.source.kind.text) of this session does not open this archive, so it cannot be replaced"
-                )
+                    "\(source.kind.text) of this session does not open this archive, so it cannot be replaced")
             }
             // This finds a missing key before anything changes.
             _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0.keyID) }, openers)
-            let successor = try await stored.storage.makeSuccessor()
+            let successor = try await source.makeSuccessor()
             try await replace(
-                old, by: successor, of: stored.source, opened: opened, openers, in: transaction,
-                install: { try await stored.storage.installSuccessor() })
-            try await stored.storage.forgetReplacement()
+                old, by: successor, of: source, opened: opened, openers, in: transaction,
+                install: { try await source.installSuccessor() })
+            try await source.forgetReplacement()
         }
     }
 
     private func discardUnfinished(
-        of stored: StoredSource, _ opened: OpenedArchive, _ openers: AccountArchive.Openers,
+        of source: any StoredKeySource, _ opened: OpenedArchive, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
     ) async throws -> OpenedArchive {
         var opened = opened
         let unfinished = try await archive.slots(
-            of: opened.keys, openedBy: try await stored.storage.unfinishedReplacement(), kind: stored.source.kind)
-        let current = try await archive.slots(
-            of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
-        let stale = unfinished.subtracting(current)
+            of: opened.keys, openedBy: try await source.unfinishedReplacement(), kind: source.kind)
+        let stale = unfinished.subtracting(try await slots(of: opened, openedBy: source))
         if !stale.isEmpty {
             let keys = try archive.renewedKeys(of: opened, keeping: { !stale.contains($0.keyID) }, openers)
             opened = try await resealEverything(opened, with: keys, openers, in: transaction)
         }
-        try await stored.storage.forgetReplacement()
+        try await source.forgetReplacement()
         return opened
     }
 
-    /// Whether a process was killed during a replacement.
     package func hasUnfinishedReplacement() async throws(AccountError) -> Bool {
         try await accountErrors {
-            for stored in storedSources where try await stored.storage.hasReplacement() { return true }
+            for source in storedSources where try await source.hasReplacement() { return true }
             return false
         }
     }
 
     package func finishReplacement() async throws(AccountError) {
         try await accountErrors {
-            for stored in storedSources {
+            for source in storedSources {
                 guard try await archive.envelope() != nil else {
-                    try await stored.storage.forgetReplacement()
+                    try await source.forgetReplacement()
                     continue
                 }
                 let openers = try await openersBeforeLock()
                 try await withOpenedArchive { opened, transaction in
-                    _ = try await discardUnfinished(of: stored, opened, openers, in: transaction)
+                    _ = try await discardUnfinished(of: source, opened, openers, in: transaction)
                 }
             }
         }
@@ -213,7 +205,6 @@ extension AccountStore {
         _ = try await resealEverything(opened, with: only, openers, in: transaction)
     }
 
-    /// Encrypts the archive and the entries beside it with other keys.
     private func resealEverything(
         _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
@@ -225,7 +216,6 @@ extension AccountStore {
         return resealed
     }
 
-    /// Asks for passphrases before the lock, so that other processes do not wait for the user.
     private func openersBeforeLock(
         where isNeeded: (KeySlot) -> Bool = { _ in true }
     ) async throws -> AccountArchive.Openers {
@@ -244,25 +234,23 @@ extension AccountStore {
     private func accountErrors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
         do {
             return try await body()
-        } catch let error as AccountError {
-            throw error
-        } catch is CancellationError {
-            throw AccountError(.cancelled, "cancelled: the archive still opens with its keys")
         } catch {
-            throw AccountError(.inaccessible, "the keys could not be changed", cause: error)
+            throw AccountError(
+                wrapping: error, cancelled: "cancelled: the archive still opens with its keys",
+                failure: "the keys could not be changed")
         }
     }
 
     // MARK: Unlocking
 
-    /// Asks for the passphrase, and then lets all programs of this login session open the archive without it for a while.
+    /// Asks for the passphrase, and lets all programs of this login session open the archive without it for a while.
     ///
     /// The derived key is in the Linux kernel's keyring (keyrings(7)).
     ///
     /// - Parameter duration: How long to unlock the archive; at least one second.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive;
     ///   ``AccountError/Code-swift.struct/inaccessible`` if there is no such keyring.
-    public func unlock(for duration: Duration) async throws(AccountError) {
+    package func unlock(for duration: Duration) async throws(AccountError) {
         try await accountErrors {
             let envelope = try await passphraseArchive()
             let slots = envelope.slots.filter { $0.kind == .passphrase }
@@ -277,7 +265,7 @@ extension AccountStore {
     /// Removes the key that ``unlock(for:)`` stored.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive.
-    public func lock() async throws(AccountError) {
+    package func lock() async throws(AccountError) {
         try await accountErrors {
             for slot in try await passphraseArchive().slots where slot.kind == .passphrase {
                 try UnlockedKeys.forget(slot.keyID)
@@ -287,7 +275,7 @@ extension AccountStore {
 
     private func passphraseArchive() async throws -> Envelope {
         guard let envelope = try await archive.envelope() else {
-            throw AccountError(.notSignedIn, "there is no archive yet, so nothing is locked: sign in first")
+            throw AccountError(.notSignedIn, "there is no archive yet, so nothing is locked", hint: "sign in first")
         }
         guard envelope.slots.contains(where: { $0.kind == .passphrase }) else {
             throw AccountError(

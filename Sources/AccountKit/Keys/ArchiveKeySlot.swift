@@ -2,24 +2,24 @@ import AccountCrypto
 import AccountSupport
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+package import FoundationEssentials
 #else
-public import Foundation
+package import Foundation
 #endif
 
 /// A slot of an archive for one key that opens it.
-public struct ArchiveKeySlot: Identifiable, Hashable, Sendable {
+package struct ArchiveKeySlot: Identifiable, Hashable, Sendable {
     /// The identifier: 32 hexadecimal digits. It changes only when the key is replaced.
-    public let id: String
+    package let id: String
 
     /// The kind of the key.
-    public let kind: KeyKind
+    package let kind: KeyKind
 
     /// When the slot was created.
-    public let created: Date
+    package let created: Date
 
     /// Whether the key is available without asking the user.
-    public let isAvailable: Bool
+    package let isAvailable: Bool
 
     init(_ slot: KeySlot, isAvailable: Bool) {
         id = slot.keyID.hexadecimal

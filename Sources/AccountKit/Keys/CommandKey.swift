@@ -8,17 +8,17 @@ import Foundation
 
 /// A key that a program prints, such as `secret-tool`, `pass` or a password manager.
 ///
-/// The program runs without a shell, and its output goes directly into guarded memory. The key is only as safe as the place where the
-/// program keeps it, for example a keyring that locks with the screen.
+/// The program runs without a shell, and its output goes directly into guarded memory. The key is only as safe as the
+/// place where the program keeps it, for example a keyring that locks with the screen.
 public struct CommandKey: KeySource {
     /// The program and its arguments.
-    public let command: [String]
+    package let command: [String]
 
     /// How long the program may take, including questions to the user.
-    public let timeout: Duration
+    private let timeout: Duration
 
     /// Environment variables that the program does not get, such as one with a token. It gets all others.
-    public let hiddenVariables: [String]
+    private let hiddenVariables: [String]
 
     /// Creates a source for a program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
     ///
@@ -31,7 +31,7 @@ public struct CommandKey: KeySource {
         _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
     ) throws(AccountError) {
         guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
-            throw AccountError(.invalidArgument, "no program that prints the key is set: name one")
+            throw AccountError(.invalidArgument, "no program that prints the key is set", hint: "name one")
         }
         self.command = command
         self.timeout = timeout

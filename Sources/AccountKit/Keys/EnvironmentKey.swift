@@ -1,16 +1,17 @@
 import AccountCrypto
 import AccountSupport
 
-/// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`), for services and CI.
+/// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`), for
+/// services and CI.
 ///
-/// It protects copies of the archive without the program's environment. It does not protect against other programs of the same user, which
-/// can read the environment of this one.
+/// It protects copies of the archive without the program's environment. It does not protect against other programs of
+/// the same user, which can read the environment of this one.
 public struct EnvironmentKey: KeySource {
     /// The environment variable, such as `ACCOUNT_KEY`. It has priority over the credential.
-    public let variable: String
+    package let variable: String
 
-    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`. The file holds 32 bytes, or a key as text.
-    public let credential: String
+    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`. It holds 32 bytes, or a key as text.
+    package let credential: String
 
     private let environment: @Sendable (String) -> String?
 
@@ -65,7 +66,8 @@ public struct EnvironmentKey: KeySource {
         guard let key = try await key() else {
             throw AccountError(
                 .misconfigured,
-                "there is no key in the environment: set \(variable), for example to the output of `openssl rand -base64 32`, "
+                "there is no key in the environment",
+                hint: "set \(variable), for example to the output of `openssl rand -base64 32`, "
                     + "or give the service a credential named \(credential)")
         }
         return key

@@ -9,21 +9,19 @@ import Foundation
 
 /// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates. This is the default.
 ///
-/// It protects copies and backups of the archive that do not include the file. It does not protect against a user or program that can
-/// read all files of the user.
+/// It protects copies and backups of the archive that do not include the file. It does not protect against a user or
+/// program that can read all files of the user.
 public struct KeyFile: KeySource {
     /// The path of the file.
-    public let path: String
+    package let path: String
 
-    /// The folder of the file.
     private let folder: ArchiveDirectory
 
-    /// Whether the file is in the container of an app. Elsewhere the folder may belong to another user, such as root, if the file itself
-    /// belongs to the user.
+    /// Outside a container the folder may belong to another user, such as root, if the file itself belongs to the user.
     private let isInContainer: Bool
 
-    /// Creates a source for a key file of one archive. Archives must not share a key file, since it is replaced and removed with the
-    /// keys of its archive.
+    /// Creates a source for a key file of one archive. Archives must not share a key file, since it is replaced and
+    /// removed with the keys of its archive.
     ///
     /// - Parameter path: An absolute path. Missing folders are created with the key.
     public init(path: String) {
@@ -32,8 +30,8 @@ public struct KeyFile: KeySource {
         isInContainer = false
     }
 
-    /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or in `Sessions/<name>` there for
-    /// a named session.
+    /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or in
+    /// `Sessions/<name>` there for a named session.
     public init(container: AppContainer, session: SessionName = .default) {
         folder = container.folder(
             container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
@@ -46,9 +44,9 @@ public struct KeyFile: KeySource {
 
     /// Returns the key in the file; `nil` if there is no file.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs to another
-    ///   user, or if other users can write to its folder in a container; ``AccountError/Code-swift.struct/damaged`` if it does not have
-    ///   32 bytes.
+    /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs
+    ///   to another user, or if other users can write to its folder in a container;
+    ///   ``AccountError/Code-swift.struct/damaged`` if it does not have 32 bytes.
     public func key() async throws -> ArchiveKey? { try key(at: path) }
 
     private func key(at path: String) throws -> ArchiveKey? {
@@ -66,7 +64,8 @@ public struct KeyFile: KeySource {
             }
             guard status.permissions & 0o077 == 0 else {
                 throw AccountError(
-                    .insecureContainer, "others can use the key file \(path): run `chmod 600 \(path.shellWord)`")
+                    .insecureContainer, "others can use the key file \(path)", hint: "run `chmod 600 \(path.shellWord)`"
+                )
             }
             var count = 0
             let bytes = try GuardedBytes(count: 32) { buffer throws(SystemCallError) in
@@ -74,7 +73,8 @@ public struct KeyFile: KeySource {
             }
             guard count == 32, try file.isAtEnd() else {
                 throw AccountError(
-                    .damaged, "the key file \(path) does not have 32 bytes: restore the right key file from a backup")
+                    .damaged, "the key file \(path) does not have 32 bytes",
+                    hint: "restore the right key file from a backup")
             }
             return ArchiveKey(guarded: bytes)
         } catch let error as SystemCallError where error.isNoEntry {
@@ -88,9 +88,6 @@ public struct KeyFile: KeySource {
     public func makeKey() async throws -> ArchiveKey {
         try await BlockingWork.run { try makeFile() }
     }
-
-    /// The storage of the file, which is replaced and removed with its slot.
-    public var storage: (any KeyStorage)? { StoredKeyFile(file: self) }
 
     private func makeFile() throws -> ArchiveKey {
         try folder.make(before: path.lastComponent)
@@ -108,7 +105,7 @@ public struct KeyFile: KeySource {
         return stored
     }
 
-    /// Writes a key durably to a file beside this one, and calls `body` to move it to its place.
+    /// Writes a key durably to a temporary file, and calls `body` to move it to its place.
     private func write(
         _ key: ArchiveKey, _ body: (_ temporary: String) throws(SystemCallError) -> Void
     ) throws(AccountError) {
@@ -125,68 +122,6 @@ public struct KeyFile: KeySource {
         }
     }
 
-    // MARK: KeyStorage
-
-    private var successor: String { path + ".next" }
-    private var predecessor: String { path + ".old" }
-
-    fileprivate func makeSuccessor() throws(AccountError) -> ArchiveKey {
-        try folder.make(before: path.lastComponent)
-        let key = ArchiveKey.random()
-        try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
-        return key
-    }
-
-    fileprivate func installSuccessor() throws(AccountError) {
-        try mapping(path) { () throws(SystemCallError) in
-            try SystemCall.remove(predecessor)
-            _ = try SystemCall.link(path, as: predecessor)
-            try SystemCall.rename(successor, to: path)
-            try SystemCall.synchronizeDirectory(folder.path)
-        }
-    }
-
-    fileprivate func unfinished() throws -> [ArchiveKey] {
-        try [successor, predecessor].compactMap { path in
-            do {
-                return try key(at: path)
-            } catch let error as AccountError where error.code == .damaged {
-                // The file is not a key, so it opens no archive.
-                return nil
-            }
-        }
-    }
-
-    fileprivate func hasReplacement() throws(AccountError) -> Bool {
-        try mapping(path) { () throws(SystemCallError) in
-            if try SystemCall.status(successor) != nil { return true }
-            return try SystemCall.status(predecessor) != nil
-        }
-    }
-
-    fileprivate func forgetReplacement() throws(AccountError) {
-        try mapping(path) { () throws(SystemCallError) in
-            let hadSuccessor = try SystemCall.remove(successor)
-            let hadPredecessor = try SystemCall.remove(predecessor)
-            if hadSuccessor || hadPredecessor { try SystemCall.synchronizeDirectory(folder.path) }
-        }
-    }
-
-    fileprivate func remove() throws(AccountError) {
-        try mapping(path) { () throws(SystemCallError) in
-            try SystemCall.remove(path)
-            try SystemCall.synchronizeDirectory(folder.path)
-        }
-    }
-
-    fileprivate func settle() throws(AccountError) {
-        for leftover in try leftovers() {
-            // A file that cannot be removed does no harm.
-            _ = try? SystemCall.remove(leftover)
-        }
-        try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(folder.path) }
-    }
-
     /// Returns the files of processes that died while they wrote a key.
     package func leftovers() throws(AccountError) -> [String] {
         let prefix = path.lastComponent + "."
@@ -200,15 +135,76 @@ public struct KeyFile: KeySource {
     }
 }
 
-/// The storage of a key file. It works outside the threads that run tasks, since the disk may be slow.
-private struct StoredKeyFile: KeyStorage {
-    let file: KeyFile
+/// The file system is used outside the threads that run tasks, since the disk may be slow.
+extension KeyFile: StoredKeySource {
+    private var successor: String { path + ".next" }
+    private var predecessor: String { path + ".old" }
 
-    func settle() async throws { try await BlockingWork.run { try file.settle() } }
-    func makeSuccessor() async throws -> ArchiveKey { try await BlockingWork.run { try file.makeSuccessor() } }
-    func installSuccessor() async throws { try await BlockingWork.run { try file.installSuccessor() } }
-    func hasReplacement() async throws -> Bool { try file.hasReplacement() }
-    func unfinishedReplacement() async throws -> [ArchiveKey] { try file.unfinished() }
-    func forgetReplacement() async throws { try await BlockingWork.run { try file.forgetReplacement() } }
-    func remove() async throws { try await BlockingWork.run { try file.remove() } }
+    package func settle() async throws {
+        try await BlockingWork.run {
+            for leftover in try leftovers() {
+                // A file that cannot be removed does no harm.
+                _ = try? SystemCall.remove(leftover)
+            }
+            try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(folder.path) }
+        }
+    }
+
+    package func makeSuccessor() async throws -> ArchiveKey {
+        try await BlockingWork.run {
+            try folder.make(before: path.lastComponent)
+            let key = ArchiveKey.random()
+            try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
+            return key
+        }
+    }
+
+    package func installSuccessor() async throws {
+        try await usingFiles { () throws(SystemCallError) in
+            try SystemCall.remove(predecessor)
+            _ = try SystemCall.link(path, as: predecessor)
+            try SystemCall.rename(successor, to: path)
+            try SystemCall.synchronizeDirectory(folder.path)
+        }
+    }
+
+    package func hasReplacement() async throws -> Bool {
+        try await usingFiles { () throws(SystemCallError) in
+            if try SystemCall.status(successor) != nil { return true }
+            return try SystemCall.status(predecessor) != nil
+        }
+    }
+
+    package func unfinishedReplacement() async throws -> [ArchiveKey] {
+        try await BlockingWork.run {
+            try [successor, predecessor].compactMap { path in
+                do {
+                    return try key(at: path)
+                } catch let error as AccountError where error.code == .damaged {
+                    return nil
+                }
+            }
+        }
+    }
+
+    package func forgetReplacement() async throws {
+        try await usingFiles { () throws(SystemCallError) in
+            let hadSuccessor = try SystemCall.remove(successor)
+            let hadPredecessor = try SystemCall.remove(predecessor)
+            if hadSuccessor || hadPredecessor { try SystemCall.synchronizeDirectory(folder.path) }
+        }
+    }
+
+    package func remove() async throws {
+        try await usingFiles { () throws(SystemCallError) in
+            try SystemCall.remove(path)
+            try SystemCall.synchronizeDirectory(folder.path)
+        }
+    }
+
+    private func usingFiles<Result: Sendable>(
+        _ body: @escaping @Sendable () throws(SystemCallError) -> Result
+    ) async throws(AccountError) -> Result {
+        try await BlockingWork.run { () throws(AccountError) in try mapping(path, body) }
+    }
 }

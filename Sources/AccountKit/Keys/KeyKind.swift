@@ -17,7 +17,6 @@ public struct KeyKind: Hashable, Sendable {
     /// A key in the environment or in a credentials directory.
     public static let environment = KeyKind(.environment)
 
-    /// The kind with its article, such as "a key file".
     package var text: String {
         switch slot {
         case .keyFile: "a key file"

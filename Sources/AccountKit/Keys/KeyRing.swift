@@ -17,7 +17,6 @@ struct KeyRing: Sendable {
     private let context: SealingContext
     private let logger: Logger?
 
-    /// Whether several machines share the storage.
     private var isShared: Bool { context.isBoundToPlace }
 
     /// Keys for a new archive that the user or a program has provided before the lock.
@@ -86,7 +85,6 @@ struct KeyRing: Sendable {
         throw failure ?? noKey(for: slots)
     }
 
-    /// Returns the openers that a source has without asking the user, including an unlocked passphrase.
     private func unattendedOpeners(
         of source: any KeySource, for slots: [KeySlot]
     ) async throws(AccountError) -> [KeySlot.Opener] {
@@ -102,7 +100,6 @@ struct KeyRing: Sendable {
         return openers
     }
 
-    /// Returns the opener of a slot. It derives the key of a passphrase only once.
     func opener(of key: ArchiveKey, for slot: KeySlot) async throws(AccountError) -> KeySlot.Opener {
         guard case .passphrase(let passphrase) = key.opener, slot.kind == .passphrase else { return key.opener }
         return try await sealing(takesLong: true) { () throws(EnvelopeError) in
@@ -131,7 +128,7 @@ struct KeyRing: Sendable {
             let ways = kinds.map(\.text).sorted().joined(separator: " or ")
             return AccountError(
                 .noKey,
-                "Account.plist opens with \(ways), but no such key is set up here: add it again (`key add`)")
+                "Account.plist opens with \(ways), but no such key is set up here", hint: "add it again (`key add`)")
         }
         let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
         let place = places.isEmpty ? "" : " at \(places)"
@@ -143,7 +140,8 @@ struct KeyRing: Sendable {
                     + "\(place.isEmpty ? " here" : place)")
         }
         return AccountError(
-            .noKey, "there is an account archive, but no key to open it: restore the key\(place), or sign in again")
+            .noKey, "there is an account archive, but no key to open it",
+            hint: "restore the key\(place), or sign in again")
     }
 
     // MARK: New archives
@@ -159,16 +157,16 @@ struct KeyRing: Sendable {
         for source in sources where !source.asksOutside { _ = try await made(source) }
     }
 
-    /// Returns the keys of a new archive: a new lineage and a new data key, which each source opens. It creates missing keys.
+    /// Returns keys with a new lineage and data key, which each source opens. Creates missing keys of the sources.
     func makeKeys(at date: Date) async throws(AccountError) -> ArchiveKeys {
         try checkCount()
         var slots: [ArchiveKeys.NewSlot] = []
         for (index, source) in sources.enumerated() {
-            var key = prepared.keys.withLock { $0.removeValue(forKey: index) }
-            if key == nil { key = try await made(source) }
+            let known = prepared.keys.withLock { $0.removeValue(forKey: index) }
+            let key = if let known { known } else { try await made(source) }
             // Without its key the archive could not be opened.
             try await settle(source)
-            slots.append(newSlot(for: key!, of: source, at: date))
+            slots.append(newSlot(for: key, of: source, at: date))
         }
         let (newSlots, context) = (slots, context)
         return try await sealing(takesLong: newSlots.contains { $0.kind == .passphrase }) { () throws(EnvelopeError) in
@@ -191,7 +189,6 @@ struct KeyRing: Sendable {
             created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost)
     }
 
-    /// Returns the keys with a new one in the last slot.
     func adding(
         _ key: ArchiveKey, of source: any KeySource, to keys: ArchiveKeys, at date: Date
     ) async throws(AccountError) -> ArchiveKeys {
@@ -202,7 +199,7 @@ struct KeyRing: Sendable {
     }
 
     func settle(_ source: any KeySource) async throws(AccountError) {
-        try await asking { try await source.storage?.settle() }
+        try await asking { try await (source as? any StoredKeySource)?.settle() }
     }
 
     private func made(_ source: any KeySource) async throws(AccountError) -> ArchiveKey {
@@ -213,12 +210,10 @@ struct KeyRing: Sendable {
     private func asking<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
         do {
             return try await body()
-        } catch let error as AccountError {
-            throw error
-        } catch is CancellationError {
-            throw AccountError(.cancelled, "cancelled while waiting for a key: nothing was changed")
         } catch {
-            throw AccountError(.inaccessible, "the key could not be read", cause: error)
+            throw AccountError(
+                wrapping: error, cancelled: "cancelled while waiting for a key: nothing was changed",
+                failure: "the key could not be read")
         }
     }
 
@@ -234,6 +229,5 @@ struct KeyRing: Sendable {
 }
 
 extension KeySource {
-    /// Whether the source asks the user or a program, which happens before the lock if possible.
     var asksOutside: Bool { isInteractive || kind == .command }
 }

@@ -27,11 +27,6 @@ public protocol KeySource: Sendable {
     ///
     /// By default `true` for a passphrase only.
     var isInteractive: Bool { get }
-
-    /// The storage of the key, if this source can replace and remove it; `nil` otherwise, as by default.
-    ///
-    /// A source that wraps another one returns the storage of that one.
-    var storage: (any KeyStorage)? { get }
 }
 
 extension KeySource {
@@ -40,19 +35,16 @@ extension KeySource {
 
     /// By default, `true` for a passphrase only.
     public var isInteractive: Bool { kind == .passphrase }
-
-    /// By default, the source cannot replace or remove the key.
-    public var storage: (any KeyStorage)? { nil }
 }
 
-/// A stored key of one archive, such as a file or a key in a security chip. It is replaced and removed with its slot.
+/// A source that stores the key of one archive, such as in a file. The key is replaced and removed with its slot.
 ///
-/// During a replacement there is a new key, the *successor*, and later the old key, the *predecessor*. Both are stored beside the key, so
-/// that after a crash at any time there is a key that opens the archive. AccountKit calls all functions except ``settle()`` and
-/// ``hasReplacement()`` while the archive is locked.
-public protocol KeyStorage: Sendable {
-    /// Makes sure that the key survives a power cut before it encrypts an archive for the first time: the process that created the key
-    /// may have died before it could.
+/// During a replacement there is a new key, the *successor*, and later the old key, the *predecessor*. Both are stored
+/// beside the key, so that after a crash at any time there is a key that opens the archive. AccountKit calls all
+/// functions except ``settle()`` and ``hasReplacement()`` while the archive is locked.
+package protocol StoredKeySource: KeySource {
+    /// Makes sure that the key survives a power cut before it encrypts an archive for the first time: the process that
+    /// created the key may have died before it could.
     func settle() async throws
 
     /// Creates a successor durably, and replaces an earlier one.
@@ -78,7 +70,6 @@ public protocol KeyStorage: Sendable {
 public struct ArchiveKey: Sendable {
     package let opener: KeySlot.Opener
 
-    /// The cost of the derivation, for a passphrase only.
     let cost: PassphraseCost
 
     /// Creates a key from exactly 32 bytes.
@@ -91,8 +82,8 @@ public struct ArchiveKey: Sendable {
         self.init(guarded: GuardedBytes(copying: bytes))
     }
 
-    /// Creates a key from text: 64 hexadecimal digits, or Base64 of 32 bytes (RFC 4648, sections 4 and 5), with or without padding.
-    /// White space around it is ignored.
+    /// Creates a key from text: 64 hexadecimal digits, or Base64 of 32 bytes (RFC 4648, sections 4 and 5), with or
+    /// without padding. White space around it is ignored.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for anything else.
     public init(text: Secret) throws(AccountError) {

@@ -2,8 +2,8 @@ package import AccountCrypto
 
 /// A passphrase that the user types. Argon2id derives the key from it (RFC 9106; 3 passes over 256 MiB).
 ///
-/// It protects the archive even if all files of the user can be read, unless the passphrase can be guessed. It does not protect an unlocked
-/// session, see ``AccountStore/unlock(for:)``, against programs of the same user.
+/// It protects the archive even if all files of the user can be read, unless the passphrase can be guessed. It does not
+/// protect an unlocked session against programs of the same user.
 public struct PassphraseKey: KeySource {
     /// The passphrase to ask the user for.
     public enum Question: Sendable, Hashable {

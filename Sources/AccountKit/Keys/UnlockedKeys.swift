@@ -10,8 +10,8 @@ import Musl
 import Darwin
 #endif
 
-/// Keys derived from passphrases, in the Linux kernel's keyring of the login session (keyrings(7)). They are not on disk, are not
-/// swapped, and end with the login session.
+/// Keys derived from passphrases, in the Linux kernel's keyring of the login session (keyrings(7)). They are not on
+/// disk, are not swapped, and end with the login session.
 enum UnlockedKeys {
     static func key(of keyID: [UInt8]) -> GuardedBytes? {
         struct Locked: Error {}
@@ -30,7 +30,6 @@ enum UnlockedKeys {
         }
     }
 
-    /// Removes a key. A missing key is not an error.
     static func forget(_ keyID: [UInt8]) throws(AccountError) {
         guard accountkit_keyring_remove(name(keyID)) != 0, accountkit_keyring_is_absent(errno) == 0 else { return }
         throw AccountError(

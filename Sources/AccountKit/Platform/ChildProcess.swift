@@ -12,16 +12,12 @@ import Darwin
 
 enum ChildProcess {
     struct Failure: Error {
-        /// The failure, to follow the name of the program in a message.
         var text: String
     }
 
-    /// Runs a program, and reads its output directly into guarded memory.
+    /// Runs a program without a shell, and reads its output directly into guarded memory.
     ///
-    /// - Parameters:
-    ///   - command: The program and its arguments. A name without a path is searched in `$PATH`. There is no shell.
-    ///   - hidden: Environment variables that the program does not get.
-    ///   - limit: How many bytes it may print: less than the size of a pipe, since they are read after its end.
+    /// - Parameter limit: How many bytes it may print: less than the size of a pipe, since they are read after its end.
     static func output(
         of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {

@@ -1,3 +1,4 @@
+import CAccountKitShims
 import AccountSupport
 
 #if canImport(Glibc)
@@ -8,10 +9,8 @@ import Musl
 import Darwin
 #endif
 
-/// Observes when an entry of a folder is created, written to, removed or renamed.
-///
-/// On Linux the kernel reports changes (inotify(7)) to a waiting thread, so an idle watch costs nothing. If that is impossible, the entry is
-/// polled eleven times a second.
+/// Observes when an entry of a folder is created, written to, removed or renamed. On Linux a thread waits for
+/// inotify(7), so an idle watch costs nothing. If that is impossible, the entry is polled.
 enum DirectoryWatch {
     fileprivate static let pollInterval: Duration = .milliseconds(90)
 
@@ -48,7 +47,6 @@ enum DirectoryWatch {
 }
 
 #if os(Linux)
-/// A thread that waits for the kernel, and a pipe that ends its wait.
 private final class Notifier: Sendable {
     private let notifications: Int32
     private let stopReader: Int32
@@ -61,11 +59,10 @@ private final class Notifier: Sendable {
         let notifications = inotify_init1(O_CLOEXEC)
         guard notifications >= 0 else { return nil }
         var ends: [Int32] = [-1, -1]
-        guard Self.watch(folder, notifications), pipe(&ends) == 0 else {
+        guard Self.watch(folder, notifications), accountkit_pipe(&ends) == 0 else {
             close(notifications)
             return nil
         }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         self.notifications = notifications
         stopReader = ends[0]
         stopWriter = ends[1]
@@ -74,14 +71,14 @@ private final class Notifier: Sendable {
         self.continuation = continuation
     }
 
-    // The descriptors are closed when neither the thread nor its owner uses them, since the numbers may be used for other files.
+    // Close the descriptors only now: while the thread or its owner uses them, the numbers must not be reused.
     deinit {
         close(notifications)
         close(stopReader)
         close(stopWriter)
     }
 
-    /// Starts the thread, which holds the notifier until it has stopped; `false` if no thread can be created.
+    /// The thread holds the notifier until it has stopped; `false` if no thread can be created.
     func start() -> Bool { DedicatedThread.start { self.run() } == 0 }
 
     func stop() {
@@ -140,7 +137,6 @@ private final class Notifier: Sendable {
         }
     }
 
-    /// Returns the names in the notifications, and whether there will be no others because the folder was removed.
     private func readNames() -> (names: Set<String>, isLost: Bool) {
         let headerByteCount = MemoryLayout<inotify_event>.size
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)

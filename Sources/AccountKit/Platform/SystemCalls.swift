@@ -8,21 +8,15 @@ import Musl
 import Darwin
 #endif
 
-/// A failed system call: its name, its file, and errno.
 package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// The call, such as `open`.
     package let call: String
 
-    /// The path of the file.
     package let path: String
 
-    /// The error number (errno(3)).
     package let errno: Int32
 
-    /// A description for users, such as `/tmp/x: No such file or directory`.
     package var description: String { "\(path): \(reason)" }
 
-    /// The reason without the path, such as `No such file or directory`.
     package var reason: String { Self.text(errno) }
 
     /// A description for `--verbose`, such as `open "/tmp/x": No such file or directory (ENOENT)`.
@@ -36,7 +30,6 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
         self.errno = errno
     }
 
-    /// Reading a folder as a file (read(2)).
     package static func readsDirectory(_ path: String) -> SystemCallError {
         SystemCallError("read", path, errno: EISDIR)
     }
@@ -66,7 +59,6 @@ package struct FileStatus: Sendable {
     package let byteCount: Int
 }
 
-/// The identity of a file and of its content.
 package struct FileIdentity: Sendable, Hashable {
     let device: UInt64
     let inode: UInt64
@@ -74,12 +66,11 @@ package struct FileIdentity: Sendable, Hashable {
     let nanoseconds: Int
 }
 
-/// An open file, which is closed when the value ends. It has the system calls that the archive needs, without decisions.
+/// An open file. It has the system calls that the archive needs, without decisions.
 package struct FileDescriptor: ~Copyable {
     package let number: Int32
     package let path: String
 
-    /// Takes ownership of an open descriptor. `path` names it in errors.
     init(adopting number: Int32, path: String) {
         self.number = number
         self.path = path
@@ -87,7 +78,7 @@ package struct FileDescriptor: ~Copyable {
 
     deinit { _ = close(number) }
 
-    /// Opens a file for reading. It does not wait for the other end of a pipe, and does not acquire a controlling terminal.
+    /// Doesn't wait for the other end of a pipe, and doesn't acquire a controlling terminal.
     package static func openForReading(
         _ path: String, followingLinks: Bool = false
     ) throws(SystemCallError) -> FileDescriptor {
@@ -98,12 +89,10 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_RDONLY | O_DIRECTORY)
     }
 
-    /// Opens a file for reading and writing at its start, and creates a missing file.
     package static func openForUpdate(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     }
 
-    /// Opens an existing file for writing, and keeps its content.
     package static func openForWriting(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
     }
@@ -162,7 +151,6 @@ package struct FileDescriptor: ~Copyable {
         return count
     }
 
-    /// Whether the end of the file was reached.
     package borrowing func isAtEnd() throws(SystemCallError) -> Bool {
         var byte: UInt8 = 0
         return try withUnsafeMutableBytes(of: &byte) { byte throws(SystemCallError) in try read(into: byte) } == 0
@@ -186,8 +174,7 @@ package struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Tries to lock the file, which must be open for writing; `false` if another process holds the lock. The lock ends with the
-    /// descriptor.
+    /// Tries to lock the file, which must be open for writing; `false` if another process holds the lock.
     package borrowing func tryLock() throws(SystemCallError) -> Bool {
         if accountkit_try_lock(number) == 0 { return true }
         let code = errno
@@ -203,12 +190,10 @@ package struct FileDescriptor: ~Copyable {
         try SystemCall.check("ftruncate", path, ftruncate(number, off_t(count)))
     }
 
-    /// Sets the position of the next read or write, from the start of the file.
     package borrowing func seek(to position: Int) throws(SystemCallError) {
         try SystemCall.check("lseek", path, lseek(number, off_t(position), SEEK_SET) < 0 ? -1 : 0)
     }
 
-    /// Whether the path still leads to this file: it was not renamed, removed or replaced.
     package borrowing func isAtItsPath() throws(SystemCallError) -> Bool {
         var (own, found) = (stat(), stat())
         try SystemCall.check("fstat", path, fstat(number, &own))
@@ -222,17 +207,15 @@ package struct FileDescriptor: ~Copyable {
         guard code == 0 else { throw SystemCallError("fallocate", path, errno: code) }
     }
 
-    /// Waits until the content is on the disk. After a failure the state is unknown, so do not repeat it for the same file.
+    /// After a failure the state of the content is unknown, so do not repeat this for the same file.
     package borrowing func synchronize() throws(SystemCallError) {
         try SystemCall.check("fsync", path, accountkit_sync(number))
     }
 }
 
-/// An exclusive lock on a file, which is released when the value ends.
 package struct FileLock: ~Copyable {
     private let file: FileDescriptor
 
-    /// Opens a lock file, and creates a missing one. It is not locked yet.
     package init(_ path: String) throws(SystemCallError) {
         let file = try FileDescriptor.openForUpdate(path)
         // A umask may have removed permissions that the next process needs.
@@ -240,11 +223,10 @@ package struct FileLock: ~Copyable {
         self.file = file
     }
 
-    /// Releases the lock before the file is closed. A forked child process that has not yet started another program has the file open too,
-    /// and the kernel would release the lock only with the last descriptor.
+    /// Releases the lock explicitly: a forked child that has not yet started another program has the file open too, and
+    /// the kernel would release the lock only with the last descriptor.
     deinit { accountkit_unlock(file.number) }
 
-    /// Tries to acquire the lock; `false` if another process holds it.
     package borrowing func tryTake() throws(SystemCallError) -> Bool { try file.tryLock() }
 }
 
@@ -252,7 +234,6 @@ package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
     package static var processID: Int32 { getpid() }
 
-    /// The name of this machine; `nil` if it is unknown.
     package static var hostName: String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.initialize(repeating: 0)
@@ -261,7 +242,6 @@ package enum SystemCall {
         }
     }
 
-    /// Returns the name of a user, or the number of a user that is not in the user database.
     package static func userName(_ user: UInt32) -> String {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -273,7 +253,6 @@ package enum SystemCall {
         }
     }
 
-    /// Returns text about another owner, to follow the path of a file in a message.
     static func ownership(_ owner: UInt32) -> String {
         let (owner, user) = (userName(owner), userName(effectiveUser))
         return "belongs to \(owner), but this program runs as \(user): run it as \(owner)"
@@ -282,7 +261,6 @@ package enum SystemCall {
 
     package static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
 
-    /// Returns the addresses of a host name, as text; none if the system knows none.
     package static func addresses(of host: String) -> [String] {
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, nil, nil, &found) == 0 else { return [] }
@@ -303,17 +281,14 @@ package enum SystemCall {
         return addresses
     }
 
-    /// Throws an error if files cannot be created in a folder. It creates none.
     package static func checkWritable(_ folder: String) throws(SystemCallError) {
         try check("access", folder, access(folder, W_OK | X_OK))
     }
 
-    /// Returns the status of a file, or of a link itself; `nil` if there is none.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         try info(of: path, followingLink: false).map { FileStatus($0) }
     }
 
-    /// Returns the status of a file, or of the target of a link; `nil` if there is none.
     package static func targetStatus(_ path: String) throws(SystemCallError) -> FileStatus? {
         try info(of: path, followingLink: true).map { FileStatus($0) }
     }
@@ -325,7 +300,6 @@ package enum SystemCall {
         throw SystemCallError(followingLink ? "stat" : "lstat", path, errno: errno)
     }
 
-    /// Returns the identity of a file, or of a link itself; `nil` if there is none.
     package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
         guard let info = try info(of: path, followingLink: false) else { return nil }
         #if canImport(Darwin)
@@ -340,9 +314,7 @@ package enum SystemCall {
 
     /// Creates a directory for its owner only; `false` if the name exists.
     package static func makeDirectory(_ path: String) throws(SystemCallError) -> Bool {
-        if mkdir(path, 0o700) == 0 { return true }
-        if errno == EEXIST { return false }
-        throw SystemCallError("mkdir", path, errno: errno)
+        try succeeded("mkdir", path, mkdir(path, 0o700), orFailedWith: EEXIST)
     }
 
     package static func changePermissions(_ path: String, _ permissions: UInt32) throws(SystemCallError) {
@@ -355,17 +327,13 @@ package enum SystemCall {
 
     /// Gives a file a second name; `false` if the name exists.
     package static func link(_ source: String, as destination: String) throws(SystemCallError) -> Bool {
-        if sysLink(source, destination) == 0 { return true }
-        if errno == EEXIST { return false }
-        throw SystemCallError("link", destination, errno: errno)
+        try succeeded("link", destination, sysLink(source, destination), orFailedWith: EEXIST)
     }
 
     /// Removes a file; `false` if there was none.
     @discardableResult
     package static func remove(_ path: String) throws(SystemCallError) -> Bool {
-        if unlink(path) == 0 { return true }
-        if errno == ENOENT { return false }
-        throw SystemCallError("unlink", path, errno: errno)
+        try succeeded("unlink", path, unlink(path), orFailedWith: ENOENT)
     }
 
     /// Returns the names in a directory, without `.` and `..`; none if there is no such directory.
@@ -395,7 +363,6 @@ package enum SystemCall {
         try FileDescriptor.openDirectory(path).synchronize()
     }
 
-    /// Prevents core dumps of this process, and other processes of the user from attaching to it.
     package static func forbidDumps() throws(SystemCallError) {
         try check("prctl", "PR_SET_DUMPABLE", accountkit_forbid_dumps())
     }
@@ -404,7 +371,15 @@ package enum SystemCall {
         guard status == 0 else { throw SystemCallError(call, path, errno: errno) }
     }
 
-    /// Repeats a call while signals interrupt it.
+    /// Whether a call succeeded; `false` if it failed with the error `expected`. Throws any other error.
+    private static func succeeded(
+        _ call: String, _ path: String, _ status: Int32, orFailedWith expected: Int32
+    ) throws(SystemCallError) -> Bool {
+        if status != 0, errno == expected { return false }
+        try check(call, path, status)
+        return true
+    }
+
     package static func retrying(
         _ call: String, _ path: String, _ body: () -> Int32
     ) throws(SystemCallError) -> Int32 {

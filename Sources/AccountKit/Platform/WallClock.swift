@@ -11,10 +11,8 @@ public protocol WallClock: Sendable {
 }
 
 /// The clock of the machine.
-public struct SystemWallClock: WallClock {
-    /// Creates the clock of the machine.
-    public init() {}
+package struct SystemWallClock: WallClock {
+    package init() {}
 
-    /// The current date.
-    public var now: Date { Date() }
+    package var now: Date { Date() }
 }

@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -5,13 +7,25 @@ import Foundation
 #endif
 
 extension AccountError {
-    /// Wraps an error of a storage. An ``AccountError`` stays unchanged.
-    package init(wrapping error: any Error) {
+    /// `cancelled` and `failure` are the messages for errors other than an `AccountError`.
+    package init(
+        wrapping error: any Error,
+        cancelled: String = "cancelled while waiting for the archive: nothing was changed",
+        failure: String = "the storage failed"
+    ) {
         switch error {
         case let error as AccountError: self = error
-        case is CancellationError:
-            self.init(.cancelled, "cancelled while waiting for the archive: nothing was changed")
-        default: self.init(.inaccessible, "the storage failed", cause: error)
+        case is CancellationError: self.init(.cancelled, cancelled)
+        default: self.init(.inaccessible, failure, cause: error)
+        }
+    }
+
+    /// Returns the result of `body`, or throws its error as an `AccountError`.
+    static func wrappingErrors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+        do {
+            return try await body()
+        } catch {
+            throw AccountError(wrapping: error)
         }
     }
 
@@ -26,17 +40,16 @@ extension AccountError {
         self.init(.notSignedIn, message)
     }
 
-    /// The session was moved, so the operation is possible only in its new storage.
     package init(_ move: SessionMove) {
         let end =
             move.isComplete
-            ? "this session was moved to \(move.place) on \(move.date.formatted(.iso8601)), and is refreshed there only: use it there"
-            : "the move of this session to \(move.place), begun on \(move.date.formatted(.iso8601)), is not complete, and the session "
+            ? "this session was moved to \(move.place) on \(LocalTime.text(of: move.date)), and is refreshed there only: use it there"
+            : "the move of this session to \(move.place), begun on \(LocalTime.text(of: move.date)), is not complete, and the session "
                 + "cannot be refreshed until it is: run the move again"
         self.init(.moved, end)
     }
 
-    package init(unidentified failure: AuthorityError, _ outcome: RevocationOutcome) {
+    package init(unidentified failure: AuthorityError, _ outcome: RevocationReport.Outcome) {
         let (code, reason): (Code, String) =
             switch SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false)) {
             case .keep(let reason) where reason.code == .cancelled: (.cancelled, "\(reason)")
@@ -64,38 +77,37 @@ extension AccountError {
         )
     }
 
-    /// Describes a failed sign-in. The stored account has not changed.
-    ///
-    /// - Parameter advice: What the user can do if the service refused the input.
+    /// `advice` says what the user can do if the service refused the input.
     init(signIn failure: AuthorityError, advice: String) {
         switch SessionDecision.afterSignIn(failure) {
         case .refused(let detail):
             let advice = detail.hasPrefix("invalid_grant") ? advice : "nothing was changed"
-            self.init(.signInRefused, "the service refused the sign-in (\(detail)): \(advice)")
-        case .startOver: self.init(.signInRefused, "the code has expired: start again")
+            self.init(.signInRefused, "the service refused the sign-in (\(detail))", hint: advice)
+        case .startOver: self.init(.signInRefused, "the code has expired", hint: "start again")
         case .unclear(let reason) where reason.code == .misconfigured:
             self.init(.misconfigured, "this sign-in is not possible: \(reason.detail ?? "misconfigured")")
         case .unclear(let reason) where reason.code == .cancelled:
-            self.init(.cancelled, "the sign-in was cancelled: nothing was changed")
+            self.init(.cancelled, "the sign-in was cancelled", hint: "nothing was changed")
         case .unclear(let reason) where reason.code == .offline:
             self.init(
                 .serviceUnavailable,
-                "the service could not be reached (\(reason.detail ?? "offline")): nothing was changed, try again")
+                "the service could not be reached (\(reason.detail ?? "offline"))",
+                hint: "nothing was changed; try again")
         case .unclear(let reason):
             self.init(
                 .serviceUnavailable,
-                "the service gave an unexpected response to the sign-in (\(reason)): nothing was changed, try again")
+                "the service gave an unexpected response to the sign-in (\(reason))",
+                hint: "nothing was changed; try again")
         case .pollAgain:
             self.init(
                 .serviceUnavailable,
-                "the service gave an unexpected response to the sign-in: nothing was changed, try again")
+                "the service gave an unexpected response to the sign-in", hint: "nothing was changed; try again")
         }
         cause = RequestFailure(failure)
     }
 }
 
 extension UnverifiedReason.Code {
-    /// The reason why nothing can be saved.
     init(savingFailure error: any Error) {
         self =
             switch (error as? AccountError)?.code {
@@ -108,11 +120,4 @@ extension UnverifiedReason.Code {
 
 extension UnverifiedReason {
     init(_ move: SessionMove) { self.init(.moved, detail: "\(AccountError(move))") }
-}
-
-extension UnverifiedReason: CustomStringConvertible {
-    /// The code, and the detail if there is one.
-    public var description: String {
-        detail.map { "\(code.rawValue): \($0)" } ?? code.rawValue
-    }
 }

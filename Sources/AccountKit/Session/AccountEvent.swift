@@ -21,8 +21,8 @@ public enum AccountEvent: Sendable, Hashable {
     /// A change was saved, but it may not survive a power cut, for this reason.
     case durabilityUnknown(String)
 
-    /// The number of events dropped before the next one, because the listener was slow. Read ``AccountStore/account`` for the
-    /// current state.
+    /// The number of events dropped before the next one, because the listener was slow. Read ``AccountStore/account``
+    /// for the current state.
     case missed(Int)
 
     init?(from old: Account?, to new: Account, isSignIn: Bool) {

@@ -1,6 +1,7 @@
 /// Data that an app stores for the user of an account, such as lists, unsent changes and encrypted documents.
 public protocol AccountLinkedStorage: Sendable {
-    /// Describes the data that a sign-out would lose, such as "3 unsent changes" or "12 items that are only on this machine".
+    /// Describes the data that a sign-out would lose, such as "3 unsent changes" or "12 items that are only on this
+    /// machine".
     ///
     /// - Returns: `nil` if nothing would be lost.
     func unsentWork() async throws -> String?

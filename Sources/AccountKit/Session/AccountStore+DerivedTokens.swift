@@ -6,14 +6,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Access tokens for other APIs.
 extension AccountStore {
     /// Returns an access token for another API, or with fewer scopes than the session has.
     ///
-    /// A valid token is stored with the account, encrypted, and returned again. Otherwise the service issues one: by a refresh with
-    /// `resource` (RFC 8707, section 2.2) or a narrower `scope` (RFC 6749, section 6), or by token exchange (RFC 8693). As in every
-    /// refresh, only one process at a time sends the refresh token, and a new one is stored before the derived token is returned.
-    /// The account's own access token does not change. Signing out removes and revokes derived tokens.
+    /// A valid token is stored with the account, encrypted, and returned again. Otherwise the service issues one: by a
+    /// refresh with `resource` (RFC 8707, section 2.2) or a narrower `scope` (RFC 6749, section 6), or by token
+    /// exchange (RFC 8693). As in every refresh, only one process at a time sends the refresh token, and a new one is
+    /// stored before the derived token is returned. The account's own access token does not change. Signing out removes
+    /// and revokes derived tokens.
     ///
     /// ```swift
     /// let target = try TokenTarget(resources: ["https://api.example.com/"], scopes: ["read"])
@@ -22,17 +22,18 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - target: The API or scopes of the token.
-    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that is less. A
-    ///     token of unknown expiry is always valid.
-    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues afterwards, and its tokens are
-    ///     stored; see ``finishPendingRequests()``.
+    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that
+    ///     is less. A token of unknown expiry is always valid.
+    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues afterwards, and its
+    ///     tokens are stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
     /// - Returns: The token. If the service cannot issue a token now, this is the stored token until it expires.
-    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this app, or if the grant
-    ///   needs a refresh token and there is none. The user stays signed in.
-    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the pause after a
-    ///   failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
-    ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for it.
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this
+    ///   app, or if the grant needs a refresh token and there is none. The user stays signed in.
+    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the
+    ///   pause after a failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
+    ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for
+    ///   it.
     public func accessToken(
         for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
         with authority: any TokenExchangeAuthority
@@ -79,25 +80,25 @@ extension AccountStore {
             if let move = account.move { throw AccountError(move) }
             throw AccountError(
                 .misconfigured,
-                "this token requires a refresh token, and the service gave none: sign in again")
+                "this token requires a refresh token, and the service gave none", hint: "sign in again")
         case .refresh: break
-        // The access token that is exchanged must be valid.
         case .tokenExchange:
             let usable = try await usableAccount(
                 minimumValidity: nil, timeout: deadline.map { ContinuousClock.now.duration(to: $0) }, with: authority)
             try usable.checkIsSameUser(as: account)
             account = usable
         }
-        let derivation = Derivation(target: target, means: means, validity: validity)
-        var outcome = await driver.refresh(
-            account, deriving: derivation, authority, failureCount: record?.failureCount ?? 0, until: deadline)
+        func refresh(_ account: Account, by means: TokenDerivation) async -> RefreshOutcome {
+            await driver.refresh(
+                account, deriving: Derivation(target: target, means: means, validity: validity), authority,
+                failureCount: record?.failureCount ?? 0, until: deadline)
+        }
+        var outcome = await refresh(account, by: means)
         // A service may offer token exchange, but not to this client.
         if case .kept(let account, let reason) = outcome, reason.code == .misconfigured, means == .tokenExchange,
             target.audience == nil, account.credentials.refreshToken != nil
         {
-            let derivation = Derivation(target: target, means: .refresh, validity: validity)
-            outcome = await driver.refresh(
-                account, deriving: derivation, authority, failureCount: record?.failureCount ?? 0, until: deadline)
+            outcome = await refresh(account, by: .refresh)
         }
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):

@@ -1,14 +1,13 @@
 import AccountSupport
 
-/// Requests that continue after their callers have left.
 extension AccountStore {
     /// Waits until the tokens of all pending requests are stored or revoked.
     ///
-    /// Call this before the process ends. A refresh token or sign-in code that was sent is spent, so a process that ends before the
-    /// response is stored may lose the session. If a function of this store was cancelled or timed out, its request continues for at
-    /// most ``AccountAuthority/tokenRequestTimeout``. Tokens that could not be saved before are saved now if possible; otherwise they are
-    /// lost when the process ends. A refresh that was cancelled before its request was sent releases its lease. Without pending
-    /// requests, the function returns at once.
+    /// Call this before the process ends. A refresh token or sign-in code that was sent is spent, so a process that
+    /// ends before the response is stored may lose the session. If a function of this store was cancelled or timed out,
+    /// its request continues for at most ``AccountAuthority/tokenRequestTimeout``. Tokens that could not be saved
+    /// before are saved now if possible; otherwise they are lost when the process ends. A refresh that was cancelled
+    /// before its request was sent releases its lease. Without pending requests, the function returns at once.
     public func finishPendingRequests() async {
         await driver.exchanges.finish()
         await driver.refreshes.finishGivenUp()
@@ -17,7 +16,6 @@ extension AccountStore {
         await shielded { [driver] in await driver.saveUnsaved(timeout: driver.lockTimeout) }
     }
 
-    /// Whether this process has new tokens that it could not save.
     package var hasUnsavedTokens: Bool { driver.archive.unsaved.storedAccount != nil }
 
     package var hasFinishedExchanges: Bool { driver.exchanges.isEmpty }

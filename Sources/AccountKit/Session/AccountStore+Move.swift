@@ -1,3 +1,4 @@
+import AccountSupport
 import Logging
 import AccountCrypto
 
@@ -7,71 +8,65 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Moving a session to another storage.
+/// Moving a session to another storage. Only one storage at a time has a refresh token that programs use:
 ///
-/// Only one storage at a time has a refresh token that programs use:
-///
-/// 1. Under the refresh lease of the source: make sure that no refresh is unfinished.
+/// 1. Under the refresh lease of the source: check that no refresh is unfinished.
 /// 2. At the target: write the session as an incoming entry, which no program uses as a session.
-/// 3. At the source: replace the account by one without a refresh token that names the target. From here on the move can only be
-///    completed.
+/// 3. At the source: replace the account by one without a refresh token that names the target. From here on the move
+///    can only be completed.
 /// 4. At the target: store the incoming session as the account, and remove the entry.
-/// 5. At the source: record that the move is complete, and remove the keys of the offline data, which the target has now.
+/// 5. At the source: record that the move is complete, and remove the keys of the offline data: the target has them.
 ///
-/// Each step changes one entry and compares its revision. If the process dies between 2 and 3, the session is still at the source.
-/// Between 3 and 4 no storage can refresh. After 4 the session is at the target. Both copies have the identifier of the move, so a
-/// repeated call continues it.
+/// Each step changes one entry and compares its revision. Between steps 3 and 4 no storage can refresh. Both copies
+/// have the identifier of the move, so a repeated call continues it.
 extension AccountStore {
     /// Moves the session to the storage of another store, for example from files to a cluster.
     ///
     /// The account stays here without its refresh token. Programs get its access token until it expires, and then
-    /// ``AccountError/Code-swift.struct/moved``, which names the target. The keys and key slots of the archive and the keys of offline
-    /// data move with the session. The revocation queue stays; see
-    /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``.
+    /// ``AccountError/Code-swift.struct/moved``, which names the target. The keys and key slots of the archive and the
+    /// keys of offline data move with the session. The revocation queue stays; see
+    /// ``deliverRevocations(with:)``.
     ///
-    /// If the move fails or the process dies, call the function again, and it continues. There are never two copies that refresh. If the
-    /// session is already at the target, the function changes nothing.
+    /// If the move fails or the process dies, call the function again, and it continues. There are never two copies
+    /// that refresh. If the session is already at the target, the function changes nothing.
     ///
     /// - Parameters:
-    ///   - target: The store to move to, for the same app and session, with keys that open this store's archive. No user may be signed
-    ///     in there.
+    ///   - target: The store to move to, for the same app and session, with keys that open this store's archive. No
+    ///     user may be signed in there.
     ///   - targetName: The name of the target in messages here.
     ///   - sourceName: The name of this store's storage in messages at the target.
     /// - Returns: The account at the target.
-    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if a user is signed in at the target, or if another process changed the
-    ///   session during the move; ``AccountError/Code-swift.struct/busy`` while a refresh is unfinished;
-    ///   ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before;
-    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in; other codes as for reading and writing either storage.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if a user is signed in at the target, or if another
+    ///   process changed the session during the move; ``AccountError/Code-swift.struct/busy`` while a refresh is
+    ///   unfinished; ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before;
+    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in; other codes as for reading and writing
+    ///   either storage.
     @discardableResult
-    public func moveSession(
+    package func moveSession(
         to target: AccountStore, named targetName: String, from sourceName: String
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         try target.refuseGivenToken()
         guard targetName != sourceName else {
-            throw AccountError(.invalidArgument, "the session is already at that place: name another one")
+            throw AccountError(.invalidArgument, "the session is already at that place", hint: "name another one")
         }
         guard driver.archive.codec.context.isSameSession(as: target.driver.archive.codec.context) else {
             throw AccountError(
                 .invalidArgument, "a session can be moved only to another place of the same app and session")
         }
-        // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
+        // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         _ = await driver.load()
         _ = await target.driver.load()
-        do {
-            return try await driver.archive.storage.withRefreshLease(timeout: driver.lockTimeout) { lease in
+        return try await AccountError.wrappingErrors {
+            try await driver.archive.storage.withRefreshLease(timeout: driver.lockTimeout) { lease in
                 try await SessionTransport(
                     source: driver, target: target.driver, sourceName: sourceName, targetName: targetName, lease: lease
                 ).run()
             }
-        } catch {
-            throw AccountError(wrapping: error)
         }
     }
 
-    /// Returns the incomplete move to this storage, if there is one that opens.
-    ///
-    /// - Parameter isInteractive: Whether to prompt for a passphrase.
+    /// Returns the incomplete move to this storage; `nil` if there is none. Throws if the move does not open.
     package func incomingMove(isInteractive: Bool = false) async throws -> SessionMove? {
         guard givenToken == nil else { return nil }
         let incoming = try await driver.archive.incoming(isInteractive: isInteractive) {
@@ -92,21 +87,16 @@ extension AccountStore {
         }
         // The copy may be all that is left of the session, and another machine may have its key.
         if driver.keepsUnreadable, let copy, !driver.archive.isDamagedIncoming(copy) {
-            do {
-                _ = try await incomingMove(isInteractive: true)
-            } catch {
-                throw AccountError(wrapping: error)
-            }
+            _ = try await AccountError.wrappingErrors { try await incomingMove(isInteractive: true) }
         }
         try await driver.withTransaction { transaction in
             guard case .absent = await driver.archive.load(in: transaction) else { return }
             guard try await driver.archive.incomingOrQuarantine(in: transaction) != nil else { return }
-            try await driver.archive.removeIncoming(in: transaction)
+            try await transaction.discard(.incoming)
         }
     }
 }
 
-/// One attempt to move a session, by the holder of the refresh lease of the source.
 private struct SessionTransport {
     let source: SessionDriver
     let target: SessionDriver
@@ -114,9 +104,8 @@ private struct SessionTransport {
     let targetName: String
     let lease: any ArchiveLease
 
-    /// The state of the source.
     private enum Start {
-        /// The session is here. `before` is the move that brought it.
+        /// `before` is the move that brought the session here.
         case here(Account, ArchiveRevision, incoming: IncomingSession, ArchiveKeys, before: SessionTransfer?)
         case gone(Account, SessionTransfer, ArchiveKeys)
     }
@@ -153,7 +142,7 @@ private struct SessionTransport {
             if let date = try await source.archive.journal.record(in: transaction)?.date {
                 throw AccountError(
                     .busy,
-                    "a refresh that began on \(date.formatted(.iso8601)) is unfinished, so it is unknown which refresh token is "
+                    "a refresh that began on \(LocalTime.text(of: date)) is unfinished, so it is unknown which refresh token is "
                         + "valid: refresh first, then move the session")
             }
             // A process that died during a sign-out has left these tokens in the queue.
@@ -178,7 +167,6 @@ private struct SessionTransport {
         }
     }
 
-    /// Removes the refresh token from the source. From here on the move can only be completed.
     private func leave(
         _ account: Account, _ revision: ArchiveRevision, _ incoming: IncomingSession, _ transfer: SessionTransfer
     ) async throws(AccountError) {
@@ -229,7 +217,6 @@ private struct SessionTransport {
 
     // MARK: The target
 
-    /// Writes the incoming session if no user is signed in at the target.
     private func send(
         _ session: IncomingSession, of account: Account, _ transfer: SessionTransfer, _ keys: ArchiveKeys,
         _ before: SessionTransfer?
@@ -240,7 +227,7 @@ private struct SessionTransport {
             case .absent: target.archive.use(keys)
             case .present(let other, _):
                 guard let move = other.move else { throw occupied(by: other) }
-                // An incomplete move away from the target must be completed first, unless it is the move that brought the session here.
+                // Complete a move away from the target first, unless it brought the session here.
                 guard move.isComplete || other.transfer?.id == before?.id else { throw AccountError(move) }
             case .unreadable(let error): throw error
             }
@@ -265,9 +252,6 @@ private struct SessionTransport {
         }
     }
 
-    /// Stores the incoming session as the account.
-    ///
-    /// - Parameter transfer: The record of the source, if an earlier call has begun the move.
     private func arrive(
         _ id: String, _ keys: ArchiveKeys, leaving transfer: SessionTransfer? = nil
     ) async throws(AccountError) -> Account {
@@ -277,7 +261,7 @@ private struct SessionTransport {
             let waiting = try await target.archive.incoming(knowing: keys) { try await transaction.read($0) }
             switch content {
             case .present(let account, _) where account.transfer?.id == id && account.move == nil:
-                if waiting?.transfer.id == id { try await target.archive.removeIncoming(in: transaction) }
+                if waiting?.transfer.id == id { try await transaction.discard(.incoming) }
                 return account
             case .present(let other, _) where waiting?.transfer.id == id && other.move == nil: throw occupied(by: other)
             case .present(let other, let stored):
@@ -296,7 +280,7 @@ private struct SessionTransport {
                 .account, with: [UInt8](waiting.session.account), ifRevision: revision)
             try check(receipt.durability)
             await target.archive.forgetLastSession(in: transaction)
-            try await target.archive.removeIncoming(in: transaction)
+            try await transaction.discard(.incoming)
             target.archive.use(keys)
             return await target.load(transaction).account ?? waiting.account
         }
@@ -307,7 +291,8 @@ private struct SessionTransport {
     private func occupied(by account: Account) -> AccountError {
         AccountError(
             .conflict,
-            "\(account.displayName) is signed in at \(targetName), and a move does not replace that session: sign out there first, then try "
+            "\(account.displayName) is signed in at \(targetName), and a move does not replace that session",
+            hint: "sign out there first, then try "
                 + "again")
     }
 
@@ -315,17 +300,17 @@ private struct SessionTransport {
         guard let transfer, transfer.place != targetName else {
             return AccountError(
                 .notSignedIn,
-                "the session was moved to \(targetName) and is no longer there, since it was signed out or ended there: sign in again"
+                "the session was moved to \(targetName) and is no longer there, since it was signed out or ended there",
+                hint: "sign in again"
             )
         }
         return AccountError(SessionMove(transfer, isComplete: transfer.role == .left))
     }
 
     private var changed: AccountError {
-        AccountError(.conflict, "another process changed the session: try again")
+        AccountError(.conflict, "another process changed the session", hint: "try again")
     }
 
-    /// Stops the move if a power cut could undo the last step.
     private func check(_ durability: ArchiveReceipt.Durability) throws(AccountError) {
         guard case .unknown(let reason) = durability else { return }
         throw AccountError(

@@ -1,22 +1,14 @@
-/// Keys for the offline data of the user.
 extension AccountStore {
-    /// Returns the key of the user's offline data, and creates it at the first use.
-    ///
-    /// - Throws: `notSignedIn` if no user is signed in; `conflict` if another user signs in during the call.
+    /// Creates the key at the first use. Throws `conflict` if another user signs in during the call.
     package func offlineKey() async throws(AccountError) -> OfflineKey {
         try refuseGivenToken()
         let user = try await loadedAccount()
-        let known: OfflineKey?
-        do {
-            if let key = try await driver.offlineKeys.key(of: user) { return key }
-            // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
-            known = try await driver.offlineKeys.key(of: user, isInteractive: true)
-        } catch {
-            throw AccountError(wrapping: error)
-        }
+        if let key = try await offlineKey(of: user, isInteractive: false) { return key }
+        // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
+        let known = try await offlineKey(of: user, isInteractive: true)
         return try await driver.withTransaction { transaction in
             guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
-                throw AccountError(.conflict, "the signed-in user has changed: try again")
+                throw AccountError(.conflict, "the signed-in user has changed", hint: "try again")
             }
             // The new place of the session would not have this key, so it could not read the data.
             if let move = account.move { throw AccountError(move) }
@@ -24,14 +16,16 @@ extension AccountStore {
         }
     }
 
+    private func offlineKey(of user: Account, isInteractive: Bool) async throws(AccountError) -> OfflineKey? {
+        try await AccountError.wrappingErrors {
+            try await driver.offlineKeys.key(of: user, isInteractive: isInteractive)
+        }
+    }
+
     /// Whether there is a key here, of the signed-in user or of a user whose session the service has ended.
     package func hasOfflineKeys() async throws(AccountError) -> Bool {
         try refuseGivenToken()
-        do {
-            return try await driver.offlineKeys.isAnyThere()
-        } catch {
-            throw AccountError(wrapping: error)
-        }
+        return try await AccountError.wrappingErrors { try await driver.offlineKeys.isAnyThere() }
     }
 
     /// Throws `notSignedIn` if a key no longer belongs to the signed-in user, so that nothing may be stored with it.
@@ -42,15 +36,10 @@ extension AccountStore {
         }
     }
 
-    /// Whether a key still belongs to the signed-in user.
     package func isCurrent(_ key: OfflineKey) async throws(AccountError) -> Bool {
         guard case .present(let account, _) = await driver.load(), key.record.payload.owner == account.owner else {
             return false
         }
-        do {
-            return try await driver.offlineKeys.isCurrent(key)
-        } catch {
-            throw AccountError(wrapping: error)
-        }
+        return try await AccountError.wrappingErrors { try await driver.offlineKeys.isCurrent(key) }
     }
 }

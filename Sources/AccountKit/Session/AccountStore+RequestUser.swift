@@ -1,13 +1,9 @@
-/// Requests that are made for one user.
 extension AccountStore {
     /// The user of the current task's requests; `nil` if each request is for the signed-in user.
     @TaskLocal private static var requestUser: AccountOwner?
 
-    /// Runs requests for the user of an offline key.
-    ///
-    /// While `body` runs, a store returns only tokens of that user to its task and the task's children. For a token of another
-    /// user it throws ``AccountError/Code-swift.struct/conflict``. The user goes with the task because an app's transport
-    /// obtains the token itself.
+    /// Runs requests for the user of an offline key: for a token of another user, a store throws `conflict`. The user
+    /// goes with the task, because an app's transport obtains the token itself.
     package static func withRequests<Value>(
         for key: OfflineKey, _ body: () async throws -> Value
     ) async rethrows -> Value {
@@ -19,14 +15,12 @@ extension AccountStore {
         try await $requestUser.withValue(nil, operation: body)
     }
 
-    /// Checks that the current task may use the tokens of an account.
     static func checkRequestUser(is account: Account) throws(AccountError) {
         if let requestUser { try account.checkBelongs(to: requestUser) }
     }
 }
 
 extension Account {
-    /// Checks that a request that began for one user is not continued with the token of another.
     func checkIsSameUser(as user: Account) throws(AccountError) { try checkBelongs(to: user.owner) }
 
     fileprivate func checkBelongs(to user: AccountOwner) throws(AccountError) {

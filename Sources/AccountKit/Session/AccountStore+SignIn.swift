@@ -2,28 +2,24 @@ import AccountSupport
 import Logging
 import Synchronization
 
-/// Signing in, in each way that an authority may offer.
-///
-/// A sign-in that replaces another one queues the replaced tokens for revocation; see
-/// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. Once a code or password has been sent, the exchange is not cancelled. If its
-/// caller is cancelled, nothing is stored, and the new tokens are revoked; see ``finishPendingRequests()``.
+/// A sign-in that replaces another one queues the replaced tokens for revocation. Once a code or password has been
+/// sent, the exchange is not cancelled. If its caller is cancelled, nothing is stored, and the new tokens are revoked.
 extension AccountStore {
     /// Signs in with an account that the app obtains from the service.
     ///
-    /// The function first checks that it can store an account, then calls `obtain`, and then replaces the stored account. Until
-    /// then the old account stays unchanged. An archive that does not open is moved aside, not overwritten. If machines share the
-    /// storage, the sign-in fails instead; see ``replacingUnreadableArchive()``.
+    /// The function first checks that it can store an account, then calls `obtain`, and then replaces the stored
+    /// account. Until then the old account stays unchanged. An archive that does not open is moved aside, not
+    /// overwritten. If machines share the storage, the sign-in fails instead.
     ///
     /// - Parameter obtain: Obtains the account from the service; throws an ``AuthorityError`` if that fails.
     /// - Returns: The stored account.
-    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused; other codes if the
-    ///   service is unreachable or the account cannot be stored.
+    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused; other
+    ///   codes if the service is unreachable or the account cannot be stored.
     @discardableResult
     public func signIn(
         obtaining obtain: () async throws -> Account
     ) async throws(AccountError) -> Account {
-        try await driver.prepareSave()
-        return try await signInErrors { try await storeSignIn(try await obtain()) }
+        try await signingIn { try await storeSignIn(try await obtain()) }
     }
 
     /// Signs in with a user name and a password. See ``signIn(obtaining:)``.
@@ -40,12 +36,11 @@ extension AccountStore {
     ///   - authority: The service.
     ///   - ask: Asks the user for both, once it is certain that the account can be stored.
     @discardableResult
-    public func signIn(
+    package func signIn(
         with authority: any PasswordAuthority,
         asking ask: () async throws -> (username: String, password: Secret)
     ) async throws(AccountError) -> Account {
-        try await driver.prepareSave()
-        return try await signInErrors(advice: "check the user name and password") {
+        try await signingIn(advice: "check the user name and password") {
             let (username, password) = try await ask()
             return try await exchanging(with: authority) { exchange in
                 let account = try await shielded {
@@ -68,11 +63,10 @@ extension AccountStore {
     ///   - authority: The service.
     ///   - ask: Asks the user for the token, once it is certain that the account can be stored.
     @discardableResult
-    public func signIn(
+    package func signIn(
         with authority: any TokenAuthority, asking ask: () async throws -> Secret
     ) async throws(AccountError) -> Account {
-        try await driver.prepareSave()
-        return try await signInErrors {
+        try await signingIn {
             // The service issues nothing, so a cancellation loses nothing.
             let account = try await authority.signIn(token: try await ask())
             return try await storeSignIn(account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
@@ -93,8 +87,7 @@ extension AccountStore {
         with authority: any DeviceAuthority, clock: any Clock<Duration> = ContinuousClock(),
         showing show: (DeviceAuthorization) async throws -> Void
     ) async throws(AccountError) -> Account {
-        try await driver.prepareSave()
-        return try await signInErrors {
+        try await signingIn {
             let authorization = try await authority.beginDeviceSignIn()
             try await show(authorization)
             return try await poll(authority, authorization, clock)
@@ -152,15 +145,14 @@ extension AccountStore {
         with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),
         opening open: (any BrowserSignIn) async throws -> Void
     ) async throws(AccountError) -> Account {
-        try await driver.prepareSave()
-        return try await signInErrors {
+        try await signingIn {
             let signIn = try await authority.beginBrowserSignIn()
             do {
                 try await open(signIn)
                 try await signIn.waitForResponse()
                 return try await redeem(signIn, authority, clock)
             } catch {
-                // Closes the port even if the browser did not come back. After the exchange this second call does nothing.
+                // Close the port even if the browser did not come back. After the exchange this does nothing.
                 await signIn.finish(with: .failure(error))
                 throw error
             }
@@ -198,7 +190,6 @@ extension AccountStore {
         return try await driver.exchanges.run(limit: authority.tokenRequestTimeout, body)
     }
 
-    /// Asks the service whose the tokens are, until `end`, and stores the account; otherwise revokes the tokens.
     private func identifyAndStore<C: Clock<Duration>>(
         _ credentials: Credentials, with authority: any AccountAuthority, _ exchange: any Storing, _ clock: C,
         until end: C.Instant, identify: @escaping @Sendable () async throws -> Account
@@ -228,7 +219,6 @@ extension AccountStore {
         }
     }
 
-    /// An account that was not stored, so that its tokens were revoked.
     private struct Unstored: Error {
         var cause: any Error
     }
@@ -252,8 +242,9 @@ extension AccountStore {
         if driver.exchanges.isInterrupted { throw CancellationError() }
     }
 
-    /// Revokes tokens that are not stored, or queues them if the service is unreachable.
-    private func revokeUnstored(_ account: Account, with authority: any AccountAuthority) async -> RevocationOutcome {
+    private func revokeUnstored(
+        _ account: Account, with authority: any AccountAuthority
+    ) async -> RevocationReport.Outcome {
         await shielded { [driver] in
             let pending = try? await driver.withTransaction { transaction in
                 // This loads the keys for the entry.
@@ -266,9 +257,7 @@ extension AccountStore {
         }
     }
 
-    /// Stores a new sign-in. The handler of ``confirmReplacements(_:)`` decides whether it replaces another user.
-    ///
-    /// - Parameter supportsPerGrantRevocation: Whether a revocation leaves the user's other sign-ins valid.
+    /// The handler of ``confirmReplacements(_:)`` decides whether the sign-in replaces another user.
     func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {
@@ -297,7 +286,6 @@ extension AccountStore {
         case occupied(by: Account)
     }
 
-    /// Puts a new sign-in in place of the stored account, if there is none or `mayReplace` allows it.
     private func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool, ifItMayReplace mayReplace: (Account) -> Bool
     ) async throws(AccountError) -> StoredSignIn {
@@ -308,18 +296,24 @@ extension AccountStore {
                 // A moved session continues in another storage.
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 try await driver.discardLeftover(of: old, in: transaction)
+                var account = account
+                if account.isSameUser(as: old) {
+                    // Keep the app's own fields. The claims of this sign-in replace earlier ones.
+                    var profile = old.profile
+                    profile.merge(account.profile)
+                    account.profile = profile
+                }
                 let isReplaced = old.move == nil && !account.sharesTokens(with: old)
                 let endsBoth = account.isEnded(byRevoking: old, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }
                 do {
                     return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
                 } catch {
-                    // The old account is still signed in, so its tokens must not be revoked. If they cannot be withdrawn now, the
-                    // delivery compares them with the stored account.
+                    // The old account stays signed in. If this fails, the delivery compares the tokens with it.
                     if isReplaced { try? await driver.revocations.withdraw(old, in: transaction) }
                     throw error
                 }
-            // An archive that cannot be reached cannot be moved either. One that does not open is kept.
+            // An archive that cannot be reached cannot be moved either.
             case .unreadable(let error):
                 guard driver.mayReplace(error) else { throw error }
                 let place = try await driver.archive.quarantine(at: clock.now, in: transaction)
@@ -329,8 +323,7 @@ extension AccountStore {
                     driver.shared.quarantinedArchive = place
                     return .stored(saved)
                 } catch {
-                    // The archive moves back, so that it is not lost. If that fails, it stays under its new name, and the error is still
-                    // the one of the sign-in.
+                    // Move the archive back, so that it is not lost. If that fails, it stays under its new name.
                     try? await transaction.restore(.account, from: place)
                     throw error
                 }
@@ -338,7 +331,6 @@ extension AccountStore {
         }
     }
 
-    /// Queues the tokens of a replaced sign-in. A failure does not prevent the new sign-in.
     private func queueReplaced(
         _ old: Account, waitsForSignOut: Bool, _ transaction: any ArchiveTransaction
     ) async {
@@ -352,9 +344,11 @@ extension AccountStore {
         }
     }
 
-    private func signInErrors(
+    /// Runs `body`, which signs in and stores the account, if an account can be stored.
+    private func signingIn(
         advice: String = "start the sign-in again", _ body: () async throws -> Account
     ) async throws(AccountError) -> Account {
+        try await driver.prepareSave()
         do {
             return try await body()
         } catch let error as AccountError {

@@ -6,24 +6,21 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Signing out, and revoking tokens.
 extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
-    /// If the service is unreachable, the encrypted tokens are queued for
-    /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. A full disk does not prevent a sign-out. An archive that does not
-    /// open is moved aside, and its tokens are not revoked, since they cannot be read.
+    /// If the service is unreachable, the encrypted tokens are queued for ``deliverRevocations(with:)``. A full disk
+    /// does not prevent a sign-out. An archive that does not open is moved aside, and its tokens are not revoked, since
+    /// they cannot be read. If machines share the storage, signing out of such an archive fails instead.
     ///
-    /// If machines share the storage, signing out of an archive that does not open fails instead; see
-    /// ``replacingUnreadableArchive()``.
-    ///
-    /// If the session was moved to another storage, only its remains here are removed, and the session continues there. If no user is
-    /// signed in, an incomplete move to this storage is discarded.
+    /// If the session was moved to another storage, only its remains here are removed, and the session continues there.
+    /// If no user is signed in, an incomplete move to this storage is discarded.
     ///
     /// - Parameter authority: The service; `nil` revokes nothing.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.
-    /// - Throws: An ``AccountError`` if the archive could not be changed. Then the user is still signed in. The error is
-    ///   ``AccountError/Code-swift.struct/moved`` if tokens should be revoked and a move of the session is incomplete.
+    /// - Throws: An ``AccountError`` if the archive could not be changed. Then the user is still signed in. The error
+    ///   is ``AccountError/Code-swift.struct/moved`` if tokens should be revoked and a move of the session is
+    ///   incomplete.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
@@ -47,21 +44,25 @@ extension AccountStore {
 
     /// Revokes queued tokens: those of sign-outs that did not reach the service, and those of replaced sign-ins.
     ///
-    /// Call this when a service has just been reached. If the queue is empty, it costs nothing. After a failed attempt there is a pause
-    /// of one minute, which doubles each time, up to a day. If a service refuses three times, it is not asked again.
+    /// Call this when a service has just been reached. If the queue is empty, it costs nothing. After a failed attempt
+    /// there is a pause of one minute, which doubles each time, up to a day. If a service refuses three times, it is
+    /// not asked again.
     ///
-    /// - Parameters:
-    ///   - authority: Returns the service of an account; `nil` leaves its tokens in the queue.
-    ///   - ignoringPauses: Whether to try again during a pause.
-    ///   - isInteractive: Whether to prompt for the passphrase of the queued tokens.
+    /// - Parameter authority: Returns the service of an account; `nil` leaves its tokens in the queue.
+    public func deliverRevocations(with authority: (Account) -> (any AccountAuthority)?) async {
+        await deliverRevocations(with: authority, ignoringPauses: false)
+    }
+
+    /// Revokes queued tokens, also during a pause if `ignoringPauses`.
+    ///
+    /// - Parameter isInteractive: Whether to prompt for the passphrase of the queued tokens.
     /// - Returns: The result of each attempt.
     @discardableResult
-    public func deliverRevocations(
+    package func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
     ) async -> [RevocationReport] {
-        guard let pending = try? await driver.revocations.pending(isInteractive: isInteractive), !pending.isEmpty else {
-            return []
-        }
+        let pending = await driver.revocations.pending(isInteractive: isInteractive)
+        guard !pending.isEmpty else { return [] }
         let addressed = pending.map { ($0, authority($0.payload.account)) }
         guard let due = try? await dueRevocations(addressed, ignoringPauses: ignoringPauses) else { return [] }
         var reports: [RevocationReport] = []
@@ -76,26 +77,19 @@ extension AccountStore {
 
     /// Returns the revocations that may be sent now, and removes obsolete and expired ones.
     ///
-    /// - The tokens are still those of the stored account: a process was killed while it signed the user out, or failed to
-    ///   withdraw an entry. The entry is removed.
-    /// - Revoking the tokens could end another sign-in: the entry stays until that user signs out.
-    /// - 30 days have passed since the first attempt, or since the entry was queued if its service is unknown: the entry is
-    ///   removed.
+    /// - If the tokens are still those of the stored account, the entry is removed: a process was killed during the
+    ///   sign-out, or failed to withdraw the entry.
+    /// - If revoking the tokens could end another sign-in, the entry stays until that user signs out.
+    /// - The entry is removed 30 days after the first attempt, or after it was queued if its service is unknown.
     private func dueRevocations(
         _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
     ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
         // The lock excludes a sign-out that is under way.
-        try await driver.withTransaction(timeout: min(driver.lockTimeout, .seconds(1))) { transaction in
+        try await driver.withTransaction(timeout: driver.briefTimeout) { transaction in
             var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
-            let current: Account?
-            switch await driver.archive.load(in: transaction) {
-            case .present(let account, _): current = account
-            case .absent: current = nil
-            case .unreadable(let error): throw error
-            }
+            let current = try await driver.archive.account(in: transaction)
             for (revocation, authority) in pending {
                 let queued = revocation.payload
-                // Another process may have delivered the revocation.
                 guard try await transaction.read(revocation.entry)?.revision == revocation.revision else { continue }
                 let isSignedIn = current.map { $0.sharesTokens(with: queued.account) } ?? false
                 let endsCurrent =
@@ -124,7 +118,7 @@ extension AccountStore {
     }
 
     package func pendingRevocations() async throws -> [PendingRevocation] {
-        try await driver.revocations.pending().map { PendingRevocation($0.payload) }
+        await driver.revocations.pending().map { PendingRevocation($0.payload) }
     }
 }
 
@@ -134,7 +128,7 @@ package struct PendingRevocation: Sendable, Hashable {
     /// When the user signed out, or signed in again, or when the first attempt to revoke the tokens failed.
     package let date: Date
 
-    /// Whether the tokens are revoked only when the user signs out, since that may end the user's later sign-in too.
+    /// Whether revoking the tokens may end the user's later sign-in too, so that they wait for its end.
     package let waitsForSignOut: Bool
 
     init(_ queued: QueuedRevocation) {
@@ -145,20 +139,30 @@ package struct PendingRevocation: Sendable, Hashable {
 }
 
 /// The result of a request to revoke tokens.
-public struct RevocationReport: Sendable, Hashable {
-    /// The service.
-    public let issuer: String?
+package struct RevocationReport: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
+        case done, queued, refused, notSupported
 
-    /// Whether the service revoked the tokens.
-    public let outcome: RevocationOutcome
+        package init(_ outcome: RevocationOutcome) {
+            self =
+                switch outcome {
+                case .done: .done
+                case .notSupported: .notSupported
+                }
+        }
+    }
+
+    package let issuer: String?
+
+    package let outcome: Outcome
 
     /// The error response from the service, or why there was none; `nil` if the service revoked the tokens.
-    public let failure: AuthorityError?
+    package let failure: AuthorityError?
 
     /// Whether the service has refused so often that it is not asked again.
-    public internal(set) var isGivenUp = false
+    package internal(set) var isGivenUp = false
 
-    init(_ outcome: RevocationOutcome, of account: Account, _ failure: AuthorityError? = nil) {
+    init(_ outcome: Outcome, of account: Account, _ failure: AuthorityError? = nil) {
         issuer = account.issuer
         self.outcome = outcome
         self.failure = failure
@@ -173,15 +177,14 @@ public struct SignOutReport: Sendable {
         case notNeeded
         /// The service has revoked the tokens, or did not know them.
         case done
-        /// The service was unreachable, and the tokens are queued; see
-        /// ``AccountStore/deliverRevocations(with:ignoringPauses:isInteractive:)``.
+        /// The service was unreachable, and the tokens are queued; see ``AccountStore/deliverRevocations(with:)``.
         case queued(AuthorityError)
         /// The service refused to revoke the tokens.
         case refused(AuthorityError)
         /// The service cannot revoke tokens. They are valid until they expire.
         case notSupported
-        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. They are valid until
-        /// they expire.
+        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. They
+        /// are valid until they expire.
         case lost(AuthorityError)
 
         init(_ report: RevocationReport, isQueued: Bool) {
@@ -202,7 +205,7 @@ public struct SignOutReport: Sendable {
     public let revocation: Revocation
 
     /// The new name of an archive that did not open; `nil` if the archive opened, or if there was no archive.
-    public let quarantinedArchive: String?
+    package let quarantinedArchive: String?
 
     init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {
         self.account = account

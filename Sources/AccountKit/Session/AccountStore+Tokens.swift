@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
 #else
@@ -8,16 +10,17 @@ extension AccountStore {
     /// Returns a valid access token, and refreshes it first if necessary.
     ///
     /// - Parameters:
-    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that is less. A
-    ///     token of unknown expiry is always valid.
-    ///   - timeout: How long to wait for a refresh; `nil` for no limit. A refresh that has been sent continues afterwards, and its
-    ///     tokens are stored; see ``finishPendingRequests()``.
+    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that
+    ///     is less. A token of unknown expiry is always valid.
+    ///   - timeout: How long to wait for a refresh; `nil` for no limit. A refresh that has been sent continues
+    ///     afterwards, and its tokens are stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
-    /// - Returns: The token. If a refresh fails, the stored token until it expires. After a failure all processes pause: for 2 s at
-    ///   first, and for up to 5 min after repeated failures, or up to 5 s while the service is unreachable.
-    /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session was moved to another storage,
-    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired and there is no refresh
-    ///   token (the account is kept, since the clock may be wrong),
+    /// - Returns: The token. If a refresh fails, the stored token until it expires. After a failure all processes
+    ///   pause: for 2 s at first, and for up to 5 min after repeated failures, or up to 5 s while the service is
+    ///   unreachable.
+    /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session was moved to another
+    ///   storage, ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired
+    ///   and there is no refresh token (the account is kept, since the clock may be wrong),
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and the refresh failed,
     ///   ``AccountError/Code-swift.struct/misconfigured`` if the account belongs to another service, or
     ///   ``AccountError/Code-swift.struct/conflict`` if another user signs in during the refresh.
@@ -30,16 +33,13 @@ extension AccountStore {
         if credentials.refreshToken == nil, let end = credentials.expiresAt, end <= clock.now {
             throw AccountError(
                 .notSignedIn,
-                "the session at \(account.issuer ?? "the service") ended on \(end.formatted(.iso8601)), and there is no "
+                "the session at \(account.issuer ?? "the service") ended on \(LocalTime.text(of: end)), and there is no "
                     + "refresh token: sign in again")
         }
         return credentials.accessToken
     }
 
-    /// Returns the account with a valid access token, refreshed first if necessary.
-    ///
-    /// - Throws: The errors of ``accessToken(minimumValidity:timeout:with:)``. A call that began for one user returns no
-    ///   account of another.
+    /// Returns the account, refreshed first if necessary. A call that began for one user returns no account of another.
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
@@ -52,16 +52,9 @@ extension AccountStore {
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
-    /// Returns the account with an access token other than the one that a service has just refused as invalid (RFC 6750,
-    /// section 3.1).
-    ///
-    /// - Parameters:
-    ///   - refused: The account with the token that was sent.
-    ///   - authority: The service that issued it.
-    /// - Returns: The stored account, if it already has another token; otherwise an account with a new token. `nil` if a refresh
-    ///   would not help: there is no refresh token, or the refused token was issued less than a minute ago.
-    /// - Throws: The errors of ``accessToken(minimumValidity:timeout:with:)``, and ``AccountError/Code-swift.struct/conflict`` if another user
-    ///   has signed in.
+    /// Returns the account with an access token other than one that a service refused as invalid (RFC 6750, section
+    /// 3.1). `nil` if there is no refresh token, or if the refused token was issued less than a minute ago. Throws
+    /// `conflict` if another user has signed in.
     package func account(
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
@@ -76,9 +69,7 @@ extension AccountStore {
         return account
     }
 
-    /// Returns the account with a new access token, unless requests to the service must pause after a failure.
-    ///
-    /// - Parameter isUsable: Whether the old token is sufficient if there is no new one.
+    /// During the pause after a failure, returns the old account if `isUsable`, and throws otherwise.
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
@@ -87,7 +78,8 @@ extension AccountStore {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,
-                "the access token is no longer valid, and refreshing it failed a moment ago: try again in \(Int(wait) + 1) s; "
+                "the access token is no longer valid, and refreshing it failed a moment ago",
+                hint: "try again in \(Int(wait) + 1) s; "
                     + "you are still signed in")
         }
         let renewed = try await refreshedAccount(
@@ -104,10 +96,7 @@ extension AccountStore {
         return account
     }
 
-    /// Returns an account whose tokens programs may get. If the service said earlier that the tokens belong to another user,
-    /// AccountKit asks it again.
-    ///
-    /// - Throws: An error unless the service now confirms the account.
+    /// If the tokens are withheld, asks the service again, and throws unless it confirms the account.
     package func confirmedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
     ) async throws(AccountError) -> Account {
@@ -147,19 +136,18 @@ extension AccountStore {
         if let move = account.move { throw AccountError(move) }
         guard account.credentials.refreshToken != nil else {
             throw AccountError(
-                .misconfigured, "the service gave no refresh token, so the session cannot be refreshed: sign in again")
+                .misconfigured, "the service gave no refresh token, so the session cannot be refreshed",
+                hint: "sign in again")
         }
         return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
     }
 
-    /// Returns how long the pause after a failed refresh still lasts; `nil` if there is none.
     package func refreshPause() async -> Duration? {
         await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
-    /// Returns when the service began to refuse each refresh with `invalid_request`: it may have forgotten the refresh token.
-    ///
-    /// - Returns: `nil` until two such responses are at least a minute apart. The account is kept.
+    /// Returns when the service began to refuse each refresh with `invalid_request`: it may have forgotten the refresh
+    /// token. `nil` until two such responses are at least a minute apart.
     package func refusesRefreshSince() async -> Date? {
         guard let record = await driver.archive.journal.readableRecord(), record.isRefused else { return nil }
         return record.refusedSince
@@ -203,7 +191,6 @@ extension AccountStore {
 }
 
 extension AccountError {
-    /// - Parameter reason: The reason why the service does not confirm the account.
     package init(withheld reason: UnverifiedReason) {
         self.init(
             reason.errorCode,
@@ -213,11 +200,9 @@ extension AccountError {
 }
 
 extension UnverifiedReason {
-    /// The reason for an account whose tokens no program gets, and that was not checked since.
     package static let withheld = UnverifiedReason(
         .wrongAccount, detail: "no program gets the token until the service confirms the account")
 
-    /// The error code if there is no token for this reason.
     var errorCode: AccountError.Code {
         switch code {
         case .misconfigured: .misconfigured

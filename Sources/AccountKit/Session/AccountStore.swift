@@ -16,8 +16,8 @@ package import Foundation
 /// switch await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// Any number of tasks can use a store, and any number of processes a container. Only the user, or an explicit rejection by the
-/// service, ends a session. An unreachable network, a full disk or an unreadable file never does.
+/// Any number of tasks can use a store, and any number of processes a container. Only the user, or an explicit
+/// rejection by the service, ends a session. An unreachable network, a full disk or an unreadable file never does.
 public final class AccountStore: Sendable {
     /// The name of the session.
     public let session: SessionName
@@ -43,14 +43,14 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - container: The folders of the app.
     ///   - session: The name of the session.
-    ///   - keySources: The sources of the archive's keys. Each key opens the archive. The default is a key file, which the first
-    ///     sign-in creates.
-    ///   - clock: The source of the current date.
+    ///   - keySources: The sources of the archive's keys. Each key opens the archive. The default is a key file, which
+    ///     the first sign-in creates.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none. AccountKit logs no secrets and no personal data.
     public convenience init(
         container: AppContainer, session: SessionName = .default, keySources: [any KeySource]? = nil,
-        clock: any WallClock = SystemWallClock(), lockTimeout: Duration = .seconds(30), logger: Logger? = nil
+        clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
             storage: FileArchiveStorage(container: container, session: session), appIdentifier: container.identifier,
@@ -65,12 +65,12 @@ public final class AccountStore: Sendable {
     ///   - appIdentifier: The app identifier. The archive is bound to it and to the session.
     ///   - session: The name of the session.
     ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
-    ///   - clock: The source of the current date.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none.
     public init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
-        keySources: [any KeySource], clock: any WallClock = SystemWallClock(), lockTimeout: Duration = .seconds(30),
+        keySources: [any KeySource], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
         logger: Logger? = nil
     ) {
         self.session = session
@@ -86,7 +86,7 @@ public final class AccountStore: Sendable {
             offlineKeys: OfflineKeys(archive: archive, appIdentifier: appIdentifier, session: session),
             shared: SharedAccount(),
             refreshes: SingleFlight(by: SessionDriver.Request.isSame),
-            exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
+            exchanges: Exchanges(), clock: clock ?? SystemWallClock(), lockTimeout: lockTimeout, logger: logger)
     }
 
     private init(session: SessionName, driver: SessionDriver) {
@@ -96,26 +96,25 @@ public final class AccountStore: Sendable {
 
     /// Returns this store with permission to replace an archive that other machines may be able to open.
     ///
-    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not open
-    /// here: signing in and signing out fail with the reason. With the returned store they move the archive aside
-    /// instead, as they do on storage of one machine. Ask the user first, because all machines that share the storage are
-    /// affected:
+    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not
+    /// open here: signing in and signing out fail with the reason. With the returned store they move the archive aside
+    /// instead, as they do on storage of one machine. Ask the user first, because all machines that share the storage
+    /// are affected:
     ///
     /// - After a sign-in, these machines need the keys of this store.
     /// - After a sign-out, these machines are signed out.
     /// - The tokens in the archive stay valid at the service, since they cannot be read here.
     ///
     /// Both stores share the account, the events and the lock.
-    public func replacingUnreadableArchive() -> AccountStore {
+    package func replacingUnreadableArchive() -> AccountStore {
         var driver = driver
         driver.replacesUnreadable = true
         return AccountStore(session: session, driver: driver)
     }
 
-    /// Whether other machines use the storage too.
     package var isShared: Bool { driver.archive.isShared }
 
-    /// Whether machines share the storage, and it has an archive or an incomplete move to it. Neither needs to open.
+    /// Neither the archive nor the incomplete move needs to open.
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
         for entry in [ArchiveEntry.account, .incoming] where try await driver.archive.storage.read(entry) != nil {
@@ -134,12 +133,13 @@ public final class AccountStore: Sendable {
     /// The account in memory; `nil` if no user is signed in, or if nothing has been read yet. Reading it does no I/O.
     public var account: Account? { driver.shared.account }
 
-    /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if there was none.
-    public var quarantinedArchive: String? { driver.shared.quarantinedArchive }
+    /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if none.
+    package var quarantinedArchive: String? { driver.shared.quarantinedArchive }
 
     /// Returns the changes of the account from now on, in order and without tokens.
     ///
-    /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older ones, so a slow reader delays nothing.
+    /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older ones, so a slow reader
+    /// delays nothing.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
     }
@@ -149,13 +149,13 @@ public final class AccountStore: Sendable {
         driver.shared.accountEvents()
     }
 
-    /// Updates the shared account and the events when other processes change the session. Returns when the task is cancelled.
+    /// Updates the shared account and the events when other processes change the session, until the task is cancelled.
     ///
-    /// On Linux the kernel reports each change, so nothing is polled. A long-running tool calls this in a task. If the archive
-    /// cannot be read for a while, the function continues with the next change.
+    /// On Linux the kernel reports each change, so nothing is polled. A long-running tool calls this in a task. If the
+    /// archive cannot be read for a while, the function continues with the next change.
     ///
-    /// - Throws: An ``AccountError`` if the storage no longer reports changes. The shared account keeps its value. Call the function
-    ///   again, or ``load()`` from time to time.
+    /// - Throws: An ``AccountError`` if the storage no longer reports changes. The shared account keeps its value. Call
+    ///   the function again, or ``load()`` from time to time.
     public func observeExternalChanges() async throws(AccountError) {
         let changes = driver.archive.storage.changes(of: .account)
         // The account may have changed before the watch began.
@@ -177,13 +177,13 @@ public final class AccountStore: Sendable {
 
     // MARK: Reading
 
-    /// Reads the archive, without network access and usually without a lock or a write. It may ask the user for the passphrase.
+    /// Reads the archive, without network access and usually without a lock or a write. May ask for a passphrase.
     ///
-    /// If this process has tokens that it could not save before, it saves them now if possible. If another process has ended their
-    /// session, it queues them for ``deliverRevocations(with:ignoringPauses:isInteractive:)``, since no other process knows them.
+    /// If this process has tokens that it could not save before, it saves them now if possible. If another process has
+    /// ended their session, it queues them for ``deliverRevocations(with:)``, since no other process knows them.
     ///
-    /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service said so before; `.signedOut` or
-    ///   `.unreadable`.
+    /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service said so before;
+    ///   `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
         if let givenToken { return load(givenToken) }
         return switch await driver.load() {
@@ -196,34 +196,32 @@ public final class AccountStore: Sendable {
 
     /// Checks at start-up whether the session is still valid: reads the archive, and asks the service.
     ///
-    /// If the access token looks expired, AccountKit refreshes it first. If the service rejects the token, AccountKit refreshes it once.
-    /// The profile in the response is stored.
+    /// If the access token looks expired, AccountKit refreshes it first. If the service rejects the token, AccountKit
+    /// refreshes it once. The profile in the response is stored.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - policy: When to ask the service.
-    ///   - timeout: How long to wait; `nil` for no limit. A refresh that has been sent continues afterwards, and its tokens are
-    ///     stored; see ``finishPendingRequests()``.
-    /// - Returns: The state of the session. If the service is unreachable or fails, if its response is unclear, or after the timeout,
-    ///   it is `.unverified`, and the account is kept.
+    ///   - maximumAge: Skip the check if the service confirmed the account within this time.
+    ///   - timeout: How long to wait; `nil` for no limit. A refresh that has been sent continues afterwards, and its
+    ///     tokens are stored; see ``finishPendingRequests()``.
+    /// - Returns: The state of the session. If the service is unreachable or fails, if its response is unclear, or
+    ///   after the timeout, it is `.unverified`, and the account is kept.
     public func checkSession(
-        with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
+        with authority: any AccountAuthority, maximumAge: Duration = .zero, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
-        if let givenToken { return await check(givenToken, with: authority, policy, timeout) }
-        let flow = CheckFlow(now: clock.now, maximumAge: policy.maximumAge.seconds) { authority.mismatch(with: $0) }
+        if let givenToken { return await check(givenToken, with: authority, maximumAge: maximumAge, timeout) }
+        let flow = CheckFlow(now: clock.now, maximumAge: maximumAge.seconds) { authority.mismatch(with: $0) }
         let effects = LiveSessionEffects(driver, authority: authority, deadline: timeout.map { .now + $0 })
         let state = await flow.run(effects)
+        driver.logger?.debug("session checked", metadata: ["state": "\(state.logText)"])
         if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
             await driver.withhold(account)
         }
         return state
     }
 
-    /// Returns when a refresh began whose response was never stored, because the process died or the response was lost.
-    ///
-    /// The stored refresh token may then be spent, and the next refresh may end the session.
-    ///
-    /// - Returns: `nil` if there is no such refresh.
+    /// Returns when a refresh began whose response was never stored; `nil` if there is none. The stored refresh token
+    /// may then be spent, and the next refresh may end the session.
     package func unfinishedRefresh() async throws -> Date? {
         let record: RefreshRecord?
         do {
@@ -242,14 +240,11 @@ public final class AccountStore: Sendable {
         return try await driver.archive.journal.record()?.date == nil ? nil : date
     }
 
-    /// Returns observations about the storage; none for files.
     package func inspectStorage() async -> [StorageObservation] {
         await (driver.archive.storage as? any InspectableArchiveStorage)?.inspect() ?? []
     }
 
-    /// Returns the date of the replica of the account, if the storage is unreachable.
-    ///
-    /// - Returns: `nil` if the storage is reachable, or if there is no replica.
+    /// Returns the date of the account's replica; `nil` if the storage is reachable or there is no replica.
     package func replicaDate() async -> Date? { (try? await driver.archive.storage.read(.account))?.asOf }
 
     // MARK: Changing
@@ -269,7 +264,8 @@ public final class AccountStore: Sendable {
                 try change(&account)
                 return try await driver.save(account, revision, transaction)
             case .absent:
-                throw AccountError(.notSignedIn, "you are not signed in, so no account can be changed: sign in first")
+                throw AccountError(
+                    .notSignedIn, "you are not signed in, so no account can be changed", hint: "sign in first")
             case .unreadable(let error): throw error
             }
         }
@@ -281,8 +277,8 @@ public final class AccountStore: Sendable {
     ///   - authority: The service.
     ///   - change: Changes a copy of the profile.
     /// - Returns: The stored account, with the profile that the service returned.
-    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. Then the archive is
-    ///   unchanged.
+    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. Then
+    ///   the archive is unchanged.
     @discardableResult
     public func updateProfile(
         with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
@@ -299,7 +295,8 @@ public final class AccountStore: Sendable {
             let failure = AuthorityError(error)
             throw AccountError(
                 .serviceUnavailable,
-                "the profile could not be changed at the service, so it was not changed here: try again", cause: failure
+                "the profile could not be changed at the service, so it was not changed here", hint: "try again",
+                cause: failure
             )
         }
         let changed = account

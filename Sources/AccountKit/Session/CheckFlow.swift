@@ -4,16 +4,8 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The start-up check: is the stored account still valid?
-///
-/// 1. Read the account.
-/// 2. Refresh its tokens if the access token looks expired.
-/// 3. Ask the service whose token it is.
-/// 4. Store the response, or decide what the failure means.
-///
-/// If another process has stored other tokens in between, the check begins again with those, twice at most.
+/// The start-up check. It restarts, at most twice, if another process has stored other tokens in between.
 struct CheckFlow {
-    /// How often the check begins again with tokens that another process has stored.
     private static let repetitionLimit = 2
 
     let now: Date
@@ -21,13 +13,11 @@ struct CheckFlow {
     /// How many seconds a confirmation is valid; with 0 the service is always asked.
     let maximumAge: TimeInterval
 
-    /// Returns why an account does not belong to the service; `nil` if it does.
     var mismatch: @Sendable (Account) -> String? = { _ in nil }
 
     private enum Step {
         case ended(SessionState)
 
-        /// Another process has stored this account.
         case replaced(Account)
     }
 
@@ -77,7 +67,6 @@ struct CheckFlow {
         }
     }
 
-    /// - Parameter isRefreshed: Whether the token was refreshed a moment ago.
     private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
         if mismatch(account) != nil { return await check(account, effects) }
         let failure: AuthorityError
@@ -116,7 +105,6 @@ struct CheckFlow {
         }
     }
 
-    /// Removes the account, unless another process has stored other tokens in between.
     private func clear(_ account: Account, because failure: AuthorityError, _ effects: any SessionEffects) async -> Step
     {
         do throws(AccountError) {

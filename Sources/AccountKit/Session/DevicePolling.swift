@@ -1,5 +1,4 @@
-/// Decides when to poll again for the result of a device sign-in, and when to stop (RFC 8628, section 3.5). It does no I/O and has no
-/// clock.
+/// Decides when to poll again for the result of a device sign-in, and when to stop (RFC 8628, section 3.5).
 struct DevicePolling: Sendable {
     enum Step: Sendable, Equatable {
         case poll(after: Duration)

@@ -4,6 +4,5 @@ package protocol ExchangeObserver: Sendable {
     func exchangeBegan(limit: Duration)
     /// The tokens of the exchange are stored or revoked.
     func exchangeEnded()
-    /// Whether the user or the system has asked the process to stop.
     var isInterrupted: Bool { get }
 }

@@ -36,7 +36,6 @@ final class Exchanges: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits until no exchange is in progress.
     func finish() async {
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
@@ -47,9 +46,9 @@ final class Exchanges: Sendable {
         }
     }
 
-    /// Runs `body` in a separate task. A caller that is cancelled returns at once. `body` is cancelled too, but runs to its end, and
-    /// uses ``shielded(_:)`` for parts that must not be interrupted. While `body` stores an account the caller waits, so after a
-    /// `CancellationError` nothing was stored.
+    /// Runs `body` in a separate task. A cancelled caller returns at once. `body` is cancelled too, but runs to its
+    /// end, and uses ``shielded(_:)`` for parts that must not be interrupted. While `body` stores an account the caller
+    /// waits, so after a `CancellationError` nothing was stored.
     func run<Value: Sendable>(
         limit: Duration, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
@@ -80,7 +79,6 @@ protocol Storing: Sendable {
     /// - Throws: `CancellationError` if the caller has left.
     func beginStoring() throws
 
-    /// Reports that nothing was stored, so that a caller that was cancelled in between leaves now.
     func giveUpStoring()
 }
 
@@ -104,7 +102,6 @@ private final class SharedResult<Value: Sendable>: Storing {
         state.withLock { $0.set(result) }?.resume(with: result)
     }
 
-    /// Lets the caller leave, at once or after the account is stored.
     func leave() {
         let cancelled = Result<Value, any Error>.failure(CancellationError())
         let waiter = state.withLock { state in

@@ -8,8 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A token that is used in place of an archive, such as one from the environment. No file is read, and every change is
-/// refused.
+/// A token that is used in place of an archive, such as one from the environment. Every change is refused.
 final class GivenToken: ArchiveStorage, KeySource {
     private let variable: String
     fileprivate let state: Mutex<SessionState>
@@ -24,7 +23,8 @@ final class GivenToken: ArchiveStorage, KeySource {
     var refusal: AccountError {
         AccountError(
             .invalidArgument,
-            "\(variable) is set and is used instead of the archive: unset it to sign in or out, or to change the account"
+            "\(variable) is set and is used instead of the archive",
+            hint: "unset it to sign in or out, or to change the account"
         )
     }
 
@@ -54,10 +54,8 @@ final class GivenToken: ArchiveStorage, KeySource {
 }
 
 extension AccountStore {
-    /// Creates a store whose account is a token from the environment. It reads and writes no file.
-    ///
-    /// Until the service has said whose the token is, the account's `id` is the name of the variable. An explicit rejection by
-    /// the service ends the session in this store, and nowhere else.
+    /// Until the service has said whose the token is, the account's `id` is the name of the variable. An explicit
+    /// rejection by the service ends the session in this store, and nowhere else.
     package convenience init(
         token: Secret, from variable: String, appIdentifier: String, session: SessionName,
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
@@ -68,11 +66,10 @@ extension AccountStore {
             logger: logger)
     }
 
-    /// The token in place of the archive; `nil` for a store that has an archive.
     var givenToken: GivenToken? {
         let storage = driver.archive.storage
-        // Check the type first: for any other storage, the cast would search for a bridge, which takes a quarter of the time of a
-        // short command.
+        // Check the type first: for another storage, the cast searches for a bridge, a quarter of a short command's
+        // time.
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
     }
 
@@ -88,7 +85,7 @@ extension AccountStore {
     }
 
     func check(
-        _ given: GivenToken, with authority: any AccountAuthority, _ policy: CheckPolicy, _ timeout: Duration?
+        _ given: GivenToken, with authority: any AccountAuthority, maximumAge: Duration, _ timeout: Duration?
     ) async -> SessionState {
         let state = load(given)
         guard case .unverified(let account, _) = state else { return state }
@@ -96,7 +93,7 @@ extension AccountStore {
         if account.issuer != nil, let mismatch = authority.mismatch(with: account) {
             return .unverified(account, .init(.misconfigured, detail: mismatch))
         }
-        if account.isConfirmed(within: policy.maximumAge.seconds, of: clock.now) { return .verified(account) }
+        if account.isConfirmed(within: maximumAge.seconds, of: clock.now) { return .verified(account) }
         do {
             let found = try await withDeadline(timeout.map { .now + $0 }) {
                 try await authority.account(of: account)
@@ -119,7 +116,6 @@ extension AccountStore {
         }
     }
 
-    /// Stores the result of a check, unless another check has found that the service rejects the token.
     private func settle(_ given: GivenToken, _ new: SessionState) -> SessionState {
         given.state.withLock { state in
             if case .unverified = state { state = new }
@@ -138,7 +134,6 @@ extension AccountStore {
 }
 
 extension AccountAuthority {
-    /// Asks the service whose token it is.
     fileprivate func account(of unknown: Account) async throws -> Account {
         if let authority = self as? any TokenAuthority {
             var account = try await authority.signIn(token: unknown.credentials.accessToken)

@@ -7,17 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Performs what a session flow does: on the archive, at the service, and in the shared account.
-///
-/// An instance serves one flow. The instance of a refresh must be ended with ``end()``.
+/// An instance serves one flow. End the instance of a refresh with ``end()``.
 final class LiveSessionEffects: SessionEffects {
     private let driver: SessionDriver
     private let authority: (any AccountAuthority)?
 
-    /// When to stop waiting for a request that can be cancelled.
     private let deadline: ContinuousClock.Instant?
 
-    /// Reports how far a refresh is.
     private let progress: SingleFlight<SessionDriver.Request, RefreshOutcome>.Progress?
 
     /// How many refreshes of these tokens had failed before the flow waited for the lease.
@@ -27,9 +23,6 @@ final class LiveSessionEffects: SessionEffects {
     private var exchange: (any PreparedExchange)?
     private var isExchanging = false
 
-    /// - Parameters:
-    ///   - authority: The service. Only ``SignOutFlow`` needs none.
-    ///   - lease: The lease of a refresh. Its transactions are the flow's.
     init(
         _ driver: SessionDriver, authority: (any AccountAuthority)? = nil, lease: RenewableLease? = nil,
         deadline: ContinuousClock.Instant? = nil,
@@ -43,7 +36,6 @@ final class LiveSessionEffects: SessionEffects {
         self.failureCount = failureCount
     }
 
-    /// Closes a connection that was not used.
     func end() {
         exchange.take()?.abandon()
         if isExchanging { driver.exchanges.end() }
@@ -62,18 +54,15 @@ final class LiveSessionEffects: SessionEffects {
     func withTransaction<Value>(
         isBrief: Bool, _ body: (any SessionTransaction) async -> Value
     ) async throws(AccountError) -> Value {
-        let timeout = isBrief ? min(driver.lockTimeout, .seconds(1)) : driver.lockTimeout
+        let timeout = isBrief ? driver.briefTimeout : driver.lockTimeout
         return try await driver.withTransaction(timeout: timeout, under: lease?.current) { transaction in
             await body(LiveTransaction(driver: driver, transaction: transaction, effects: self))
         }
     }
 
     func renewLease() async throws(AccountError) {
-        do {
-            try await lease?.renew(timeout: driver.lockTimeout)
-        } catch {
-            throw AccountError(wrapping: error)
-        }
+        guard let lease else { return }
+        try await AccountError.wrappingErrors { try await lease.renew(timeout: driver.lockTimeout) }
     }
 
     func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) async {
@@ -88,7 +77,7 @@ final class LiveSessionEffects: SessionEffects {
         do {
             identity = try await withDeadline(deadline) { [service] in try await service.verify(account) }
         } catch {
-            throw AuthorityError(error)
+            throw converted(error)
         }
         guard let identity else { throw .noResponse(.timeout) }
         return identity
@@ -105,7 +94,11 @@ final class LiveSessionEffects: SessionEffects {
     func prepareExchange(
         of account: Account, deriving derivation: Derivation?
     ) async throws(AuthorityError) -> UnverifiedReason? {
-        if let reason = await driver.pauseOfAnother(failureCount: failureCount) { return reason }
+        if let reason = await driver.pauseOfAnother(failureCount: failureCount) {
+            driver.logger?.debug("refresh postponed", metadata: ["reason": "\(reason)"])
+            return reason
+        }
+        driver.logger?.debug("refresh begun")
         exchange.take()?.abandon()
         progress?.begin()
         defer { progress?.wait() }
@@ -119,14 +112,12 @@ final class LiveSessionEffects: SessionEffects {
                 }
             return nil
         } catch {
-            throw AuthorityError(error)
+            throw converted(error)
         }
     }
 
-    /// Sends the prepared request.
-    ///
-    /// A process that was suspended after it acquired the lease may have lost it, and another machine may have spent the refresh token.
-    /// So this function asks the storage first. The process can also be suspended after the answer, so the clock decides
+    /// A process that was suspended may have lost the lease, and another machine may have spent the refresh token. So
+    /// this asks the storage first. The process can also be suspended after the answer, so the clock decides
     /// immediately before the first byte.
     func requestTokens(
         of account: Account, deriving derivation: Derivation?
@@ -140,11 +131,20 @@ final class LiveSessionEffects: SessionEffects {
             exchange.abandon()
             throw .withheld
         }
+        driver.logger?.debug("token request sent")
         do {
             return try await exchange.send { lease?.isHeld(for: limit) != false }
         } catch {
-            throw AuthorityError(error)
+            throw converted(error)
         }
+    }
+
+    /// Logs an error of the app's authority, which the decision knows only as an unclear response.
+    private func converted(_ error: any Error) -> AuthorityError {
+        if !(error is AuthorityError), !(error is CancellationError) {
+            driver.logger?.debug("the app's authority failed", metadata: ["error": "\(error)"])
+        }
+        return AuthorityError(error)
     }
 
     /// Announces the exchange, so that it is finished even if its callers leave.
@@ -153,8 +153,7 @@ final class LiveSessionEffects: SessionEffects {
         if isExchanging { return }
         driver.exchanges.begin(limit: service.tokenRequestTimeout)
         isExchanging = true
-        // In this order: a caller that leaves after the commit finds an exchange to wait for. If all callers left before it, nothing is
-        // sent.
+        // In this order, a caller that leaves after the commit finds an exchange to wait for.
         if let progress, !progress.commit() { throw CancellationError() }
     }
 }
@@ -173,7 +172,7 @@ private struct LiveTransaction: SessionTransaction {
     func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart {
         try await step {
             let record = try await driver.archive.journal.record(in: transaction)
-            // If the refresh of another process failed while this one waited for the lease, it does not send another at once.
+            // If another refresh failed while this one waited for the lease, do not send another request at once.
             if let record, record.failureCount ?? 0 != effects.failureCount,
                 let reason = record.pause(at: driver.clock.now)
             {

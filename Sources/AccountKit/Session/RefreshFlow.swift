@@ -4,60 +4,48 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A refresh, by the holder of the refresh lease. It sends a refresh token only if the response can be stored, and sends no token
-/// twice at a time.
+/// Refreshes the tokens of an account. The caller holds the refresh lease. The flow sends a refresh token only if it
+/// can store the response, and sends no token twice at a time.
 ///
-/// 1. `connect`, without the lock: check whether another process was faster. Find the token endpoint and connect to it. Nothing is
-///    sent.
-/// 2. `begin`, under the lock: read the account again, remove its tokens from the revocation queue, make sure that the result can
-///    be saved, and record the intent. From here on the flow is not cancelled.
-/// 3. `exchange`, without the lock: send the request if the lease lasts for the whole exchange. During the request, others can sign in,
-///    sign out and change the profile.
-/// 4. `store`, under the lock: read the account again. If the tokens that were spent are still stored, save the new ones and remove
-///    the record of the intent. Otherwise change nothing, and revoke the new tokens.
-/// 5. If the service refused, under the lock: `clear` the account after a definite rejection, or `keep` it and record the failure,
-///    but only if the tokens that were sent are still stored.
+/// 1. `connect`, without the lock: check whether another process was faster, and connect to the token endpoint.
+/// 2. `begin`, under the lock: read the account again, withdraw its tokens from the revocation queue, check that the
+///    result can be saved, and record the intent. From here on the flow is not cancelled.
+/// 3. `exchange`, without the lock: send the request if the lease lasts for the whole exchange.
+/// 4. `store`, under the lock: if the spent tokens are still stored, save the new ones and remove the record of the
+///    intent. Otherwise change nothing, and revoke the new tokens.
+/// 5. If the service refused, under the lock: `clear` the account after a definite rejection, or `keep` it and record
+///    the failure, but only if the tokens that were sent are still stored.
 ///
-/// On storage that machines share, a suspended process may have lost the lock or the lease. A change then fails with a conflict. The
-/// new tokens are not lost: the flow acquires both again and repeats step 4.
+/// If the lock or the lease was lost, a change fails with a conflict: the flow acquires both again and repeats step 4.
 ///
-/// A token for another API takes the same steps. It may cost the refresh token, and is stored together with the next one. If the service
-/// refuses the refresh token, it may mean only this request, so a plain refresh follows, and its response decides. A token exchange
-/// spends no refresh token, so it records no intent.
+/// If the service refuses a token for another API, it may mean only this request, so a plain refresh follows, and its
+/// response decides. A token exchange spends no refresh token, so it records no intent.
 struct RefreshFlow {
-    /// How often the flow prepares a request, if other processes replace the tokens in between.
     private static let connectionLimit = 3
 
     /// How often the lock or the lease may be lost before the new tokens stay in memory.
     private static let conflictLimit = 3
 
-    /// The account whose tokens are used: first the given one, then the stored one.
     private var account: Account
     private var derivation: Derivation?
     private let now: Date
     private let supportsPerGrantRevocation: Bool
 
-    /// The account that the prepared request was made for.
     private var connected: Account?
     private var connectionCount = 0
 
     /// The token for another API that the service refused, so that a plain refresh follows.
     private var refusal: (target: TokenTarget, reason: UnverifiedReason)?
 
-    /// Whether this refresh has recorded its intent.
     private var hasIntent = false
 
     /// When an earlier refresh of these tokens began whose response was never stored.
     private var unfinishedRefresh: Date?
 
-    /// How often the lock or the lease was lost after the response.
     private var conflictCount = 0
 
-    /// - Parameters:
-    ///   - account: The account whose tokens to replace. If other tokens are stored, they are the result.
-    ///   - derivation: The requested token for another API. If the archive holds a valid token for this API, or
-    ///     one that `account` lacks, the flow returns it. `nil` requests new tokens of the account.
-    ///   - supportsPerGrantRevocation: Whether a revocation leaves the user's other sign-ins valid.
+    /// If other tokens are stored, they are the result. With `derivation`, so is a stored token for this API that
+    /// `account` lacks or that is still valid.
     init(
         of account: Account, deriving derivation: Derivation? = nil, now: Date, supportsPerGrantRevocation: Bool = false
     ) {
@@ -153,8 +141,8 @@ struct RefreshFlow {
             return .unconnected(stored)
         }
         do throws(AccountError) {
-            // A process that was killed during a sign-out has left these tokens in the queue. Once they are replaced, no process could
-            // see that they belong to a session that continues.
+            // A process killed during a sign-out has left these tokens in the queue. Once they are replaced, no process
+            // could see that they belong to a session that continues.
             try await transaction.withdrawRevocation(stored)
             try await transaction.prepareSave()
             switch try await transaction.beginExchange(isSpending: spendsRefreshToken) {
@@ -175,10 +163,8 @@ struct RefreshFlow {
     private enum Response {
         case received(Credentials)
 
-        /// The session is over, for this reason.
         case rejected(String)
 
-        /// The service refused a token for another API. A plain refresh follows.
         case derivationRefused
         case failed(UnverifiedReason, AuthorityError)
     }
@@ -213,10 +199,8 @@ struct RefreshFlow {
     private enum Storing {
         case ended(RefreshOutcome)
 
-        /// The lock or the lease was lost.
         case conflict(Account, ArchiveRevision, orphanedBy: RefreshOutcome?)
 
-        /// The new tokens belong to no stored session.
         case orphaned(Account, RevocationQueue.Pending?, RefreshOutcome)
     }
 
@@ -260,8 +244,7 @@ struct RefreshFlow {
         let content = await transaction.load()
         switch content {
         case .present(let stored, let revision) where isStillStored(stored):
-            // A process that was killed during a sign-out may have queued the spent tokens. If they cannot be withdrawn, each entry
-            // is compared with the stored account before it is delivered.
+            // If this fails, the delivery compares each entry with the stored account.
             try? await transaction.withdrawRevocation(stored)
             return await save(renewed(stored, credentials), ifRevision: revision, transaction, effects)
         case .unreadable(let error):
@@ -282,16 +265,13 @@ struct RefreshFlow {
         while true {
             do throws(AccountError) {
                 let saved = try await transaction.save(renewed, ifRevision: revision)
-                // After a token exchange, the record of an interrupted refresh still applies to the stored refresh token.
+                // After a token exchange, the record of an interrupted refresh still applies to the refresh token.
                 if spendsRefreshToken { try? await transaction.forgetRefreshRecord() }
                 return .ended(.renewed(saved))
             } catch {
                 switch error.code {
                 case .conflict:
-                    conflictCount += 1
-                    if conflictCount < Self.conflictLimit {
-                        return .conflict(renewed, revision, orphanedBy: nil)
-                    }
+                    if mayRetryConflict() { return .conflict(renewed, revision, orphanedBy: nil) }
                 case .tooLarge where !isRetry:
                     if renewed.isSameGrant(as: account) { return .ended(.unsaved(renewed, error)) }
                     // Data that can be obtained again makes room.
@@ -318,11 +298,14 @@ struct RefreshFlow {
             let pending = try await transaction.queueRevocation(renewed, isSignOut: false)
             return .orphaned(renewed, pending, outcome)
         } catch {
-            guard error.code == .conflict else { return .orphaned(renewed, nil, outcome) }
-            conflictCount += 1
-            guard conflictCount < Self.conflictLimit else { return .orphaned(renewed, nil, outcome) }
+            guard error.code == .conflict, mayRetryConflict() else { return .orphaned(renewed, nil, outcome) }
             return .conflict(renewed, revision, orphanedBy: outcome)
         }
+    }
+
+    private mutating func mayRetryConflict() -> Bool {
+        conflictCount += 1
+        return conflictCount < Self.conflictLimit
     }
 
     /// Whether the stored session certainly continues if the service revokes these new tokens.
@@ -332,8 +315,8 @@ struct RefreshFlow {
         }
         // The new tokens belong to a session that continues at its new place.
         if stored.move != nil { return false }
-        // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict another machine may have
-        // refreshed the same session: some services accept a spent token for a while.
+        // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict
+        // another machine may have refreshed the session: some services accept a spent token for a while.
         if !spendsRefreshToken || conflictCount > 0 { return false }
         return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
     }
@@ -365,7 +348,6 @@ struct RefreshFlow {
 
     // MARK: 5. Refusals
 
-    /// Removes the account after a definite rejection, if it still has the tokens that were sent.
     private func clear(
         _ stored: Account, _ detail: String, _ effects: any SessionEffects
     ) async -> RefreshOutcome {
@@ -395,7 +377,6 @@ struct RefreshFlow {
         }
     }
 
-    /// Keeps the account, and records the failure if the archive still has the tokens that were sent.
     private func keep(
         _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
     ) async -> RefreshOutcome {
@@ -411,8 +392,7 @@ struct RefreshFlow {
                 return .kept(stored, reason)
             }
         } catch {
-            // The record of the intent remains, so the token counts as possibly spent even if it is not. The next refresh whose
-            // tokens are saved removes the record.
+            // The record of the intent stays, so the token counts as possibly spent until a refresh is saved.
             return .kept(stored, reason)
         }
     }
@@ -435,7 +415,6 @@ struct RefreshFlow {
 
     private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
 
-    /// Why the stored tokens cannot be exchanged; `nil` if they can.
     private func obstacle(in stored: Account) -> UnverifiedReason? {
         guard spendsRefreshToken else { return nil }
         if let move = stored.move { return .init(move) }
@@ -450,12 +429,10 @@ struct RefreshFlow {
         guard let derivation else { return stored.credentials.accessToken == account.credentials.accessToken }
         let known = account.credentials.derivedToken(for: derivation.target)
         guard let found = stored.credentials.derivedToken(for: derivation.target) else { return true }
-        // Another process has just obtained it.
         guard found.credentials.accessToken == known?.credentials.accessToken else { return false }
         return !found.credentials.isGood(for: derivation.validity, at: now)
     }
 
-    /// Whether the archive still holds the tokens of this refresh.
     private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
@@ -470,7 +447,6 @@ struct RefreshFlow {
 }
 
 extension UnverifiedReason {
-    /// Whether the service, or the app's registration there, is not set up for the request.
     fileprivate var isAboutRequest: Bool { code == .misconfigured || code == .insufficientScope }
 
     fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {

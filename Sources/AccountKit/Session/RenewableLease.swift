@@ -1,6 +1,4 @@
-/// A refresh lease that its holder can replace by a new one.
-///
-/// One task uses an instance.
+/// A refresh lease that its holder can replace by a new one. One task uses an instance.
 final class RenewableLease {
     private let storage: any ArchiveStorage
 
@@ -24,13 +22,8 @@ final class RenewableLease {
 
 extension ArchiveStorage {
     /// Runs `body` with the refresh lease, unless `alternative` has a result while another holder has the lease.
-    ///
-    /// - Parameters:
-    ///   - timeout: How long to wait for the lease.
-    ///   - alternative: Runs only if the lease is busy, and is cancelled when the lease is acquired. If it returns `nil`, only the lease
-    ///     remains.
-    ///   - body: Uses the lease. The lease is released afterwards.
-    /// - Throws: As ``acquireRefreshLease(timeout:)``.
+    /// `alternative` runs only if the lease is busy, and is cancelled when the lease is acquired. If it returns `nil`,
+    /// only the lease remains.
     func withRefreshLease<Value: Sendable>(
         timeout: Duration, orIfBusy alternative: @escaping @Sendable () async -> Value?,
         _ body: (RenewableLease) async -> Value
@@ -80,7 +73,6 @@ extension ArchiveStorage {
     }
 }
 
-/// The result of waiting for a lease.
 private enum Awaited<Value: Sendable>: Sendable {
     case lease(any ArchiveLease)
     case value(Value)

@@ -1,15 +1,12 @@
 import Logging
 
-/// Refreshes. Tasks of this process that want the same tokens share one, and all machines that share a storage take turns.
+/// Tasks of this process that want the same tokens share one refresh, and machines that share a storage take turns.
 extension SessionDriver {
     /// How long a refresh waits for the lease: long enough for two exchanges of another process.
     private static let leaseTimeout = Duration.seconds(150)
 
-    /// Refreshes an account or derives a token, or joins a task that does the same.
-    ///
-    /// - Parameters:
-    ///   - failureCount: How many refreshes of these tokens have failed so far; `nil` if the caller has not read it.
-    ///   - deadline: When to stop waiting. The refresh continues afterwards.
+    /// Refreshes an account or derives a token, or joins a task that does the same. It continues after `deadline`.
+    /// `failureCount` is the number of failed refreshes of these tokens; `nil` if the caller has not read it.
     func refresh(
         _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
         failureCount: Int? = nil, until deadline: ContinuousClock.Instant? = nil
@@ -61,6 +58,7 @@ extension SessionDriver {
         } catch {
             return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
         }
+        logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText)"])
         switch outcome {
         case .unsaved(_, let error): logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)
@@ -86,12 +84,10 @@ extension SessionDriver {
 
     // MARK: Waiting for another process
 
-    /// Watches the storage until the refresh of another process makes this one unnecessary.
-    ///
-    /// - Returns: `nil` if the storage no longer reports changes.
+    /// Waits until another process makes this refresh unnecessary; `nil` if the storage no longer reports changes.
     private func outcomeOfAnother(_ request: Request, failureCount: Int) async -> RefreshOutcome? {
-        // A refresh first stores new tokens and then removes its record, so this reads the changes one after the other. `nil` says that
-        // one of the two entries is no longer watched. The stream holds only a few changes.
+        // A refresh stores new tokens before it removes its record, so this reads the changes one after the other.
+        // `nil` says that one of the two entries is no longer watched.
         let (changes, change) = AsyncStream.makeStream(of: ArchiveEntry?.self)
         return await withTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
@@ -138,7 +134,6 @@ extension SessionDriver {
         }
     }
 
-    /// Returns the reason for a pause if a refresh of another process has failed in the meantime.
     func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
         guard let record = await archive.journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
             return nil

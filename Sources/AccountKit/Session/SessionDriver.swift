@@ -6,7 +6,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The archive of a session and related data: the revocation queue, the shared account, and the refreshes in progress.
 struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
@@ -28,13 +27,15 @@ struct SessionDriver: Sendable {
     struct Request: Sendable {
         let account: Account
 
-        /// `nil` for new tokens.
         let derivation: Derivation?
 
         static func isSame(_ left: Request, _ right: Request) -> Bool {
             left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
         }
     }
+
+    /// How long to wait for the lock if the work can also be done later.
+    var briefTimeout: Duration { min(lockTimeout, .seconds(1)) }
 
     // MARK: The archive
 
@@ -55,24 +56,21 @@ struct SessionDriver: Sendable {
                 await queueOrphans(beside: content, in: transaction)
                 return content
             }
-            // Only under the lock is it certain that their session is over. If the lock is busy, the next read tries again.
-            _ = try? await withTransaction(timeout: min(lockTimeout, .seconds(1))) { await load($0) }
+            // Only the lock proves that their session is over. If the lock is busy, the next read tries again.
+            _ = try? await withTransaction(timeout: briefTimeout) { await load($0) }
             return content
         }
     }
 
-    /// Saves new tokens that could not be saved before, if there are any.
-    ///
-    /// This needs the lease: a process that refreshes the stored tokens at the same time would find these instead, revoke its own new
-    /// tokens, and so end this session. With a timeout of zero nothing is saved without the lease. With a longer one the tokens are
-    /// saved even without it, since the process may be about to end.
+    /// This needs the lease: a process that refreshes the stored tokens at the same time would find these instead,
+    /// revoke its own new tokens, and so end this session. With a timeout above zero the process may be about to end,
+    /// so the tokens are saved even without the lease.
     func saveUnsaved(timeout: Duration) async {
         do {
             try await archive.storage.withRefreshLease(timeout: timeout) { lease in
                 await saveUnsaved(timeout: timeout, under: lease)
             }
         } catch {
-            // The lease was not acquired.
             if timeout > .zero { await saveUnsaved(timeout: timeout, under: nil) }
         }
     }
@@ -93,8 +91,8 @@ struct SessionDriver: Sendable {
         beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
     ) async {
         for orphan in archive.unsaved.takeOrphans() {
-            // Another process may have refreshed the stored tokens too, since some services accept a spent token for a while. So the
-            // stored tokens may belong to the same grant as the unsaved ones, even if the service revokes single grants.
+            // Some services accept a spent token for a while, so another process may have refreshed the stored tokens
+            // too. They may belong to the same grant as the orphan, even if the service revokes single grants.
             if let stored = content.account, stored.isEnded(byRevoking: orphan, supportsPerGrantRevocation: false) {
                 continue
             }
@@ -102,15 +100,11 @@ struct SessionDriver: Sendable {
                 try await revocations.add(orphan, at: clock.now, in: transaction)
             } catch {
                 logger?.debug("tokens could not be queued for revocation", metadata: ["error": "\(error)"])
-                // The next read tries again.
                 archive.unsaved.keepOrphan(orphan)
             }
         }
     }
 
-    /// Runs `body` under the lock, and releases the lock afterwards.
-    ///
-    /// - Throws: An ``AccountError``, even for other errors of `body`.
     func withTransaction<Value>(
         timeout: Duration? = nil, under lease: (any ArchiveLease)? = nil,
         _ body: (any ArchiveTransaction) async throws -> Value
@@ -118,7 +112,7 @@ struct SessionDriver: Sendable {
         let timeout = timeout ?? lockTimeout
         do {
             if let lease { return try await lease.withTransaction(timeout: timeout, body) }
-            // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
+            // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
             await archive.askBeforeLock()
             return try await archive.storage.withTransaction(timeout: timeout, body)
         } catch {
@@ -164,8 +158,8 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// Removes the account. If the user signs out, this removes the key of the offline data too. After the service has ended the
-    /// session, the key stays for the user's next sign-in.
+    /// If the user signs out, this removes the key of the offline data too. After the service has ended the session,
+    /// the key stays for the user's next sign-in.
     func clear(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws {
@@ -183,8 +177,8 @@ struct SessionDriver: Sendable {
         guard signOut.reason == .signedOutByUser, let user = content.account else {
             return try await archive.clear(signOut, ifRevision: revision, in: transaction)
         }
-        // In this order, a crash neither loses data of a user who is still signed in, nor leaves a usable key of a user who is not. The
-        // user is signed out even if the disk is full.
+        // In this order, a crash neither loses data of a signed-in user, nor leaves a usable key of a signed-out user.
+        // A full disk does not prevent the sign-out.
         do {
             try await offlineKeys.markForRemoval(of: user, at: clock.now, in: transaction)
         } catch {
@@ -199,14 +193,13 @@ struct SessionDriver: Sendable {
         return durability
     }
 
-    /// Moves an archive that cannot be read aside when the user signs out.
     func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
         await archive.record(signOut, in: transaction)
         let place = try await archive.quarantine(at: clock.now, in: transaction)
         do {
             report(try await transaction.finishQuarantine(.account))
         } catch {
-            // The archive is still there, so the user is not signed out. A second name that cannot be removed does no harm.
+            // The archive is still there, so the user is not signed out. A second name does no harm.
             try? await transaction.restore(.account, from: place)
             throw error
         }
@@ -224,23 +217,17 @@ struct SessionDriver: Sendable {
         shared.publishUnknownDurability(reason)
     }
 
-    /// Whether a sign-in may replace an unreadable archive.
-    ///
-    /// - Parameter error: Why the archive is unreadable. If it cannot be reached, it cannot be moved aside either.
     func mayReplace(_ error: AccountError) -> Bool { error.isAboutContent && !keepsUnreadable }
 
     /// Makes sure that an account can be saved, before a code or token is spent.
     func prepareSave() async throws(AccountError) {
-        // Ask the user for a passphrase before acquiring the lock, so that other processes do not wait for the user.
+        // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         switch await archive.load() {
         case .present: break
         case .unreadable(let error) where !mayReplace(error): throw error
         case .unreadable(let error):
-            do {
-                guard try await !archive.hasOtherKindsOfKeys() else { throw error }
-            } catch {
-                throw AccountError(wrapping: error)
-            }
+            let hasOtherKinds = try await AccountError.wrappingErrors { try await archive.hasOtherKindsOfKeys() }
+            guard !hasOtherKinds else { throw error }
             try await archive.ring.prepare()
         case .absent: try await archive.ring.prepare()
         }

@@ -28,8 +28,8 @@ public enum SessionState: Sendable {
 }
 
 extension SessionState: Equatable {
-    /// Whether both are the same state with the same account and reason. Two `.unreadable` states are equal if their errors have the
-    /// same ``AccountError/code``.
+    /// Whether both are the same state with the same account and reason. Two `.unreadable` states are equal if their
+    /// errors have the same ``AccountError/code``.
     public static func == (left: SessionState, right: SessionState) -> Bool {
         switch (left, right) {
         case (.signedOut(let left), .signedOut(let right)): left == right
@@ -63,11 +63,13 @@ public struct SignOut: Sendable, Hashable {
 
     /// The service's error code, such as `invalid_grant`.
     ///
-    /// A later process sees the detail only if it has the form of an error code: at most 64 ASCII letters, digits, `_` and `-`.
+    /// A later process sees the detail only in the form of an error code: at most 64 ASCII letters, digits, `_` and
+    /// `-`.
     public var detail: String?
 
-    /// The start of a refresh of the last tokens whose response was never stored, because a process died or the response was lost; `nil`
-    /// if there was none. A service that accepts each refresh token only once may have ended the session for this reason.
+    /// The start of a refresh of the last tokens whose response was never stored, because a process died or the
+    /// response was lost; `nil` if there was none. A service that accepts each refresh token only once may have ended
+    /// the session for this reason.
     public var unfinishedRefresh: Date?
 
     /// Creates a sign-out.
@@ -84,4 +86,16 @@ public struct SignOut: Sendable, Hashable {
 
     /// No user has signed in here yet.
     public static let neverSignedIn = SignOut(.neverSignedIn)
+}
+
+extension SessionState {
+    /// The state without personal data.
+    var logText: String {
+        switch self {
+        case .verified: "verified"
+        case .unverified(_, let reason): "kept without confirmation (\(reason))"
+        case .signedOut(let signOut): "signed out (\(signOut.reason.rawValue))"
+        case .unreadable(let error): "unreadable (\(error.code))"
+        }
+    }
 }

@@ -1,6 +1,5 @@
 import Synchronization
 
-/// The account in memory and the listeners for its changes.
 final class SharedAccount: Sendable {
     fileprivate struct State {
         var account: Account?
@@ -28,12 +27,9 @@ final class SharedAccount: Sendable {
         set { state.withLock { $0.quarantinedArchive = newValue } }
     }
 
-    /// The number of changes before a read, for ``publish(_:readSince:)``.
     var changeCount: Int { state.withLock { $0.changeCount } }
 
-    /// Publishes the content of the archive, unless the account has changed since the read began.
-    ///
-    /// - Returns: `false` if it has changed, so that the archive must be read again.
+    /// Publishes the content of the archive; `false` if the account has changed since the read began: read again.
     func publish(_ content: AccountArchive.Content, readSince changeCount: Int) -> Bool {
         state.withLock { state in
             guard state.changeCount == changeCount else { return false }
@@ -100,7 +96,6 @@ final class SharedAccount: Sendable {
 extension SharedAccount {
     private func set(_ account: Account, isSignIn: Bool, _ state: inout State) {
         if let old = state.account, old.isIdentical(to: account) { return }
-        // The first account is always a change.
         let isChange = state.account != account
         let isSignIn = isSignIn || state.isKnown && state.account == nil
         let event =

@@ -4,30 +4,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Removes the account because the user signs out. Afterwards the caller revokes the tokens at the service.
-///
-/// Under the lock:
-///
-/// 1. Read the account.
-/// 2. Queue its tokens for revocation, so that a crash does not lose them.
-/// 3. Remove the account.
+/// Removes the account because the user signs out. Queues its tokens for revocation first: a crash must not lose them.
 struct SignOutFlow: Sendable {
     enum Ended: Sendable {
         case nobody
 
-        /// The account that was signed out, and the entry of its tokens in the queue; `nil` if they could not be queued.
+        /// The account that was signed out, and the entry of its tokens in the queue; `nil` if they were not queued.
         case account(Account, RevocationQueue.Pending?)
 
-        /// The archive did not open, and was moved aside.
         case quarantined(place: String)
     }
 
     let signOut: SignOut
 
-    /// Whether to revoke the tokens at the service, now or later.
     let revokesTokens: Bool
 
-    /// Whether an archive that does not open stays where it is, because other machines may open it.
     var keepsUnreadable = false
 
     func run(_ effects: any SessionEffects) async -> Result<Ended, AccountError> {
@@ -57,24 +48,17 @@ struct SignOutFlow: Sendable {
     private func remove(
         _ account: Account, _ revision: ArchiveRevision, _ transaction: any SessionTransaction
     ) async throws(AccountError) -> RevocationQueue.Pending? {
-        if let move = account.move {
-            // The service would end the session at its new place. Until a move is complete, the tokens wait there.
-            guard move.isComplete || !revokesTokens else { throw AccountError(move) }
-            try await transaction.clear(signOut, ifRevision: revision)
-            return nil
-        }
-        guard revokesTokens else {
-            try await transaction.clear(signOut, ifRevision: revision)
-            return nil
-        }
+        if let move = account.move, !move.isComplete, revokesTokens { throw AccountError(move) }
+        // If the session was moved, the service would end it at its new place.
+        let isRevoked = revokesTokens && account.move == nil
+        var pending: RevocationQueue.Pending?
         // The user is signed out even if the disk is full or the queue cannot be written.
-        let pending = try? await transaction.queueRevocation(account, isSignOut: true)
+        if isRevoked { pending = try? await transaction.queueRevocation(account, isSignOut: true) }
         do {
             try await transaction.clear(signOut, ifRevision: revision)
         } catch {
-            // The account is still signed in, so its tokens must not be revoked later. The write may have failed after the entry was
-            // written.
-            try? await transaction.withdrawRevocation(account)
+            // The account is still signed in. Even without `pending`, its entry may have been written.
+            if isRevoked { try? await transaction.withdrawRevocation(account) }
             throw error
         }
         return pending

@@ -36,9 +36,7 @@ public enum Connectivity: Sendable, Hashable {
 }
 
 extension Connectivity.Problem {
-    /// Creates the problem for a response; `nil` if the response indicates none.
     init?(_ head: HTTPResponse, to request: HTTPRequest) {
-        // The response is a web page instead of JSON.
         let type = head.headerFields[.contentType] ?? "", wanted = request.headerFields[.accept] ?? ""
         if type.hasPrefix("text/html"), wanted.contains("json"), !wanted.contains("html") {
             self.init(kind: .portal, description: "a web page arrived instead of data: a captive portal?")

@@ -9,8 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Observes whether a service is reachable, from requests that the app makes anyway. While the service is unreachable and there are
-/// listeners, the monitor also sends its own requests from time to time.
+/// Observes whether a service is reachable, from requests that the app makes anyway. While the service is unreachable
+/// and there are listeners, the monitor also sends its own requests from time to time.
 ///
 /// ```swift
 /// let monitor = ConnectivityMonitor(transport, probe: request)
@@ -18,8 +18,8 @@ import Foundation
 /// for await connectivity in monitor.changes() { … }
 /// ```
 ///
-/// Neither a single failure nor several simultaneous ones with the same cause mean that the service is unreachable, and a state
-/// expires after a while.
+/// Neither a single failure nor several simultaneous ones with the same cause mean that the service is unreachable, and
+/// a state expires after a while.
 public final class ConnectivityMonitor: Sendable {
     private struct State {
         var connectivity = Connectivity.uncertain(nil)
@@ -47,12 +47,13 @@ public final class ConnectivityMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - transport: Sends requests.
-    ///   - probe: A small request to send while the service is unreachable. Any response except a server error means that the service is reachable.
-    ///   - clock: The source of the current date.
+    ///   - probe: A small request to send while the service is unreachable. Any response except a server error means
+    ///     that the service is reachable.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
     public convenience init(
-        _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: any WallClock = SystemWallClock()
+        _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: (any WallClock)? = nil
     ) {
-        self.init(transport, probe: probe, clock: clock) { try await Task.sleep(for: $0) }
+        self.init(transport, probe: probe, clock: clock ?? SystemWallClock()) { try await Task.sleep(for: $0) }
     }
 
     init(
@@ -94,8 +95,8 @@ public final class ConnectivityMonitor: Sendable {
         }
     }
 
-    /// Returns the current state and its changes. While there are listeners and the service is unreachable, the monitor probes it: after one
-    /// second at first, and at least once a minute.
+    /// Returns the current state and its changes. While there are listeners and the service is unreachable, the monitor
+    /// probes it: after one second at first, and at least once a minute.
     public func changes() -> AsyncStream<Connectivity> {
         let (stream, continuation) = AsyncStream.makeStream(of: Connectivity.self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
@@ -127,7 +128,6 @@ public final class ConnectivityMonitor: Sendable {
                 // The transport records the results.
                 for _ in 1...2 where await !ask() {}
             }
-            // A cancelled sleep ends at once.
             group.addTask { try? await Task.sleep(for: timeout) }
             await group.next()
             group.cancelAll()
@@ -135,7 +135,7 @@ public final class ConnectivityMonitor: Sendable {
         return current
     }
 
-    /// - Returns: Whether the service has responded.
+    /// Returns whether to stop asking: the service responded without a server error, or the task is cancelled.
     private func ask() async -> Bool {
         // The transport has recorded the failure.
         guard !Task.isCancelled,
@@ -178,10 +178,9 @@ public final class ConnectivityMonitor: Sendable {
                 do { try await self.sleep(wait * Double.random(in: 0.75...1.25)) } catch { return }
                 if await self.ask(), !Task.isCancelled {
                     self.state.withLock { state in
-                        // New listeners may have started another probe, which must not be forgotten, since it would never end.
+                        // A forgotten probe would never end, so keep one that new listeners have started.
                         guard state.lastProbing == number else { return }
                         state.probing = nil
-                        // The service may have failed again.
                         self.startProbing(&state)
                     }
                     return

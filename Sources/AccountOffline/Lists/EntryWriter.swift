@@ -3,8 +3,8 @@ import GRDB
 
 /// Inserts pages into the segments of a list.
 ///
-/// The anchors of a page determine its place: the items that are stored unchanged and in the same order. A changed or reordered
-/// item may have moved, so it says nothing about its neighbours.
+/// The anchors of a page determine its place: the items that are stored unchanged and in the same order. A changed or
+/// reordered item may have moved, so it says nothing about its neighbours.
 struct EntryWriter {
     private let list: Int64
     private let database: Database
@@ -14,11 +14,9 @@ struct EntryWriter {
         self.database = database
     }
 
-    /// An item of a page.
     struct Item {
         let number: Int64
-        /// A part of the item's digest. It tells whether the list has this version of the item; another list may have stored a
-        /// newer one.
+        /// A part of the item's digest, stored for each list, since another list may have stored a newer version.
         let stamp: Int64
         /// Whether the item was in no list before, so that no search is necessary.
         var isNew = false
@@ -38,13 +36,10 @@ struct EntryWriter {
     /// Inserts the first page of the service at the front.
     ///
     /// - Parameters:
-    ///   - page: The page.
     ///   - next: The cursor of the next page; with `nil` this page is the whole list.
     ///   - isAnew: Whether stored rows are untrusted until further pages have confirmed them.
     ///   - isAlone: Whether all stored rows are dropped.
-    ///   - segments: The segments of the list.
-    /// - Returns: Rows that were stored in the page's range but are missing from the page. Moved items move to the front, so
-    ///   these items are gone.
+    /// - Returns: Stored rows in the page's range that are gone; moved items would be at the front.
     func putFirst(
         _ page: [Item], next: String?, isAnew: Bool = false, isAlone: Bool = false,
         _ segments: inout [ListRecord.Segment]
@@ -82,13 +77,10 @@ struct EntryWriter {
     /// Inserts a page after the first segment.
     ///
     /// - Parameters:
-    ///   - page: The page.
     ///   - next: The cursor of the next page; `nil` if the list ends with this one.
-    ///   - mustOverlap: Whether the page must contain a part of the segment.
-    ///   - joinsBelow: Whether the segment that the page reaches becomes a part of this one, so that it is not requested again.
-    ///   - segments: The segments of the list.
-    /// - Returns: Rows that were stored in the page's range but are missing from the page, because they were moved to the front
-    ///   or are gone; and the number of rows of the segment after the page. `nil` if the page must overlap but does not.
+    ///   - joinsBelow: Whether the segment that the page reaches joins this one, so that it is not requested again.
+    /// - Returns: Stored rows in the page's range that were moved to the front or are gone; and the number of rows of
+    ///   the segment after the page. `nil` if the page must overlap but does not.
     func append(
         _ page: [Item], next: String?, mustOverlap: Bool, joinsBelow: Bool = true,
         _ segments: inout [ListRecord.Segment]
@@ -148,7 +140,6 @@ struct EntryWriter {
         return (missing, tail.count)
     }
 
-    /// Inserts an item before all others, unless the list has it.
     func insertFirst(_ item: Item, segment: Int) throws {
         guard try place(of: item.number) == nil else { return }
         let first = try Int.fetchOne(
@@ -156,9 +147,8 @@ struct EntryWriter {
         try insert([item], segment: segment, from: (first ?? 0) - 1)
     }
 
-    /// Returns the largest set of items of a page that are stored unchanged and in the order of the page.
-    ///
-    /// - Parameter acceptsChanged: Whether several changed items are accepted if no item is unchanged.
+    /// Returns the largest set of a page's items that are stored unchanged and in the order of the page. With
+    /// `acceptsChanged`, several changed items count if no item is unchanged.
     private func anchors(
         of page: [Item], acceptsChanged: Bool = false, where isWanted: (_ segment: Int) -> Bool
     ) throws -> [Place] {
@@ -174,9 +164,9 @@ struct EntryWriter {
         return Self.longestRise(of: shared)
     }
 
-    /// Returns the longest subsequence of the places that descends in the list. Of several, it returns the one that ends highest.
+    /// Returns the longest subsequence of the places that descends in the list; of several, the one that ends highest.
     private static func longestRise(of places: [Place]) -> [Place] {
-        // The longest increasing subsequence: the last place for each length, and the predecessor of each place.
+        // The last place for each length of a subsequence, and the predecessor of each place.
         var ends: [Int] = []
         var before: [Int?] = []
         for (index, place) in places.enumerated() {
@@ -241,7 +231,6 @@ struct EntryWriter {
         }
     }
 
-    /// Drops segments without rows.
     private func dropEmpty(_ segments: inout [ListRecord.Segment]) throws {
         var present: [ListRecord.Segment] = []
         for segment in segments {

@@ -7,7 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes items that are new or changed.
 struct ItemWriter {
     private let database: Database
     // Kept, since looking up a statement by its text for each row would take as long as inserting a short row.

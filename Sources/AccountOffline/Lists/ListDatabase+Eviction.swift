@@ -7,9 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The size of lists, and their eviction beyond the limit.
 extension ListDatabase {
-    /// Returns the stored size of a list's rows, in bytes.
     func byteCount(of name: String) async throws -> Int {
         try await read { database in
             guard let list = try list(name, database) else { return 0 }
@@ -19,7 +17,6 @@ extension ListDatabase {
         }
     }
 
-    /// Records the use of a list.
     func use(_ name: String, at date: Date) async throws {
         try await write { database in
             try database.execute(
@@ -28,10 +25,8 @@ extension ListDatabase {
         }
     }
 
-    /// Removes the least recently used lists until the rest fits the limit, and then the items without a list.
-    ///
-    /// - Parameter objects: Items to keep, because they have unsent changes.
-    /// - Returns: Whether anything was removed.
+    /// Removes the least recently used lists beyond the limit, and items without a list, except `objects`, which have
+    /// unsent changes.
     @discardableResult
     func evict(keeping objects: Set<String>) async throws -> Bool {
         let kept = Set(objects.map { Data(itemKey($0)) })
@@ -66,7 +61,6 @@ extension ListDatabase {
         return true
     }
 
-    /// Returns the used bytes of the file.
     private static func byteCount(_ database: Database) throws -> Int {
         func number(_ name: String) throws -> Int { try Int.fetchOne(database, sql: "PRAGMA \(name)") ?? 0 }
         return try (number("page_count") - number("freelist_count")) * number("page_size")

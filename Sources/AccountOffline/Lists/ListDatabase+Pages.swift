@@ -9,10 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pages of whole lists, so that the service does not resend unchanged pages.
-///
-/// A page is stored as its validators and its items' IDs. If its items have not changed in the database, a response with status
-/// 304 stands for the page.
+/// The pages of whole lists, so that the service does not resend unchanged pages. A page is stored as its validators
+/// and its items' IDs. If its items have not changed in the database, a response with status 304 stands for the page.
 extension ListDatabase {
     private struct PageRecord: Codable {
         struct Item: Codable {
@@ -25,8 +23,7 @@ extension ListDatabase {
         let items: [Item]
     }
 
-    /// Returns the last stored version of a page; `nil` if it is unknown, has no validators, or has items that were changed or removed
-    /// since.
+    /// Returns the stored version of a page; `nil` without validators, or if an item was changed or removed since.
     func page(for request: String, of name: String) async throws -> SealedPage? {
         try await read { database in
             let (list, place) = (listKey(name), seal.keyedID(request.utf8, type: "page"))
@@ -69,9 +66,7 @@ extension ListDatabase {
         }
     }
 
-    /// Removes the pages that a run through the whole list did not reach.
-    ///
-    /// - Returns: Whether the service sent any page in this run.
+    /// Removes the pages that a run through the whole list did not reach. Returns whether the service sent any page.
     func endSweep(_ sweep: Int64, of name: String) async throws -> Bool {
         try await write { database in
             let list = Data(listKey(name))

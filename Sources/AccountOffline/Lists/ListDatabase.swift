@@ -12,8 +12,8 @@ import Foundation
 
 /// The lists and items of the service. All of them can be requested again.
 ///
-/// An item is stored once for all lists. A list has segments. Positions order the rows of a segment; they may be negative, since
-/// new items come before the stored ones.
+/// An item is stored once for all lists. Positions order the rows of a list's segment; they may be negative, since new
+/// items come before the stored ones.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
     static let version = 2
@@ -38,7 +38,6 @@ struct ListDatabase: Sendable {
         var asOf: Date?
     }
 
-    /// The place of a row in its list.
     struct Place: Sendable {
         let segment: Int
         let position: Int
@@ -55,7 +54,6 @@ struct ListDatabase: Sendable {
     let maximumBytes: Int
     private let dropped: Dropped
 
-    /// Why stored data was last dropped.
     private final class Dropped: Sendable {
         let reason: Mutex<AccountError?>
         init(_ reason: AccountError?) { self.reason = Mutex(reason) }
@@ -117,17 +115,13 @@ struct ListDatabase: Sendable {
 
     func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
 
-    /// A part of a list.
     struct StoredPage: Sendable {
         var list: StoredList?
         var rows: [StoredRow] = []
-        /// When the list was last used, if that is recorded.
         var lastUsed: Date?
     }
 
-    /// Returns rows of a list in order.
-    ///
-    /// - Parameter id: The item before the first row; it must be in the list.
+    /// Returns rows of a list in order; none if `id` is not in the list.
     func page(of name: String, after id: String? = nil, limit: Int) async throws -> StoredPage {
         try await read { database in
             let find = try database.cachedStatement(
@@ -161,7 +155,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns the place of an item in a list; `nil` if the list does not have it.
     private func place(of id: String, _ list: Int64, _ database: Database) throws -> Place? {
         let sql = "SELECT segment, position FROM entry WHERE item = (SELECT n FROM item WHERE key = ?) AND list = ?"
         let find = try database.cachedStatement(sql: sql)
@@ -196,7 +189,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns all lists.
     func all() async throws -> [StoredList] {
         try await read { database in
             try Row.fetchAll(database, sql: "SELECT n, key, as_of, sealed FROM list ORDER BY n").map {
@@ -205,7 +197,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns an item as stored by any list.
     func item(_ id: String) async throws -> RemoteItem? {
         try await read { database in
             let key = Data(itemKey(id))
@@ -214,7 +205,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns an item with all its data.
     func detail(of id: String) async throws -> (item: RemoteItem, asOf: Date)? {
         try await read { database in
             let key = Data(itemKey(id))
@@ -262,7 +252,6 @@ struct ListDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Records that the first page has not changed.
     func touch(_ name: String, next: String?, at date: Date) async throws {
         try await write { database in
             guard var list = try list(name, database) else { return }
@@ -280,7 +269,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// The result of storing a page.
     struct Stored: Sendable, Equatable {
         /// Whether the service sent an empty list that is not accepted yet.
         var isDoubtful = false
@@ -288,24 +276,13 @@ struct ListDatabase: Sendable {
         var isContiguous = true
         /// The keys of items that are no longer at their previous position: moved to the front, or gone.
         var missing: [Data] = []
-        /// How many rows of the first segment follow the page.
         var following = 0
-        /// The cursor of the page after the first segment.
         var next: String?
     }
 
-    /// Prepares a page for storage.
     func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
 
-    /// Stores the first page of a list.
-    ///
-    /// - Parameters:
-    ///   - page: The page.
-    ///   - name: The list.
-    ///   - isAnew: Whether stored rows are untrusted until further pages have confirmed them.
-    ///   - isAlone: Whether to drop all stored rows.
-    ///   - missingIsGone: Whether an item that is missing from this list is gone from all lists.
-    ///   - date: When the request was made.
+    /// Stores the first page of a list. With `missingIsGone`, an item that is missing from it is gone from all lists.
     func storeFirst(
         _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, missingIsGone: Bool,
         at date: Date
@@ -336,15 +313,8 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Stores a further page, which continues the first segment.
-    ///
-    /// - Parameters:
-    ///   - page: The page.
-    ///   - name: The list.
-    ///   - cursor: The cursor of the page. The page is not stored if the first segment no longer ends there. `nil` for numbered
-    ///     pages.
-    ///   - mustOverlap: Whether the page must contain a stored row; otherwise it is not stored.
-    ///   - joinsBelow: Whether stored rows further down are trusted again once the page reaches them.
+    /// Stores a further page, which continues the first segment, unless the segment no longer ends at `cursor` (`nil`
+    /// for numbered pages), or the page must overlap the stored rows but does not.
     func storeNext(
         _ page: SealedPage, of name: String, at cursor: String?, mustOverlap: Bool, joinsBelow: Bool
     ) async throws -> Stored {
@@ -433,7 +403,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Removes an item that the service no longer has from all lists.
     func removeItem(_ id: String) async throws {
         try await write { database in
             let key = Data(itemKey(id))

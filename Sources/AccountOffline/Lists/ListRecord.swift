@@ -23,7 +23,6 @@ struct ListRecord: Codable, Sendable, Equatable {
     /// The cursor of the second page, from the first page.
     var next: String?
 
-    /// The validators of the first page, with the request that they apply to.
     var validators: Validators?
 
     /// When the service first sent an empty list in place of several rows.
@@ -41,21 +40,18 @@ struct Validators: Codable, Sendable, Equatable {
 
     var isEmpty: Bool { entityTag == nil && lastModified == nil }
 
-    /// The validators of a response.
     init(_ head: HTTPResponse, to request: HTTPRequest) {
         self.request = Self.place(of: request)
         entityTag = head.headerFields[.eTag]
         lastModified = head.headerFields[.lastModified]
     }
 
-    /// The path and the accepted types of a request.
     static func place(of request: HTTPRequest) -> String {
         (request.path ?? "") + " " + (request.headerFields[.accept] ?? "")
     }
 }
 
 extension HTTPRequest {
-    /// Makes the request conditional, if the validators belong to the same request.
     mutating func add(_ validators: Validators) {
         guard validators.request == Validators.place(of: self) else { return }
         headerFields[.ifNoneMatch] = validators.entityTag

@@ -7,12 +7,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An item ready for storage. It is sealed before the database is locked, so that other processes wait only for the disk.
+/// An item, sealed before the database is locked, so that other processes wait only for the disk.
 struct SealedItem: Sendable {
     let id: String
-    /// The keyed hash of the item's ID, by which the item is found.
     let key: Data
-    /// A keyed hash of the item's JSON, to detect changes.
     let digest: Data
     let bytes: Data
 
@@ -31,7 +29,7 @@ struct SealedItem: Sendable {
         bytes = Self.seal(item, type: "item", key: key, seal)
     }
 
-    /// Seals an item's ID, preceded by its length in four bytes, and its JSON as the service sent it. An ID may contain any byte.
+    /// Seals the length of an item's ID (four bytes), the ID, which may contain any byte, and the JSON of the service.
     static func seal(_ item: RemoteItem, type: String, key: [UInt8], _ seal: RowSeal) -> Data {
         let id = item.id.utf8
         var bytes: [UInt8] = []
@@ -41,7 +39,6 @@ struct SealedItem: Sendable {
         return Data(seal.seal(bytes, type: type, id: key))
     }
 
-    /// - Returns: `nil` if the bytes are damaged.
     static func open(_ sealed: Data, type: String, key: Data, _ seal: RowSeal) -> RemoteItem? {
         guard let bytes = seal.open(sealed, type: type, id: key), bytes.count >= 4 else { return nil }
         let length = (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) }
@@ -51,13 +48,10 @@ struct SealedItem: Sendable {
     }
 }
 
-/// A page ready for storage.
 struct SealedPage: Sendable {
-    /// The items in the service's order, without duplicates.
     let items: [SealedItem]
     var next: String?
 
-    /// The validators of the page's response.
     let validators: Validators
 
     /// Whether the service has confirmed the stored page.

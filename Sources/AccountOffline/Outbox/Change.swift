@@ -13,7 +13,7 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     /// The kind of change.
     public var kind: ChangeKind
 
-    /// The id of the item at the service, or an id that begins with ``localPrefix`` for an item that was created here and not sent yet.
+    /// The id of the item at the service, or an id that begins with ``localPrefix`` for a new item that was not sent.
     public var object: String
 
     /// The data for the request, usually JSON.
@@ -97,7 +97,7 @@ public enum ChangeState: String, Sendable, Hashable, CaseIterable, Codable {
     case queued
     /// It is being sent, or the process died while it was.
     case sending
-    /// The response was lost. The next synchronization checks at the service whether the change took effect before sending it again.
+    /// The response was lost. The next synchronization asks the service whether the change took effect before a retry.
     case unknown
     /// Another client has changed the item. The user decides.
     case conflict

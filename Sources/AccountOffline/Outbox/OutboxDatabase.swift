@@ -22,17 +22,14 @@ struct OutboxDatabase: Sendable {
 
         """
 
-    /// A pending change and its row.
     struct Entry: Sendable {
         let number: Int64
         var pending: PendingChange
-        /// The item that the service has created for the change. If set, only the lists may lack the item, and the change is not
-        /// sent again.
+        /// The item that the service created for the change, which is not sent again. Only the lists may lack it.
         var made: RemoteItem?
         var change: Change { pending.change }
     }
 
-    /// The encrypted part of a change.
     private struct Record: Codable {
         var change: Change
         var lastProblem: String?
@@ -42,7 +39,7 @@ struct OutboxDatabase: Sendable {
         var progress: Progress?
     }
 
-    /// The progress of a change. The columns of the same names are for earlier versions, and other programs can write to them.
+    /// The progress of a change. Earlier versions use the columns of the same names, which other programs can write.
     private struct Progress: Codable {
         var state: ChangeState
         var attempts: Int
@@ -71,7 +68,6 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Reading
 
-    /// Returns all pending changes in the order in which they were made.
     func pending() async throws -> [Entry] { try await database.readOnce { try entries($0) } }
 
     /// Returns the service's ID of an item that was created here; `nil` if it has none yet.
@@ -94,7 +90,6 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Returns until when the service asked for a pause, and why.
     func pause(at date: Date) async throws -> (until: Date, reason: String)? {
         try await database.read { database -> (until: Date, reason: String)? in
             guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
@@ -170,9 +165,7 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Adds a change, or combines it with the previous unsent change of the same item.
-    ///
-    /// - Returns: The added or combined change; `nil` if both cancel each other out.
+    /// Adds a change, or combines it with the previous unsent one of its item; `nil` if they cancel each other out.
     func add(
         _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
     ) async throws -> Change? {
@@ -198,9 +191,7 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Replaces the state of a change.
-    ///
-    /// - Returns: `nil` if the change was combined with another one or dropped since `entry` was read.
+    /// Replaces the state of a change; `nil` if it was combined with another one or dropped since `entry` was read.
     func replace(_ entry: Entry, with pending: PendingChange, made: RemoteItem? = nil) async throws -> Entry? {
         try await database.write { database in
             let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change WHERE n = ?"
@@ -243,11 +234,7 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Removes a change that was carried out.
-    ///
-    /// - Parameters:
-    ///   - id: The service's ID of an item that the change created: later changes are of that item.
-    ///   - version: The current version of the item, on which later changes are based.
+    /// Removes a change that was carried out. Later changes of the item get the service's `id` and `version`.
     func remove(_ entry: Entry, made id: String? = nil, version: String? = nil) async throws {
         try await database.write { database in
             try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [entry.number])
@@ -264,7 +251,6 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Pauses requests to the service.
     func pause(until date: Date, because reason: String) async throws {
         let pause = try JSONEncoder().encode(Pause(until: date, reason: reason))
         try await database.write { database in

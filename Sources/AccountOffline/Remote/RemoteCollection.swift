@@ -8,9 +8,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An adapter for one kind of item at a service, such as gists: its requests for lists and for changes. An app writes one for each kind.
+/// An adapter for one kind of item at a service, such as gists. An app writes one for each kind.
 ///
-/// An adapter only translates. This module sends and repeats requests, stores and pages lists, and interprets statuses.
+/// An adapter only translates requests for lists and changes. This module sends and repeats requests, stores and pages
+/// lists, and interprets statuses.
 public protocol RemoteCollection: Sendable {
     /// An item, decoded from the JSON of the service.
     associatedtype Item: Decodable & Sendable
@@ -27,10 +28,10 @@ public protocol RemoteCollection: Sendable {
     /// - Throws: An error if the response is not a page, such as the web page of a captive portal.
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage
 
-    /// Returns the cursor of a page with the item at a position of a list and the next one, for services with numbered pages.
+    /// Returns the cursor of a page with the item at a position and the next one, for services with numbered pages.
     ///
-    /// Changes at such a service move items between pages. A page that begins with known items shows that none is missing. Returns `nil`
-    /// if a cursor stays valid after changes.
+    /// Changes at such a service move items between pages. A page that begins with known items shows that none is
+    /// missing. Returns `nil` if a cursor stays valid after changes.
     func cursor(ofItemAt position: Int) -> String?
 
     /// Whether an item that is missing from a list was deleted, and not only removed from this list.
@@ -62,13 +63,13 @@ public protocol RemoteCollection: Sendable {
     /// Combines two unsent changes of one object.
     func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
 
-    /// Whether the service creates only one item if a change is sent several times, because the request contains the id of the item, which
-    /// the adapter derives from ``Change/id``, or an `Idempotency-Key`. Otherwise ``standing(of:wasSent:claimed:fetching:)`` must look
-    /// for the item of an earlier attempt.
+    /// Whether the service creates only one item if a change is sent several times, because the request contains the id
+    /// of the item, which the adapter derives from ``Change/id``, or an `Idempotency-Key`. Otherwise
+    /// ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt.
     var isCreateIdempotent: Bool { get }
 
-    /// Finds out whether a change may be sent: whether another client has changed the item, and, if the response to an earlier attempt was
-    /// lost, whether that attempt was carried out.
+    /// Finds out whether a change may be sent: whether another client has changed the item, and, if the response to an
+    /// earlier attempt was lost, whether that attempt was carried out.
     ///
     /// - Parameters:
     ///   - change: The change.
@@ -93,8 +94,8 @@ extension RemoteCollection {
     /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
 
-    /// By default, every list shows a new item first, and no list shows a removed item. This is right for a service with one list, or if all
-    /// lists have all items.
+    /// By default, every list shows a new item first, and no list shows a removed item. This is right for a service
+    /// with one list, or if all lists have all items.
     public func effect(of change: Change, on list: String) -> ListEffect {
         change.kind == .create ? .shownFirst : change.kind == .delete ? .hidden : .none
     }
@@ -109,9 +110,9 @@ extension RemoteCollection {
 
     /// By default, asks the service only after an attempt whose response was lost.
     ///
-    /// An update was carried out if it would not change the item. A create is sent again if ``isCreateIdempotent``; otherwise the result
-    /// is unknown. All other changes are sent again, so the app's own kinds of changes must be harmless if they are carried out twice. The
-    /// service detects changes of other clients by the `If-Match` header of the request.
+    /// An update was carried out if it would not change the item. A create is sent again if ``isCreateIdempotent``;
+    /// otherwise the result is unknown. All other changes are sent again, so the app's own kinds of changes must be
+    /// harmless if carried out twice. The service detects other clients' changes by the request's `If-Match` header.
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -138,8 +139,8 @@ extension RemoteCollection {
 
 /// Sends a request with the authorization of the account, for example with `AuthenticatedClient`.
 ///
-/// A transport must obtain the token in the task that calls it, not in a detached one: an ``OfflineCollection`` binds the task to its user,
-/// and an `AccountStore` then returns no token of another user.
+/// A transport must obtain the token in the task that calls it, not in a detached one: an ``OfflineCollection`` binds
+/// the task to its user, and an `AccountStore` then returns no token of another user.
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
@@ -175,8 +176,8 @@ public struct RemoteItem: Sendable, Hashable {
         self.json = json
     }
 
-    /// Creates an item from a decoded value, for pages with several items or for a service that wraps items. Equal values give equal bytes, so
-    /// that an unchanged item is not stored again. Fields that the value does not have are lost.
+    /// Creates an item from a decoded value, for pages with several items or for a service that wraps items. Equal
+    /// values give equal bytes, so that an unchanged item is not stored again. Fields that the value lacks are lost.
     public init<Value: Encodable & Identifiable>(_ value: Value) throws where Value.ID == String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

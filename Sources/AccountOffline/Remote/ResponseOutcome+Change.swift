@@ -9,7 +9,6 @@ import Foundation
 #endif
 
 extension ResponseOutcome {
-    /// Interprets the response to a request for a change.
     init(of change: ChangeKind, _ head: HTTPResponse, _ body: Data, at date: Date) {
         self.init(
             status: head.status.code, body: body, at: date,
@@ -24,7 +23,6 @@ extension ResponseOutcome {
             field: { name in HTTPField.Name(name).flatMap { head.headerFields[$0] } })
     }
 
-    /// Interprets the error of a request for a change.
     init(_ error: any Error, of change: ChangeKind, at date: Date) {
         if let failure = error as? RemoteFailure {
             self.init(of: change, failure.head, failure.body, at: date)

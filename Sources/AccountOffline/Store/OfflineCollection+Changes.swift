@@ -24,7 +24,7 @@ public struct SynchronizationReport: Sendable {
 extension OfflineCollection {
     /// Adds a change. It is durable when this returns, and ``synchronize(ignoringBackOff:onProgress:)`` sends it.
     ///
-    /// - Returns: The unsent change, combined with an earlier unsent change of the same item; `nil` if the two cancel each other out.
+    /// - Returns: The change, combined with an earlier unsent one of the same item; `nil` if they cancel each other.
     /// - Throws: `inaccessible` if the change cannot be stored. Then it was not added.
     @discardableResult
     public func add(_ change: Change) async throws(AccountError) -> Change? {
@@ -73,16 +73,16 @@ extension OfflineCollection {
 
     /// Sends the unsent changes, each once, in order for each item.
     ///
-    /// One process at a time sends. If the response to a change was lost, the synchronization checks at the service whether the change
-    /// took effect before sending it again. The synchronization ends if the service is unreachable. A change that the service refuses
-    /// waits for the user's decision, and the others continue.
+    /// One process at a time sends. If the response to a change was lost, the synchronization checks at the service
+    /// whether the change took effect before sending it again. The synchronization ends if the service is unreachable.
+    /// A change that the service refuses waits for the user's decision, and the others continue.
     ///
     /// - Parameters:
-    ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user asked for it. A pause that the service asked for is
-    ///     kept.
+    ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user asked for it. A pause that the
+    ///     service asked for is kept.
     ///   - onProgress: Called after each change with the numbers of sent and remaining changes.
-    /// - Throws: `busy` if another process is sending for a long time; `notSignedIn`; or an error if the changes cannot be read. An
-    ///   unreachable service is not an error, but part of the report.
+    /// - Throws: `busy` if another process is sending for a long time; `notSignedIn`; or an error if the changes cannot
+    ///   be read. An unreachable service is not an error, but part of the report.
     public func synchronize(
         ignoringBackOff: Bool = false, onProgress: (@Sendable (_ sent: Int, _ left: Int) -> Void)? = nil
     ) async throws(AccountError) -> SynchronizationReport {
@@ -104,7 +104,6 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     private var tries: [Change.ID: Int] = [:]
     private var isOver = false
 
-    /// How often a change is tried in one run.
     private static var maximumTries: Int { 3 }
 
     init(_ collection: OfflineCollection<Remote>, ignoringBackOff: Bool) {
@@ -231,12 +230,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
     }
 
-    /// Stores that a change was not carried out, or that this is unknown.
-    ///
-    /// - Parameters:
-    ///   - change: The change to store.
-    ///   - state: The state if it was not carried out.
-    ///   - unknownState: The state of a change whose outcome is unknown.
+    /// Stores that a change was not carried out (`state`), or that this is unknown (`unknownState`).
     private mutating func note(
         _ outcome: ResponseOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
         ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState
@@ -268,8 +262,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
             report.problem = AccountError(
                 .notSignedIn,
-                error is AccountError ? why : "the service does not accept this session (\(why)): sign in again",
-                cause: error)
+                error is AccountError ? why : "the service does not accept this session (\(why))",
+                hint: error is AccountError ? nil : "sign in again", cause: error)
             isOver = true
         case .conflict(let why): try await park(entry, .conflict, why)
         case .refused(let why): try await park(entry, .refused, why)
@@ -283,7 +277,6 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
     }
 
-    /// Pauses for as long as the service asks for.
     private func leaveAlone(for wait: Duration?, because why: String) async throws {
         guard let wait, wait > .zero else { return }
         try await collection.outbox.pause(
@@ -357,7 +350,6 @@ extension ResponseOutcome {
 }
 
 extension AccountError {
-    /// Whether this machine failed, and not the request.
     fileprivate var isOfThisMachine: Bool { [.inaccessible, .busy, .damaged, .insecureContainer].contains(code) }
 }
 #endif

@@ -18,8 +18,8 @@ extension OfflineCollection {
     ///
     /// - Parameters:
     ///   - list: The name of the list.
-    ///   - id: The row to begin after, which must be in the list and have an id from the service; `nil` begins at the front with items that were
-    ///     created here. If this row is no longer in the list, the result has no rows.
+    ///   - id: The row to begin after, which must be in the list and have an id from the service; `nil` begins at the
+    ///     front with items that were created here. If this row is no longer in the list, the result has no rows.
     ///   - limit: The maximum number of rows.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
@@ -44,18 +44,17 @@ extension OfflineCollection {
         }
     }
 
-    /// Whether the date of the last use is recent enough.
     private func isRecent(_ date: Date?) -> Bool {
         guard let age = date.map({ clock.now.timeIntervalSince($0) }) else { return false }
         return (0..<3600).contains(age)
     }
 
-    /// Returns a date; `nil` if the clock has been set back since, so that the age is unknown.
+    /// Returns `nil` if the clock has been set back since, so that the age is unknown.
     private func known(_ asOf: Date?) -> Date? {
         asOf.flatMap { $0 > clock.now.addingTimeInterval(60) ? nil : $0 }
     }
 
-    /// Requests the first page of a list, and returns the list. While the service is unreachable, this is the stored list.
+    /// Requests the first page of a list, and returns the list: the stored one while the service is unreachable.
     ///
     /// - Parameters:
     ///   - list: The name of the list.
@@ -96,11 +95,6 @@ extension OfflineCollection {
         return stream
     }
 
-    /// - Parameters:
-    ///   - list: The list.
-    ///   - isAnew: Whether to trust stored rows only after further pages have confirmed them.
-    ///   - isAlone: Whether to drop all other stored rows.
-    ///   - sweep: The run through the whole list that this belongs to; `nil` for none.
     @discardableResult
     private func fetchFirstPage(
         of list: String, isAnew: Bool = false, isAlone: Bool = false, in sweep: Int64? = nil
@@ -210,7 +204,7 @@ extension OfflineCollection {
             } else if let taken = try await extend(list, in: sweep) {
                 missing = taken
             } else {
-                // So much has changed that no stored row is on these pages. The stored rows would lead to the same place again.
+                // No stored row is on these pages, so the stored rows would lead to the same place again.
                 _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true, in: sweep)
             }
             try await removeGone(missing, from: list)
@@ -226,9 +220,8 @@ extension OfflineCollection {
         try await lists.removeGone(missing, from: list)
     }
 
-    /// Continues the first segment of a list with numbered pages.
-    ///
-    /// - Returns: The rows that are missing from their place; `nil` if no page has rows of the segment.
+    /// Continues the first segment by numbered pages. Returns the rows that are missing from their place; `nil` if no
+    /// page has rows of the segment.
     private func extend(_ list: String, in sweep: Int64?) async throws -> [Data]? {
         var position = try await lists.count(of: list).first - 1
         var missing: [Data] = []
@@ -238,7 +231,7 @@ extension OfflineCollection {
             let own = remote.cursor(ofItemAt: position)
         {
             let last = try await lists.last(of: list)
-            // The next page is requested first: items that are removed in between then show in the page that must overlap.
+            // Request the next page first: items that are removed in between then show in the page that must overlap.
             var following: SealedPage?
             if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
                 following = try await fetchPage(of: list, at: cursor, in: sweep)
@@ -260,7 +253,7 @@ extension OfflineCollection {
             if let following {
                 missing += try await store(following, of: list, in: sweep, mustOverlap: false).missing
             } else if let cursor = page.next {
-                // The page ends with stored rows at an unexpected position, so it is requested again after the next page.
+                // The page ends with stored rows at an unexpected position, so request it again after the next page.
                 let following = try await fetchPage(of: list, at: cursor, in: sweep)
                 let again = try await fetchPage(of: list, at: own, in: sweep)
                 let isQuiet = again.items.last?.id == last
@@ -273,7 +266,7 @@ extension OfflineCollection {
         return nil
     }
 
-    /// - Parameter sweep: The run through the whole list that the page belongs to. Its requests are conditional.
+    /// - Parameter sweep: The run through the whole list that the page belongs to, for conditional requests.
     private func fetchPage(of list: String, at cursor: String?, in sweep: Int64?) async throws -> SealedPage {
         var request = remote.request(for: list, at: cursor)
         var stored = sweep == nil ? nil : try await lists.page(for: Validators.place(of: request), of: list)
@@ -294,7 +287,6 @@ extension OfflineCollection {
         return page
     }
 
-    /// - Returns: `nil` after the last page.
     private func fetchPage(of list: String, after page: SealedPage, in sweep: Int64?) async throws -> SealedPage? {
         guard let next = page.next else { return nil }
         return try await fetchPage(of: list, at: next, in: sweep)
@@ -327,8 +319,8 @@ extension OfflineCollection {
 
     /// Requests all data of an item, and stores it.
     ///
-    /// - Throws: `requestFailed` with the explanation of the service, for example if the item is gone; `serviceUnavailable` if the service is
-    ///   unreachable.
+    /// - Throws: `requestFailed` with the explanation of the service, for example if the item is gone;
+    ///   `serviceUnavailable` if the service is unreachable.
     public func refreshItem(_ id: String) async throws(AccountError) {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
@@ -341,8 +333,8 @@ extension OfflineCollection {
         }
     }
 
-    /// Returns the id at the service of an item that was created here. For other items, and until the service has assigned an id, this is the
-    /// id itself.
+    /// Returns the id at the service of an item that was created here. For other items, and until the service has
+    /// assigned an id, this is the id itself.
     public func currentID(of id: String) async throws(AccountError) -> String {
         try await errors { try await outbox.serviceID(of: id) ?? id }
     }
@@ -379,7 +371,6 @@ extension OfflineCollection {
 }
 
 extension AccountError {
-    /// Creates an error from an error status, which is not stored.
     init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
         self.init(ResponseOutcome(of: .update, head, body, at: Date()), status: head.status.code)
     }

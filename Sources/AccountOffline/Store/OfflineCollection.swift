@@ -10,8 +10,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The items of one kind that a user has at a service: lists that can be read offline, and changes that are sent when the network is
-/// back.
+/// The items of one kind that a user has at a service: lists that can be read offline, and changes that are sent when
+/// the network is back.
 ///
 /// ```swift
 /// let gists = try await OfflineCollection("gists", GistsAPI(), of: store, in: container, sending: transport)
@@ -20,13 +20,14 @@ import Foundation
 /// let report = try await gists.synchronize()            // sends each change once, in order
 /// ```
 ///
-/// The data is encrypted with a key of the signed-in user. A sign-out destroys the key. If the service ends the session, the key stays for
-/// the user's next sign-in.
+/// The data is encrypted with a key of the signed-in user. A sign-out destroys the key. If the service ends the
+/// session, the key stays for the user's next sign-in.
 public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     /// The adapter for the service.
     public let remote: Remote
 
-    /// The reason why stored lists were unusable and were dropped, so that they are requested again; `nil` if none were dropped so far.
+    /// The reason why stored lists were unusable and were dropped, so that they are requested again; `nil` if none were
+    /// dropped so far.
     public var droppedLists: AccountError? { lists.whyDropped }
 
     let lists: ListDatabase
@@ -46,21 +47,21 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ///   - remote: The adapter for the service.
     ///   - store: The store of the account.
     ///   - container: The folders of the app. Lists are in its caches, unsent changes in its documents.
-    ///   - maximumListBytes: The maximum size of the lists when the collection is closed. The least recently used lists are removed
-    ///     first. Until then the size may be twice as large; further data is not stored.
-    ///   - clock: The source of the current date.
-    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that calls it, so that it
-    ///     gets the error `conflict` instead of the token of a user who signs in later.
-    /// - Throws: `notSignedIn` if no user is signed in; `damaged` or `unsupportedVersion` if unsent changes cannot be read. They stay
-    ///   unchanged.
+    ///   - maximumListBytes: The maximum size of the lists when the collection is closed. The least recently used lists
+    ///     are removed first. Until then the size may be twice as large; further data is not stored.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that
+    ///     calls it, so that it gets the error `conflict` instead of the token of a user who signs in later.
+    /// - Throws: `notSignedIn` if no user is signed in; `damaged` or `unsupportedVersion` if unsent changes cannot be
+    ///   read. They stay unchanged.
     public init(
         _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer,
-        maximumListBytes: Int = 256 << 20, clock: any WallClock = SystemWallClock(),
+        maximumListBytes: Int = 256 << 20, clock: (any WallClock)? = nil,
         sending transport: @escaping RemoteTransport
     ) async throws(AccountError) {
         self.remote = remote
         self.store = store
-        self.clock = clock
+        self.clock = clock ?? SystemWallClock()
         let key = try await store.offlineKey()
         self.key = key
         self.transport = { request, body in
@@ -95,8 +96,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
 
     /// Returns a stream that yields when another process or another collection has changed lists or unsent changes.
     ///
-    /// Changes in quick succession may be one element. The first element comes at once, for earlier changes. The stream throws when
-    /// changes can no longer be observed.
+    /// Changes in quick succession may be one element. The first element comes at once, for earlier changes. The stream
+    /// throws when changes can no longer be observed.
     public func changes() -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -130,7 +131,6 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         return stream
     }
 
-    /// Throws an error if the user of this collection is no longer signed in.
     func checkIsCurrent() async throws(AccountError) { try await store.requireCurrent(key) }
 
     func errors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
@@ -142,7 +142,6 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         }
     }
 
-    /// Removes all data after the user has signed out.
     func removeFolders() async {
         await BlockingWork.run { [folders] in
             // The key is already destroyed, so the data is unreadable.
@@ -158,7 +157,7 @@ extension OfflineCollection: AccountLinkedStorage {
         return count == 0 ? nil : count == 1 ? "1 unsent change" : "\(count) unsent changes"
     }
 
-    /// Removes lists, blobs and changes from this machine.
+    /// Removes lists and changes from this machine.
     public func remove() async {
         await close()
         await removeFolders()

@@ -9,25 +9,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A database of this module in a folder of its account.
 struct OfflineDatabase: Sendable {
     let queue: DatabaseQueue
     let path: String
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
-    /// How long to wait for another process's transaction.
     private static let busyTimeout: TimeInterval = 30
 
     /// Opens a database, or creates it for the owner only.
     ///
     /// - Parameters:
-    ///   - name: The name of the file.
     ///   - storage: The lock of the folder, which also creates the folder.
     ///   - isDurable: Whether a commit waits for the disk. Otherwise a power cut may lose a commit in WAL mode.
-    ///   - version: The version of the schema.
     ///   - schema: Creates the schema, or updates it from an earlier version.
-    ///   - maximumBytes: The maximum size. Data beyond it is not stored.
-    /// - Throws: `unsupportedVersion` if a later version wrote the file; `damaged` if it is not a database. The file stays unchanged.
+    /// - Throws: `unsupportedVersion` for a later version, `damaged` if it is not a database. The file stays unchanged.
     static func open(
         _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String,
         maximumBytes: Int? = nil
@@ -42,8 +37,8 @@ struct OfflineDatabase: Sendable {
                     PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL"); PRAGMA journal_size_limit = 1048576;
                     """)
             if !isDurable {
-                // IDs are in random order. With SQLite's default of 2 MB, and a checkpoint each 4 MB, each row of a long list
-                // would read a page of the index from the file, and each page would be written again every few rows.
+                // IDs are in random order. With SQLite's defaults of a 2 MB cache and a checkpoint each 4 MB, each row
+                // of a long list would read a page of the index, and each page would be written again every few rows.
                 try database.execute(
                     sql:
                         "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 33554432;"
@@ -55,13 +50,12 @@ struct OfflineDatabase: Sendable {
             }
         }
         let settings = configuration
-        // Without the lock, two processes that create a database at the same time would disturb each other, whatever their
-        // timeouts.
+        // Timeouts alone do not keep two processes that create a database at the same time from disturbing each other.
         return try await storage.withTransaction(timeout: .seconds(30)) { _ in
             do {
                 let queue = try await BlockingWork.run {
-                    // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing it would
-                    // drop SQLite's own locks.
+                    // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing
+                    // it would drop SQLite's own locks.
                     if !FileManager.default.fileExists(atPath: path) {
                         guard
                             FileManager.default.createFile(
@@ -74,10 +68,11 @@ struct OfflineDatabase: Sendable {
                         guard stored <= version else {
                             throw AccountError(
                                 .unsupportedVersion,
-                                "\(path) was written by a later version: update this program. It was not changed")
+                                "\(path) was written by a later version",
+                                hint: "update this program. It was not changed")
                         }
-                        // This changes the file, so it must wait until the version is known. The configuration's `journalMode` would
-                        // set `synchronous` to NORMAL after this hook.
+                        // This changes the file, so the version must be known first. The configuration's `journalMode`
+                        // would set `synchronous` to NORMAL after this hook.
                         try database.execute(sql: "PRAGMA journal_mode = WAL")
                         if stored < version { try make(schema, version, in: database) }
                     }
@@ -107,7 +102,7 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Writes to the database. A cancellation does not interrupt it, so that a cancelled task can still record what it has sent.
+    /// Writes to the database, even if the task is cancelled, so that the task can still record what it has sent.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
             return try await Task { try await queue.write(body) }.value
@@ -138,7 +133,6 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Returns free pages to the disk.
     func compact() async throws {
         do {
             try await queue.vacuum()
@@ -147,11 +141,10 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Moves the content of the log into the database, and truncates the log.
-    ///
-    /// The connection closes with its last reference, since a task that still reads would crash on a closed one.
+    /// Moves the log into the database. The connection closes with its last reference, since a task that still reads
+    /// would crash on a closed one.
     func settle() async {
-        // If another process has the database open, it does this later. A process that has only read leaves the log unchanged.
+        // Another process that has the database open does this later. After reads only, the log is unchanged.
         _ = try? await queue.writeWithoutTransaction { database in
             if database.totalChangesCount > 0 { _ = try database.checkpoint(.truncate) }
         }

@@ -8,8 +8,7 @@ import Foundation
 /// Unsent changes, applied to the items of the service. A dropped change has no effect.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
-    /// The items that the service has already created, but that the lists may lack. Their changes only determine where they are
-    /// shown.
+    /// Items that the service has created but lists may lack. Their changes only determine where they are shown.
     private let made: [Change.ID: RemoteItem]
     private let remote: Remote
 
@@ -26,7 +25,6 @@ struct Overlay<Remote: RemoteCollection> {
         }
     }
 
-    /// Returns an item with its changes; `nil` if there is no such item.
     func json(of id: String, _ stored: Data?) throws -> Data? {
         var json = stored
         for change in changes where change.object == id {

@@ -3,8 +3,6 @@ import GRDB
 
 extension Statement {
     /// Sets the arguments one by one. Passing an array of arguments would take longer than inserting a short row.
-    ///
-    /// - Returns: The statement.
     func bound<each Value: StatementBinding>(to values: repeat each Value) throws -> Statement {
         // From now on the statement runs with its bound values, and requires no arguments.
         setUncheckedArguments([])

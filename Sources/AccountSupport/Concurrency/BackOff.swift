@@ -3,15 +3,13 @@ package struct BackOff: Sendable {
     private let first: Double
     private let longest: Double
 
-    /// - Parameters:
-    ///   - first: The pause after the first failure, in seconds.
-    ///   - longest: The longest pause, in seconds.
+    /// Creates a back-off with pauses in seconds.
     package init(first: Double, longest: Double) {
         self.first = first
         self.longest = longest
     }
 
-    /// Returns the pause after a number of consecutive failures, in seconds. No failure counts as one.
+    /// The pause in seconds. No failure counts as one.
     package func pause(after failureCount: Int) -> Double {
         min(first * Double(1 << min(max(failureCount, 1) - 1, 30)), longest)
     }

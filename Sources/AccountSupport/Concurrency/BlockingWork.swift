@@ -1,9 +1,8 @@
 import Synchronization
 
-/// Runs work that blocks its thread, such as disk access, a program or a long computation, on separate threads.
-///
-/// Tasks share one thread for each processor, which must not block: two unlocks at a time would delay every other task of an app, including
-/// its timeouts. Reading an archive does not use this, since it takes less time than a change of threads.
+/// Runs blocking work on separate threads. Tasks share one thread per processor, so two unlocks at a time would delay
+/// every other task of an app, including its timeouts. Reading an archive does not use this, since it takes less time
+/// than a change of threads.
 package enum BlockingWork {
     /// More threads would only wait for the same disk, or need a gigabyte for Argon2id.
     static let threads = WorkerThreads(limit: 4, idleSeconds: 5)
@@ -17,7 +16,7 @@ package enum BlockingWork {
         hasOwnExecutor.store(true, ordering: .releasing)
     }
 
-    /// Runs `body` on a thread that may block, and waits for it. A cancellation does not interrupt it.
+    /// A cancellation does not interrupt `body`.
     package static func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -34,8 +33,7 @@ package enum BlockingWork {
         return try result.get()
     }
 
-    /// The result of a job. A lock protects it, since a sanitizer cannot see that a continuation that resumes before its task waits is
-    /// safe.
+    /// A lock, since a sanitizer cannot see that a continuation that resumes before its task waits is safe.
     private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
         let result = Mutex<Result<Value, Failure>?>(nil)
     }

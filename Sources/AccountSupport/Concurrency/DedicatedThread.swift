@@ -6,14 +6,11 @@ import Musl
 import Darwin
 #endif
 
-/// A detached thread for code that blocks.
 package enum DedicatedThread {
     // The default size of some C libraries is too small.
     private static let stackByteCount = 1024 * 1024
 
-    /// Starts a thread that runs `body` and then ends.
-    ///
-    /// - Returns: 0, or the error of pthread_create(3) if the system cannot create a thread. In that case `body` does not run.
+    /// Returns 0, or the error of pthread_create(3) if the system cannot create a thread. Then `body` does not run.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         let failure = pthread_attr_init(&attributes)

@@ -6,9 +6,8 @@ import Musl
 import Darwin
 #endif
 
-/// A few threads, which are created for work and end after a while without work.
-///
-/// @unchecked Sendable: the mutex protects all mutable state. It is not a `Mutex`, since threads use it to wait for work.
+/// @unchecked Sendable: the mutex protects all mutable state. It is not a `Mutex`, since threads use it to wait for
+/// work.
 final class WorkerThreads: @unchecked Sendable {
     private let limit: Int
     private let idleSeconds: Int
@@ -67,7 +66,7 @@ final class WorkerThreads: @unchecked Sendable {
         while let job = next() { job() }
     }
 
-    /// Waits for a job; `nil` if there was none for a while, so that the thread ends.
+    /// Returns `nil` if there was no job for a while, so that the thread ends.
     private func next() -> (@Sendable () -> Void)? {
         withLock {
             var isTimeUp = false

@@ -16,9 +16,7 @@ package enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object(JSONObject)
 
-    /// Decodes a JSON object; `nil` if the text is not one, or exceeds the limits.
-    ///
-    /// The limits prevent hostile text from using the whole stack or minutes of time. Ordinary text is far below them.
+    /// Returns `nil` if the text is not an object, or if hostile text could use the whole stack or minutes of time.
     // Inlined, so that the runtime does not have to look up the type by its name.
     @inlinable
     package static func object(from text: some Collection<UInt8>) -> JSONObject? {
@@ -32,8 +30,7 @@ package enum JSONValue: Sendable, Hashable {
         return try? JSONDecoder().decode(Members.self, from: Data(bytes)).object
     }
 
-    /// Whether the text nests at most 32 levels and has at most 10 000 values. It may be any text except UTF-16 or UTF-32, in which a
-    /// decoder would see other brackets (RFC 8259, section 8.1).
+    /// At most 32 levels and 10 000 values. No zero bytes: UTF-16 and UTF-32 hide brackets (RFC 8259, section 8.1).
     private static func isBounded(_ text: UnsafeRawBufferPointer) -> Bool {
         var (depth, values, isInString, isEscaped) = (0, 0, false, false)
         for byte in text {
@@ -66,7 +63,7 @@ package enum JSONValue: Sendable, Hashable {
     }
 }
 
-/// The members of an object. A dictionary would make the Swift runtime search all conformances of the program.
+/// A dictionary would make the Swift runtime search all conformances of the program.
 private struct Members: Decodable {
     private struct Name: CodingKey {
         let stringValue: String
@@ -90,7 +87,7 @@ private struct Members: Decodable {
 extension JSONValue: Decodable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder does not report the type of a value, so a failed attempt means another type. The last attempt throws.
+        // A decoder does not report types, so a failed attempt means another type. The last attempt throws.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(String.self) {

@@ -1,12 +1,10 @@
-/// The host and port of a URL (RFC 3986, sections 3.2.2 and 3.2.3).
-///
-/// Stricter than the RFC where programs read URLs differently, so that the host that was checked is the host that a connection is made
-/// to: ASCII letters, digits, `-`, `.` and `_`, or an IPv6 address in brackets.
+/// RFC 3986, sections 3.2.2 and 3.2.3. Stricter where programs read URLs differently, so that AccountKit connects to
+/// the host that it checked: ASCII letters, digits, `-`, `.` and `_`, or an IPv6 address in brackets.
 package struct HostAndPort: Sendable, Hashable {
     /// The host in lower case. An IPv6 address is in brackets, in the form in which it was written.
     package let host: String
 
-    /// The port, from 1 to 65,535; `nil` if there is none.
+    /// From 1 to 65,535.
     package let port: UInt16?
 
     /// Reads `host`, `host:port`, `[address]` or `[address]:port`; `nil` if the text is malformed.

@@ -6,7 +6,6 @@ import Musl
 import Darwin
 #endif
 
-/// An IPv4 or IPv6 address.
 package struct IPAddress: Sendable, Hashable {
     private let bytes: [UInt8]
 

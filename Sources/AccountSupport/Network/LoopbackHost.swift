@@ -6,9 +6,7 @@ package enum LoopbackHost {
     /// The addresses of ``name``, in the order in which they are tried (RFC 6761, section 6.3).
     package static let addresses = ["127.0.0.1", "[::1]"]
 
-    /// Whether a connection to a host stays on this machine.
-    ///
-    /// - Parameter host: In lower case; an IPv6 address in brackets. A name that only resembles an address is not an address.
+    /// - Parameter host: In lower case; an IPv6 address in brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {
         if host == name { return true }
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")

@@ -1,15 +1,12 @@
 package import AccountCrypto
 
-/// Reads a binary property list ("bplist00") object by object, straight from memory that may hold secrets. Copies bytes only on
+/// Reads a binary property list object by object, straight from memory that may hold secrets. Copies bytes only on
 /// request.
 ///
-/// For any input, reading ends with objects or an error: every offset is checked, and depth and object count are limited. The
-/// caller creates its own values from the objects. The decoder of FoundationEssentials exposes no UIDs, and its conformance
-/// lookups in the Swift runtime took longer than the rest of reading an archive.
-///
-/// Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// For any input, reading ends with objects or an error: every offset is checked, and depth and object count are
+/// limited. The decoder of FoundationEssentials exposes no UIDs, and its conformance lookups in the Swift runtime took
+/// longer than the rest of reading an archive. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation.
 package struct BinaryPropertyList {
-    /// The bytes are not a binary property list, or contradict themselves.
     package struct Malformed: Error {
         /// Completes "it is damaged: …".
         package let reason: String
@@ -33,7 +30,6 @@ package struct BinaryPropertyList {
         case dictionary(References)
     }
 
-    /// References to objects by their numbers.
     package struct References {
         fileprivate let start: Int
         package let count: Int
@@ -46,16 +42,13 @@ package struct BinaryPropertyList {
     private let objectCount: Int
     private let tableOffset: Int
 
-    /// Each reference takes at least a byte, so a list has fewer references than bytes. More references mean that lists share
-    /// elements to look small.
+    /// Each reference takes at least a byte, so more references than bytes mean that lists share elements.
     private var remainingCount: Int
 
     /// The number of the root object.
     package let top: Int
 
-    /// - Parameters:
-    ///   - bytes: The bytes; they must outlive the reader.
-    ///   - maximumCount: How many objects may be read. An object counts each time that it is referenced.
+    /// The bytes must outlive the reader. An object counts each time that it is referenced.
     package init(
         _ bytes: UnsafeRawBufferPointer, maximumDepth: Int, maximumCount: Int = .max
     ) throws(Malformed) {
@@ -119,8 +112,7 @@ package struct BinaryPropertyList {
         References(start: range.lowerBound, count: range.count / referenceByteCount)
     }
 
-    /// Returns the range of an object's content. The low half of the marker at `start` is the count, or 15 if the count follows
-    /// as an integer.
+    /// The low half of the marker at `start` is the count, or 15 if the count follows as an integer.
     private func content(at start: Int, unit: Int) throws(Malformed) -> Range<Int> {
         var first = start + 1
         var count = Int(bytes[start] & 0xF)
@@ -174,7 +166,6 @@ extension BinaryPropertyList {
         return WipedBytes(self[range])
     }
 
-    /// Returns a string that may be a secret, in UTF-8.
     package func text(utf16 range: Range<Int>) throws(Malformed) -> WipedBytes {
         let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).lazy.map {
             UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])

@@ -1,6 +1,4 @@
 extension String {
-    /// The text in one line, without characters that control a terminal or reorder its text.
-    ///
     /// Text from a service must not be able to draw on the screen. For JSON see ``escapingDisplayControls``.
     package var shown: String {
         if utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return self }
@@ -11,7 +9,7 @@ extension String {
         return visible
     }
 
-    /// JSON text, with an escape for each character that controls a terminal or reorders its text (RFC 8259, section 7).
+    /// JSON text that escapes each character that controls a terminal or reorders its text (RFC 8259, section 7).
     package var escapingDisplayControls: String {
         if utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return self }
         var escaped = ""

@@ -1,5 +1,5 @@
 extension String {
-    /// Decodes percent-encoded text (RFC 3986, section 2.1); `nil` if the encoding is malformed, or the result is not UTF-8.
+    /// RFC 3986, section 2.1. Returns `nil` if the encoding is malformed, or the result is not UTF-8.
     package init?(percentEncoded text: some StringProtocol) {
         var bytes: [UInt8] = []
         var rest = text.utf8.makeIterator()
@@ -17,9 +17,7 @@ extension String {
         self.init(validating: bytes, as: UTF8.self)
     }
 
-    /// The text with each byte percent-encoded (RFC 3986, section 2.1), except ASCII letters, digits and some characters.
-    ///
-    /// - Parameter kept: The other characters to keep, such as `-._~`.
+    /// Encodes each byte (RFC 3986, section 2.1), except ASCII letters, digits and `kept`, such as `-._~`.
     package func percentEncoded(keeping kept: StaticString) -> String {
         utf8.reduce(into: "") { result, byte in
             let isKept = kept.withUTF8Buffer { $0.contains(byte) }

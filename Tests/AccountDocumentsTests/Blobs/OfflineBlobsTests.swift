@@ -41,7 +41,7 @@ struct OfflineBlobsTests {
         await expectAccountError(.requestFailed) { try await blobs.blob("a", owner: "o") }
         await scene.service.goOffline()
         let error = await expectAccountError(.serviceUnavailable) { try await blobs.blob("a", owner: "o") }
-        #expect(error?.message.contains("cut") == false)
+        #expect(error?.description.contains("cut") == false)
         #expect(scene.wholeFiles.isEmpty)
     }
 

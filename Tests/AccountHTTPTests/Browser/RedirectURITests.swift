@@ -49,8 +49,8 @@ struct RedirectURITests {
             let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
             let error = await #expect(throws: AccountError.self) { try await authority.beginBrowserSignIn() }
             #expect(error?.code == .inaccessible)
-            #expect(error?.message.contains("another program is using port \(server.port) of 127.0.0.1") == true)
-            #expect(error?.message.contains("register another redirect URI") == true)
+            #expect(error?.description.contains("another program is using port \(server.port) of 127.0.0.1") == true)
+            #expect(error?.description.contains("register another redirect URI") == true)
         }
     }
 

@@ -90,7 +90,7 @@ struct AuthenticatedClientTests {
                     #expect(authority.requests == [])
                 } else {
                     let error = await expectAccountError(.notSignedIn) { try await client.get("/") }
-                    #expect(error?.message.hasSuffix("set another one, or unset NOTES_TOKEN") == true)
+                    #expect(error?.description.hasSuffix("set another one, or unset NOTES_TOKEN") == true)
                     #expect(authority.requests == [.signIn])
                 }
             }

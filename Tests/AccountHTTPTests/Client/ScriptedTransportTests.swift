@@ -71,7 +71,7 @@ struct ScriptedTransportTests {
         let transport = ScriptedTransport([.offline, .json(#"{"id":1}"#)])
         let api = try await api(transport)
         let error = await expectAccountError(.serviceUnavailable) { try await api.get("/gists/1") }
-        #expect(error?.message.contains("you are still signed in") == true)
+        #expect(error?.description.contains("you are still signed in") == true)
         #expect(try await api.get("/gists/1").decoded(as: Gist.self) == Gist(id: 1))
     }
 

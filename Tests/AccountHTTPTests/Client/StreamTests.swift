@@ -100,7 +100,7 @@ struct StreamTests {
             let error = await expectAccountError(.serviceUnavailable) {
                 try await client.stream(request()) { received.add($1) }
             }
-            #expect(error?.message.contains("cut off") == true)
+            #expect(error?.description.contains("cut off") == true)
             #expect(received.text == "begin")
         }
     }

@@ -137,7 +137,7 @@ extension OAuthAuthorityTests {
             #expect(kind(error?.cause as? AuthorityError) == trouble.signal)
             // The issued tokens are revoked.
             #expect(server.targets.last == "/revoke")
-            #expect(error?.message.contains("did not identify the user") == true)
+            #expect(error?.description.contains("did not identify the user") == true)
         }
     }
 

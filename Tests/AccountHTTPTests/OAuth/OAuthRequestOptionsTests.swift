@@ -78,8 +78,8 @@ struct OAuthRequestOptionsTests {
             try authority("https://id.example", OAuthRequestOptions(parameters: [(name, "x")]))
         }
         #expect(error?.code == .invalidArgument)
-        #expect(error?.message.contains("\"\(name)\"") == true)
-        if let option { #expect(error?.message.contains(option) == true) }
+        #expect(error?.description.contains("\"\(name)\"") == true)
+        if let option { #expect(error?.description.contains(option) == true) }
     }
 
     @Test(arguments: [

@@ -193,6 +193,59 @@ struct UserProfileTests {
             "a property that is nil removes no field")
     }
 
+    @Test func `Text and numbers of a service decode as URL, Date, Decimal and Data`() throws {
+        struct Facts: Codable, Equatable {
+            var page: URL
+            var joined: Date
+            var seen: Date
+            var precise: Date
+            var price: Decimal
+            var picture: Data
+            var extra: [String: ProfileValue]
+        }
+        let json = """
+            {"page": "https://example.com/a", "joined": "2026-11-26T10:00:00Z", "seen": 1500000000.5,
+             "precise": "2026-11-26T10:00:00.250Z", "price": 12.34, "picture": "AQID", "extra": {"a": null, "b": [null, 1]}}
+            """
+        let profile = UserProfile(try JSONDecoder().decode([String: ProfileValue].self, from: Data(json.utf8)))
+        let facts: Facts = try profile.decoded()
+        #expect(facts.page == URL(string: "https://example.com/a"))
+        #expect(facts.joined == Date(timeIntervalSince1970: 1_795_687_200))
+        #expect(facts.precise == facts.joined.addingTimeInterval(0.25))
+        #expect(facts.seen == Self.date)
+        #expect(facts.price == Decimal(string: "12.34"))
+        #expect(facts.picture == Data([1, 2, 3]))
+        #expect(facts.extra["b"] == [.null, 1])
+
+        let encoded = try UserProfile(encoding: facts)
+        #expect(encoded["page"] == "https://example.com/a")
+        #expect(encoded["joined"] == .date(facts.joined))
+        #expect(encoded["picture"] == .data(facts.picture))
+        #expect(try encoded.decoded() == facts)
+    }
+
+    @Test func `A null of the service counts as a missing field, also in an archive`() async throws {
+        let json = #"{"name": null, "plan": "free", "address": {"street": null, "city": "Ulm"}, "list": [1, null]}"#
+        let fields = try JSONDecoder().decode([String: ProfileValue].self, from: Data(json.utf8))
+        #expect(fields["name"] == .null)
+        var account = Account.fresh(at: ManualClock().now)
+        account.profile = UserProfile(fields)
+        #expect(account.profile["name"] == nil)
+        account.profile["nickname"] = .null
+
+        let storage = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: account, storage: storage)
+        let profile = try #require(try await storage.stateForNewProcess().account).profile
+        #expect(profile == ["plan": "free", "address": ["city": "Ulm"], "list": [1]])
+    }
+
+    @Test(arguments: ["yesterday", "2026-13-01T00:00:00Z"])
+    func `A text that is not a date does not decode as one`(text: String) {
+        struct Facts: Decodable { var joined: Date }
+        let profile: UserProfile = ["joined": .string(text)]
+        #expect(throws: DecodingError.self) { try profile.decoded(as: Facts.self) }
+    }
+
     @Test func `Missing fields decode as the app's default values`() throws {
         struct Settings: Codable, Equatable {
             var theme = "light"

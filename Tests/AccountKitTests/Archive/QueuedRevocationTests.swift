@@ -83,7 +83,7 @@ struct QueuedRevocationTests {
         #expect(await store.deliverRevocations { _ in refusing }.isEmpty)
         clock.advance(by: .seconds(1))
         #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [false])
-        let pending = try #require(try await store.driver.revocations.pending().first).payload
+        let pending = try #require(await store.driver.revocations.pending().first).payload
         #expect(pending.attemptCount == 3 && pending.refusalCount == 2)
         #expect(pending.date == Fixture.now.addingTimeInterval(60))
         clock.advance(by: .seconds(86_400))

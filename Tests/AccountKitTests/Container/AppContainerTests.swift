@@ -45,7 +45,7 @@ struct AppContainerTests {
         let error = expectAccountError(.invalidArgument) {
             try AppContainer(root: "/r", identifier: identifier)
         }
-        #expect(error?.message.contains("1 to 128") == true)
+        #expect(error?.description.contains("1 to 128") == true)
         expectAccountError(.invalidArgument) { try AppContainer(identifier: identifier) }
     }
 
@@ -105,12 +105,12 @@ struct AppContainerTests {
 
     @Test func `Without a home directory, all XDG variables must be set`() throws {
         let error = expectAccountError(.invalidArgument) { try Self.container([:], home: nil) }
-        #expect(error?.message.contains("HOME") == true)
+        #expect(error?.description.contains("HOME") == true)
         for variable in Self.variables.prefix(4) {
             var environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, "/x") })
             environment[variable] = nil
             let error = #expect(throws: AccountError.self) { try Self.container(environment, home: nil) }
-            #expect(error?.message.contains(variable) == true)
+            #expect(error?.description.contains(variable) == true)
         }
         let environment = Dictionary(uniqueKeysWithValues: Self.variables.prefix(4).map { ($0, "/x") })
         #expect(try Self.container(environment, home: nil).root == "/x/com.example.gists")

@@ -17,7 +17,7 @@ struct SessionNameTests {
     ])
     func `Rejects invalid session names and names the allowed length`(name: String) {
         let error = expectAccountError(.invalidArgument) { try SessionName(name) }
-        #expect(error?.message.contains("1 to 64") == true)
+        #expect(error?.description.contains("1 to 64") == true)
     }
 
     @Test func `The default session is the one named default`() throws {

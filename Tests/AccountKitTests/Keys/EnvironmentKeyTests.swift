@@ -75,7 +75,7 @@ struct EnvironmentKeyTests {
         let error = await #expect(throws: AccountError.self) { try await source(["GISTS_KEY": text]).key() }
         #expect(error?.code == .misconfigured)
         #expect(error?.message.hasPrefix("GISTS_KEY: ") == true)
-        #expect(text == " " || error?.message.contains(text) == false)
+        #expect(text == " " || error?.description.contains(text) == false)
         try await withCredential(Array(text.utf8)) { folder in
             let source = source(["CREDENTIALS_DIRECTORY": folder])
             let error = await #expect(throws: AccountError.self) { try await source.key() }

@@ -107,7 +107,7 @@ struct AccessTokenTests {
             signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
         let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
-        #expect(error?.message.contains("sign in again") == true)
+        #expect(error?.description.contains("sign in again") == true)
         await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
         #expect(try await storage.stateForNewProcess().account?.username == "alice")

@@ -45,11 +45,10 @@ struct AccountStoreTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        let policy = CheckPolicy(maximumAge: .seconds(900))
         var requestCount = 0
         for (seconds, asks) in [(0.0, true), (899, false), (1, true), (-1, true), (0, false)] {
             clock.advance(by: .seconds(seconds))
-            _ = await store.checkSession(with: authority, policy: policy)
+            _ = await store.checkSession(with: authority, maximumAge: .seconds(900))
             requestCount += asks ? 1 : 0
             #expect(authority.requests.count == requestCount)
         }

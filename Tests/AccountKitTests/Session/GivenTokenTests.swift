@@ -45,7 +45,7 @@ struct GivenTokenTests {
     @Test func `Skips a check within the maximum age`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
-        for _ in 1...2 { _ = await store.checkSession(with: authority, policy: CheckPolicy(maximumAge: .seconds(900))) }
+        for _ in 1...2 { _ = await store.checkSession(with: authority, maximumAge: .seconds(900)) }
         #expect(authority.requests == [.signIn])
         _ = await store.checkSession(with: authority)
         #expect(authority.requests == [.signIn, .signIn])
@@ -116,7 +116,7 @@ struct GivenTokenTests {
         #expect(await store.checkSession(with: authority) == .signedOut(signOut))
         #expect(authority.requests == [.signIn])
         let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
-        #expect(error?.message.contains("unset NOTES_TOKEN") == true)
+        #expect(error?.description.contains("unset NOTES_TOKEN") == true)
         #expect(try await self.store().accessToken(with: authority).reveal() == "given")
     }
 
@@ -143,7 +143,7 @@ struct GivenTokenTests {
         for change in changes {
             let (store, authority) = (store(), ScriptedAuthority())
             let error = await expectAccountError(.invalidArgument) { try await change(store, authority) }
-            #expect(error?.message.contains("NOTES_TOKEN is set") == true)
+            #expect(error?.description.contains("NOTES_TOKEN is set") == true)
             #expect(authority.requests == [])
             #expect(try await store.accessToken(with: authority).reveal() == "given")
         }

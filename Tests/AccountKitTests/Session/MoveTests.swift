@@ -73,7 +73,7 @@ struct MoveTests {
         places.clock.advance(by: .seconds(7200))
         for _ in 1...2 {
             let error = await expectAccountError(.moved) { try await left.accessToken(with: service) }
-            #expect(error?.message.contains("was moved to there") == true)
+            #expect(error?.description.contains("was moved to there") == true)
             await expectAccountError(.moved) { try await left.refresh(with: service) }
             await expectAccountError(.moved) {
                 try await left.accessToken(for: try TokenTarget(resources: ["urn:api"]), with: service)
@@ -130,7 +130,7 @@ struct MoveTests {
         _ = try await RefreshJournal(storage: places.here).recordIntent(at: places.clock.now, in: transaction)
         await transaction.end()
         let error = await expectAccountError(.busy) { try await places.move() }
-        #expect(error?.message.contains("refresh first") == true)
+        #expect(error?.description.contains("refresh first") == true)
         #expect(places.there.entries.isEmpty)
         #expect(try await places.refreshes(.here))
         try await places.move()
@@ -142,7 +142,7 @@ struct MoveTests {
         try await places.signIn(.there, as: "bob")
         let before = places.there.entries
         let error = await expectAccountError(.conflict) { try await places.move() }
-        #expect(error?.message.contains("bob is signed in at there") == true)
+        #expect(error?.description.contains("bob is signed in at there") == true)
         #expect(places.there.entries == before)
         #expect(try await places.refreshes(.here))
     }
@@ -169,7 +169,7 @@ struct MoveTests {
         try await places.store(.there).signOut(with: service)
         await expectAccountError(.notSignedIn) { try await places.move(.there, to: .here) }
         let error = await expectAccountError(.notSignedIn) { try await places.move() }
-        #expect(error?.message.contains("no longer there") == true)
+        #expect(error?.description.contains("no longer there") == true)
     }
 
     @Test func `Signing out at the source does not affect the moved session`() async throws {
@@ -239,7 +239,7 @@ struct MoveTests {
             try await places.store(.here).moveSession(
                 to: places.store(.there, on: third), named: "third", from: "here")
         }
-        #expect(error?.message.contains("to there") == true)
+        #expect(error?.description.contains("to there") == true)
         #expect(third.entries.isEmpty)
         // Another session cannot replace the waiting one.
         try await places.store(.here, on: third).signIn(username: "bob", password: Secret("password"), with: service)

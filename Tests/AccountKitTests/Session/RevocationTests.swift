@@ -219,7 +219,7 @@ struct RevocationTests {
         let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         try await store.signOut(with: failing)
-        let second = await store.deliverRevocations { _ in failing }
+        let second = await store.deliverRevocations(with: { _ in failing }, ignoringPauses: false)
         #expect(second.map(\.outcome) == [.queued], "at the next request")
         for pause in (1..<11).map({ 60.0 * Double(1 << $0) }) + [86_400, 86_400] {
             clock.advance(by: .seconds(pause - 1))

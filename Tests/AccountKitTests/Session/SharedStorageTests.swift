@@ -99,7 +99,7 @@ struct SharedStorageTests {
             Issue.record("the archive is unreadable")
             return
         }
-        #expect(!error.message.contains("sign in"), "\(error)")
+        #expect(!error.description.contains("sign in"), "\(error)")
         #expect(storage.entries == before)
         #expect(authority.requests.isEmpty, "no code is sent for a sign-in that cannot be stored")
     }

@@ -77,8 +77,8 @@ struct SignInExchangeTests {
         let error = await expectAccountError(.serviceUnavailable) {
             try await way.signIn(store, authority, clock: clock)
         }
-        #expect(error?.message.contains("did not identify the user") == true)
-        #expect(error?.message.contains("they have been revoked") == true)
+        #expect(error?.description.contains("did not identify the user") == true)
+        #expect(error?.description.contains("they have been revoked") == true)
         // Until the code would have expired, with pauses of at most fifteen seconds.
         let limit = way == .device ? 600.0 : 60
         #expect(clock.now.offset.seconds > limit - 16 && clock.now.offset.seconds < limit)
@@ -97,7 +97,7 @@ struct SignInExchangeTests {
             user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
             revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
-        #expect(error?.message.contains("stay valid until they expire") == true, "\(error?.message ?? "")")
+        #expect(error?.description.contains("stay valid until they expire") == true, "\(error?.message ?? "")")
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
@@ -107,7 +107,7 @@ struct SignInExchangeTests {
             user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
             revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
-        #expect(error?.message.contains("they will be revoked") == true)
+        #expect(error?.description.contains("they will be revoked") == true)
         #expect(authority.requests.count { $0 == "user" } == 1, "the same request would get the same response")
         let later = SteppedAuthority()
         await store.deliverRevocations(with: { _ in later }, ignoringPauses: true)

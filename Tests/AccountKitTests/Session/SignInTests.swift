@@ -32,6 +32,19 @@ struct SignInTests {
         }
     }
 
+    @Test func `Signing in again as the same user keeps the app's profile fields`() async throws {
+        var before = Fixture.alice
+        before.profile = ["notes_theme": "dark", "name": "Old name"]
+        let storage = InMemoryArchiveStorage()
+        let store = try await store(signedIn: before, storage)
+        var again = Fixture.alice
+        again.profile = ["name": "New name"]
+        let stored = try await store.signIn { again }
+        #expect(stored.profile == ["notes_theme": "dark", "name": "New name"])
+        #expect(try await storage.stateForNewProcess().account == stored)
+        #expect(try await store.signIn { Fixture.bob }.profile == Fixture.bob.profile)
+    }
+
     @Test(arguments: Fixture.unreadable.filter { !$0.isAboutContent })
     func `A sign-in does not replace an archive that became inaccessible`(
         error: AccountError
@@ -135,7 +148,7 @@ struct SignInTests {
         let storage = InMemoryArchiveStorage()
         let store = try await store(signedIn: Fixture.alice, storage)
         _ = try await store.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
-        let pending = try await store.driver.revocations.pending()
+        let pending = await store.driver.revocations.pending()
         let queued = waitsForSignOut == nil ? [] : [Secret("refresh-1")]
         #expect(pending.map(\.payload.account.credentials.refreshToken) == queued)
         #expect(pending.first?.payload.waitsForSignOut == waitsForSignOut)

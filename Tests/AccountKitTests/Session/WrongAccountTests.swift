@@ -68,7 +68,7 @@ struct WrongAccountTests {
         alice.verifiedAt = Fixture.now
         let store = try await AccountStore.testing(signedIn: alice, storage: base)
         _ = await store.checkSession(with: authority)
-        let state = await store.checkSession(with: authority, policy: CheckPolicy(maximumAge: .seconds(1_000_000)))
+        let state = await store.checkSession(with: authority, maximumAge: .seconds(1_000_000))
         #expect(state.text.hasPrefix("verified"))
         #expect(authority.requests == [.verify, .verify])
     }

@@ -1,0 +1,128 @@
+import Testing
+
+/// `login` without options on a terminal: it asks for everything, and prints the equivalent command.
+@Suite(.queued)
+struct ConversationTests {
+    /// The answer that chooses a password. The order of the browser and the code depends on the machine.
+    private static let password = Terminal.Step.type("3")
+
+    /// The steps after the service was chosen.
+    private static func signIn(as name: String, _ password: String) -> [Terminal.Step] {
+        [
+            .wait("Client ID (leave empty for account-cli): "), .enter, .wait("How do you want to sign in?"),
+            .wait("Enter a number (leave empty for 1): "), Self.password, .enter, .wait("User name: "), .type(name),
+            .enter, .wait("Password for \(name): "), .silent, .type(password), .enter,
+        ]
+    }
+
+    @Test func `Asks for service, client ID and method, and prints the command`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let account = try Tool.account(in: container)
+                let session = try await Terminal.run(
+                    account.command(["login"]),
+                    [
+                        .wait("Where do you want to sign in?"), .wait("1  GitHub"), .wait("URL of another service: "),
+                        .type(server.issuer), .enter,
+                    ]
+                        + Self.signIn(as: "alice", ExampleServer.alicePassword))
+                #expect(session.exitCode == 0, "\(session)")
+                let command = "account login --issuer \(server.issuer) --client-id account-cli --password"
+                #expect(session.screen.contains("The same without questions:\r\n\r\n    \(command)"), "\(session)")
+                #expect(session.screen.contains("Signed in as alice at \(server.issuer)."))
+                #expect(try await account("whoami", "--offline").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Asks again after an invalid number or URL`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let session = try await Terminal.run(
+                    Tool.account(in: container).command(["login"]),
+                    [
+                        .wait("URL of another service: "), .type("9"), .enter,
+                        .wait("Enter a number from 1 to 4, or a URL."), .wait("URL of another service: "),
+                        .type("http://example.com"), .enter, .wait("is not encrypted"),
+                        .wait("URL of another service: "), .type(server.issuer), .enter,
+                    ]
+                        + Self.signIn(as: "alice", ExampleServer.alicePassword))
+                #expect(session.exitCode == 0, "\(session)")
+            }
+        }
+    }
+
+    @Test func `Shows where to register a client ID, and stores nothing after Ctrl-C`() async throws {
+        try await Container.run { container in
+            let session = try await Terminal.run(
+                Tool.account(in: container).command(["login"]), .wait("URL of another service: "), .type("github"),
+                .enter, .wait("https://github.com/settings/developers"), .wait("Client ID: "), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `The end of the input ends the questions`() async throws {
+        try await Container.run { container in
+            let session = try await Terminal.run(
+                Tool.account(in: container).command(["login"]), .wait("URL of another service: "), .controlD)
+            #expect(session.exitCode == 64, "\(session)")
+            #expect(session.screen.contains("nothing was entered"))
+        }
+    }
+
+    @Test func `Offers a signed-in user a new session for another account`() async throws {
+        try await SignedInUser.run { user in
+            let session = try await Terminal.run(
+                user.account.command(["login"]),
+                [
+                    .wait("You are signed in as alice"), .wait("Enter a number (leave empty for 1): "), .type("2"),
+                    .enter,
+                    .wait("Name of the new session, such as work: "), .type("default"), .enter,
+                    .wait("There is already a session default."), .wait("Name of the new session, such as work: "),
+                    .type("work"), .enter, .wait("URL of another service: "), .type(user.server.issuer), .enter,
+                ]
+                    + Self.signIn(as: "bob", ExampleServer.bobPassword))
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(session.screen.contains("account login --session work --issuer"), "\(session)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            #expect(try await user.account("whoami", "--offline", "--session", "work").output == "bob\n")
+        }
+    }
+
+    @Test func `A signed-in user can sign in again without further questions`() async throws {
+        try await SignedInUser.run { user in
+            let session = try await Terminal.run(
+                user.account.command(["login"]), .wait("You are signed in as alice"),
+                .wait("Enter a number (leave empty for 1): "), .enter, .find("your browser|enter this code"), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `Without a terminal, fails and names the options`() async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container)("login")
+            #expect(outcome.exitCode == 64, "\(outcome)")
+            #expect(outcome.errors.contains("--service") && outcome.errors.contains("--issuer"), "\(outcome)")
+        }
+    }
+
+    @Test func `Shows symbols and bold names only on a terminal with colors`() async throws {
+        try await SignedInUser.run { user in
+            func screen(_ variables: String...) async throws -> String {
+                let command = user.account.command(["switch", "default"])
+                let words = ["env"] + variables + command.words
+                return try await Terminal.run(Command(words: words, environment: command.environment)).rawScreen
+            }
+            let plain = "The default session is now default, "
+            let styled = "\u{1B}[32m✓\u{1B}[0m The default session is now \u{1B}[1mdefault\u{1B}[0m, "
+            let colored = try await screen("TERM=xterm")
+            #expect(colored.hasPrefix(styled), "\(colored)")
+            let dumb = try await screen("TERM=dumb")
+            #expect(dumb.hasPrefix(plain), "\(dumb)")
+            let refused = try await screen("TERM=xterm", "NO_COLOR=1")
+            #expect(refused.hasPrefix(plain), "\(refused)")
+        }
+    }
+}

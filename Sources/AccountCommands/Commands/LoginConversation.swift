@@ -1,0 +1,196 @@
+import AccountKit
+import AccountSupport
+
+/// Asks for everything that a sign-in needs, on a terminal. Each answer has an option, and ``equivalentCommand`` shows
+/// them.
+struct LoginConversation<App: AccountApplication> {
+    /// The answers of the user.
+    struct Answers {
+        /// The new session to sign in to; `nil` for the session of the command.
+        var session: SessionName?
+        var serviceName: String?
+        var issuer: String?
+        var clientID: String?
+        var clientSecret: Secret?
+        var way: SignInWay?
+
+        /// The options that replace these answers.
+        var options: [String] {
+            var words: [String] = []
+            if let session { words += ["--session", session.rawValue] }
+            if let serviceName { words += ["--service", serviceName] }
+            if let issuer { words += ["--issuer", issuer] }
+            if let clientID { words += ["--client-id", clientID] }
+            switch way {
+            case .device?: words.append("--device")
+            case .browser?: words.append("--web")
+            case .password?: words.append("--password")
+            case .token?: words.append("--with-token")
+            case nil: break
+            }
+            return words
+        }
+    }
+
+    let context: CommandContext<App>
+
+    /// Whether the user can answer questions.
+    static func isPossible(_ options: CommonOptions) -> Bool {
+        App.acceptsIssuer && Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !options.json
+    }
+
+    /// Asks for everything that the options of `command` and the settings of the session do not contain.
+    ///
+    /// - Returns: `nil` if all answers are known.
+    func answers(beside command: LoginCommand<App>) async throws -> Answers? {
+        var answers = Answers()
+        let isRemembered = try context.preferences.service(of: context.session) != nil
+        if isRemembered, command.choosesWay || command.issuer.clientID != nil { return nil }
+        if !command.choosesWay, let account = await context.archive.load().account {
+            answers.session = try session(besides: account)
+            if answers.session == nil, isRemembered { return nil }
+            if answers.session == nil, let issuer = account.issuer {
+                answers.issuer = issuer
+                answers.clientID = account.credentials.clientID
+                return answers
+            }
+        } else if isRemembered {
+            return nil
+        }
+        let service = try service(for: &answers, clientID: command.issuer.clientID)
+        if !command.choosesWay { answers.way = try way(to: service) }
+        Terminal.say("\nThe same without questions:\n\n    \(equivalentCommand(answers))\n")
+        return answers
+    }
+
+    // MARK: Questions
+
+    /// Asks a signed-in user whether to sign in again or to use another session.
+    ///
+    /// - Returns: `nil` to sign in to the same service again.
+    private func session(besides account: Account) throws(AccountError) -> SessionName? {
+        Terminal.say(
+            .success, "You are signed in as \(bold: account.shownNameAndPlace) (session \(context.session)).")
+        let choice = try choose(
+            "What do you want to do?",
+            ["Sign in to the same service again", "Sign in to another account, in a new session"])
+        guard choice == 1 else { return nil }
+        while true {
+            do throws(AccountError) {
+                let session = try SessionName(answer(to: "Name of the new session, such as work: "))
+                if try !context.container.sessions().contains(session) { return session }
+                Terminal.say(.failure, "There is already a session \(session).")
+            } catch {
+                guard error.code == .invalidArgument else { throw error }
+                Terminal.say(.failure, StyledText(String(describing: error)))
+            }
+        }
+    }
+
+    /// Asks for the service, and for the client ID if there is none.
+    private func service(
+        for answers: inout Answers, clientID: String?
+    ) throws(AccountError) -> ServiceDescription? {
+        let services = App.services
+        Terminal.say("Where do you want to sign in?")
+        for (index, service) in services.enumerated() { Terminal.say("  \(index + 1)  \(service.title)") }
+        let question = services.isEmpty ? "URL of the service: " : "Enter a number, or the URL of another service: "
+        var chosen: ServiceDescription?
+        while chosen == nil, answers.issuer == nil {
+            let text = try answer(to: question)
+            if let number = Int(text) {
+                if services.indices.contains(number - 1) {
+                    chosen = services[number - 1]
+                } else {
+                    Terminal.say(.failure, "Enter a number from 1 to \(services.count), or a URL.")
+                }
+            } else if let named = services.first(where: { $0.name == text.lowercased() }) {
+                chosen = named
+            } else {
+                answers.issuer = issuer(from: text)
+            }
+        }
+        answers.serviceName = chosen?.name
+        answers.clientID = clientID
+        if clientID == nil { try client(of: chosen, &answers) }
+        return chosen
+    }
+
+    private func way(to service: ServiceDescription?) throws(AccountError) -> SignInWay {
+        var ways: [(way: SignInWay, text: String)] = []
+        if service?.supportsBrowser != false { ways.append((.browser, "With the browser on this machine")) }
+        ways.append((.device, "With a code that you enter on another device"))
+        // A service that the app does not know may accept passwords.
+        if service == nil { ways.append((.password, "With a user name and a password")) }
+        ways.append((.token, "With an access token that you have"))
+        // Without a browser, suggest the code.
+        if !ExternalProgram.hasBrowser, ways[0].way == .browser { ways.swapAt(0, 1) }
+        return ways[try choose("How do you want to sign in?", ways.map(\.text))].way
+    }
+
+    private func equivalentCommand(_ answers: Answers) -> String {
+        var words = answers.session == nil ? context.hint.command("login") : context.tool + " login"
+        if answers.clientSecret != nil { words = "\(App.environmentPrefix)_CLIENT_SECRET=… " + words }
+        for option in answers.options { words += " " + option.shellWord }
+        return answers.way == .token ? words + " < FILE" : words
+    }
+
+    // MARK: Answers
+
+    private func client(of service: ServiceDescription?, _ answers: inout Answers) throws(AccountError) {
+        guard let service else {
+            let text = try line("Client ID\(App.defaultClientID.map { " (leave empty for \($0))" } ?? ""): ")
+            answers.clientID = text.isEmpty ? App.defaultClientID : text
+            return
+        }
+        Terminal.say("\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
+        answers.clientID = try answer(to: "Client ID: ")
+        if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
+    }
+
+    private func issuer(from text: String) -> String? {
+        let text = text.firstRange(of: "://") == nil ? "https://" + text : text
+        do {
+            _ = try context.authority(for: AccountService(issuer: text, clientID: "-"), timeout: .seconds(10))
+            return text
+        } catch {
+            Terminal.say(.failure, StyledText(String(describing: error)))
+            return nil
+        }
+    }
+
+    private func choose(_ question: String, _ choices: [String]) throws(AccountError) -> Int {
+        guard choices.count > 1 else { return 0 }
+        Terminal.say(question)
+        for (index, choice) in choices.enumerated() { Terminal.say("  \(index + 1)  \(choice)") }
+        while true {
+            let text = try line("Enter a number (leave empty for 1): ")
+            if text.isEmpty { return 0 }
+            if let number = Int(text), choices.indices.contains(number - 1) { return number - 1 }
+            Terminal.say(.failure, "Enter a number from 1 to \(choices.count).")
+        }
+    }
+
+    private func answer(to question: String) throws(AccountError) -> String {
+        while true {
+            let text = try line(question)
+            if !text.isEmpty { return text }
+        }
+    }
+
+    /// - Throws: An error if standard input has ended.
+    private func line(_ question: String) throws(AccountError) -> String {
+        guard let text = try Terminal.answer(to: question) else {
+            throw AccountError(.invalidArgument, "nothing was entered")
+        }
+        return text
+    }
+
+    private func secret(_ question: String) throws(AccountError) -> Secret {
+        do {
+            return try Terminal.promptForSecret(question)
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension UserProfile {
+    /// Creates a profile from a type of the app. The coding keys name the fields, and `nil` values are left out.
+    ///
+    /// A `Date` becomes a ``ProfileValue/date(_:)``, a `Data` a ``ProfileValue/data(_:)``, and a `URL` a string. A
+    /// `Decimal` becomes a number.
+    ///
+    /// - Throws: `EncodingError` or `DecodingError` if `value` does not encode as a dictionary.
+    public init(encoding value: some Encodable) throws {
+        let text = try ProfileCoding.encoder().encode(value)
+        self.init(try ProfileCoding.decoder().decode([String: ProfileValue].self, from: text))
+    }
+
+    /// Returns the fields as a type of the app, without fields that the type does not have.
+    ///
+    /// The fields decode as JSON does. A `URL` decodes from a string, a `Decimal` from a number, `Data` from Base64, and
+    /// a `Date` from ISO 8601 text or from the seconds since 1970, as services send them. A missing field is *not* an
+    /// error if its property is optional. For other properties see ``decoded(default:)``.
+    ///
+    /// - Throws: `DecodingError` if a field has another type, or if it is missing and its property is not optional.
+    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+        let encoder = ProfileCoding.encoder()
+        encoder.nonConformingFloatEncodingStrategy = ProfileCoding.nonConformingFloats
+        return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
+    }
+
+    /// Returns the fields as a type of the app, with the values of `value` for missing fields.
+    ///
+    /// - Throws: `DecodingError` if a field has another type.
+    public func decoded<Value: Codable>(default value: Value) throws -> Value {
+        var profile = try UserProfile(encoding: value)
+        profile.merge(self)
+        return try profile.decoded()
+    }
+}
+
+/// Encodes types of the app by way of JSON. Values that JSON does not have are objects with a single marked member.
+enum ProfileCoding {
+    private enum Mark: String, CodingKey {
+        case date = "\u{0}date"
+        case data = "\u{0}data"
+    }
+
+    /// Encodes the numbers that JSON does not have, which a profile can contain.
+    static var nonConformingFloats: JSONEncoder.NonConformingFloatEncodingStrategy {
+        .convertToString(positiveInfinity: infinity, negativeInfinity: negativeInfinity, nan: notANumber)
+    }
+
+    private static let (infinity, negativeInfinity, notANumber) = ("\u{0}inf", "\u{0}-inf", "\u{0}nan")
+
+    static func encoder() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.container(keyedBy: Mark.self)
+            try container.encode(date.timeIntervalSinceReferenceDate, forKey: .date)
+        }
+        encoder.dataEncodingStrategy = .custom { data, encoder in
+            var container = encoder.container(keyedBy: Mark.self)
+            try container.encode(data.base64EncodedString(), forKey: .data)
+        }
+        return encoder
+    }
+
+    static func decoder() -> JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom(date)
+        decoder.dataDecodingStrategy = .custom(data)
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: infinity, negativeInfinity: negativeInfinity, nan: notANumber)
+        return decoder
+    }
+
+    private static func date(from decoder: any Decoder) throws -> Date {
+        if let container = try? decoder.container(keyedBy: Mark.self),
+            let seconds = try? container.decode(Double.self, forKey: .date)
+        {
+            return Date(timeIntervalSinceReferenceDate: seconds)
+        }
+        let container = try decoder.singleValueContainer()
+        if let seconds = try? container.decode(Double.self) { return Date(timeIntervalSince1970: seconds) }
+        let text = try container.decode(String.self)
+        let styles = [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true)]
+        for style in styles { if let date = try? style.parse(text) { return date } }
+        throw DecodingError.dataCorruptedError(in: container, debugDescription: "the text is not an ISO 8601 date")
+    }
+
+    private static func data(from decoder: any Decoder) throws -> Data {
+        if let container = try? decoder.container(keyedBy: Mark.self),
+            let text = try? container.decode(String.self, forKey: .data), let data = Data(base64Encoded: text)
+        {
+            return data
+        }
+        let container = try decoder.singleValueContainer()
+        guard let data = Data(base64Encoded: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "the text is not Base64")
+        }
+        return data
+    }
+}

@@ -1,0 +1,29 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension PropertyListEncoder {
+    /// An encoder for small records that are legible in an editor.
+    static var xml: PropertyListEncoder {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        return encoder
+    }
+
+    static var binary: PropertyListEncoder {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        return encoder
+    }
+
+    /// Encodes a record. `failure` is the message if that fails.
+    func bytes(of record: some Encodable, failure: String) throws(AccountError) -> [UInt8] {
+        do {
+            return [UInt8](try encode(record))
+        } catch {
+            throw AccountError(.inaccessible, failure, cause: error)
+        }
+    }
+}

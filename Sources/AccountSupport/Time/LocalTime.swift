@@ -1,0 +1,40 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// Formats dates for the user: in the local time zone, or relative to the present.
+///
+/// JSON and files contain ISO 8601 dates in UTC instead.
+package enum LocalTime {
+    /// Formats a date in the local time zone, for example as "2026-11-26 15:02".
+    package static func text(of date: Date) -> String {
+        var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
+        var parts = tm()
+        tzset()
+        guard localtime_r(&seconds, &parts) != nil else { return date.formatted(.iso8601) }
+        let day = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)].map(twoDigits)
+        return day.joined(separator: "-") + " " + twoDigits(Int(parts.tm_hour)) + ":" + twoDigits(Int(parts.tm_min))
+    }
+
+    /// Formats a date as the time before or after the present, such as "just now", "2 min ago" or "in 58 min". A date
+    /// more than two days away is formatted as "on 2026-11-20 15:02".
+    package static func relativeText(of date: Date, to now: Date) -> String {
+        let distance = date.timeIntervalSince(now)
+        guard abs(distance) < 2 * 86_400 else { return "on " + text(of: date) }
+        let duration = Duration.seconds(Int64(abs(distance).rounded()))
+        if distance > 0 { return "in " + duration.text }
+        return duration < .seconds(60) ? "just now" : duration.text + " ago"
+    }
+
+    private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}

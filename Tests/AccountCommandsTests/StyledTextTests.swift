@@ -1,0 +1,32 @@
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct StyledTextTests {
+    private let text: StyledText = "Signed in as \(bold: "alice") at \("example.com")."
+
+    @Test func `Contains neither colors nor symbols without a terminal`() {
+        #expect(text.rendered(with: .success, isStyled: false) == "Signed in as alice at example.com.")
+    }
+
+    @Test func `Begins with a colored symbol, and shows names in bold`() {
+        #expect(
+            text.rendered(with: .success, isStyled: true)
+                == "\u{1B}[32m✓\u{1B}[0m Signed in as \u{1B}[1malice\u{1B}[0m at example.com.")
+        #expect(StyledText("x").rendered(with: .warning, isStyled: true) == "\u{1B}[33m!\u{1B}[0m x")
+        #expect(StyledText("x").rendered(with: .failure, isStyled: true) == "\u{1B}[31m✗\u{1B}[0m x")
+    }
+
+    @Test(arguments: [true, false])
+    func `An interpolated value neither controls the terminal nor adds lines`(isStyled: Bool) {
+        let name = "al\u{1B}[31mice\nroot"
+        let shown: StyledText = "\(bold: name) \(name)"
+        let rendered = shown.rendered(isStyled: isStyled)
+        #expect(!rendered.contains("\u{1B}[31m"))
+        #expect(!rendered.contains("\n"))
+    }
+
+    @Test func `Keeps the lines of a message, without control characters`() {
+        #expect(StyledText("one\ntwo\u{7}").rendered(isStyled: false) == "one\ntwo\u{FFFD}")
+    }
+}

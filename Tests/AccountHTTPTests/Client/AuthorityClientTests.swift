@@ -1,0 +1,89 @@
+import AccountHTTP
+import AccountKit
+import AccountTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite struct AuthorityClientTests {
+    private func client(_ responses: ScriptedTransport.Response...) throws -> (AuthorityClient, ScriptedTransport) {
+        let transport = ScriptedTransport(responses)
+        return (try AuthorityClient(origin: "https://api.example.com", transport: transport.send), transport)
+    }
+
+    @Test func `Sends JSON and the token, and returns the response`() async throws {
+        let (client, transport) = try client(.json(#"{"id": 7}"#))
+        let response = try await client.post("/login?v=2", ["username": "alice"], token: Secret("token-1"))
+        #expect(try response.decoded(as: [String: Int].self) == ["id": 7])
+        let request = try #require(transport.requests.first)
+        #expect(request.head.method == .post && request.head.path == "/login?v=2")
+        #expect(request.head.scheme == "https" && request.head.authority == "api.example.com")
+        #expect(request.head.headerFields[.contentType] == "application/json")
+        #expect(request.head.headerFields[.authorization] == "Bearer token-1")
+        #expect(request.body == Data(#"{"username":"alice"}"#.utf8))
+    }
+
+    @Test(arguments: [200, 204, 400, 401, 403, 404, 422])
+    func `Returns every response that only the authority can interpret`(status: Int) async throws {
+        let (client, _) = try client(.json(#"{"code": "wrong_password"}"#, status: .init(code: status)))
+        let response = try await client.get("/user")
+        #expect(response.head.status.code == status)
+        #expect(response.body == Data(#"{"code": "wrong_password"}"#.utf8))
+    }
+
+    @Test(arguments: [408, 425, 429, 500, 502, 503, 599])
+    func `Reports an unavailable service`(status: Int) async throws {
+        let head = HTTPResponse(status: .init(code: status), headerFields: [.retryAfter: "7"])
+        let (client, _) = try client(.response(head, Data()))
+        await #expect(throws: AuthorityError.unavailable(status: status, retryAfter: .seconds(7))) {
+            try await client.get("/user")
+        }
+    }
+
+    @Test func `Reports a response that another server sent`() async throws {
+        let page = HTTPResponse(status: .ok, headerFields: [.contentType: "text/html"])
+        let redirect = HTTPResponse(status: .found, headerFields: [.location: "https://portal.example"])
+        let answers = [
+            ScriptedTransport.Response.response(page, Data("<html>".utf8)), .response(redirect, Data()),
+            .status(.init(code: 511)),
+        ]
+        for answer in answers {
+            let (client, _) = try client(answer)
+            do {
+                _ = try await client.get("/user")
+                Issue.record("no error for \(answer)")
+            } catch {
+                if case .intercepted = error { continue }
+                Issue.record("\(error)")
+            }
+        }
+    }
+
+    @Test func `Reports that there was no response`() async throws {
+        let (client, _) = try client(.offline)
+        await #expect(throws: AuthorityError.noResponse(.unreachable)) { try await client.get("/user") }
+    }
+
+    @Test(arguments: ["user", "//evil.example/user", "/a b", "https://evil.example/user"])
+    func `Sends nothing to a path that is not at the origin`(path: String) async throws {
+        let (client, transport) = try client()
+        await #expect(throws: AuthorityError.self) { try await client.get(path, token: Secret("token-1")) }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: ["http://api.example.com", "https://api.example.com/v1", "api.example.com", "https://u@h"])
+    func `Refuses an origin that must not get a token`(origin: String) {
+        #expect(throws: AccountError.self) { try AuthorityClient(origin: origin) }
+    }
+
+    @Test func `A refused connection fails at once, without a retry`() async throws {
+        let client = try AuthorityClient(origin: "http://127.0.0.1:\(FreePort.find())", timeout: .seconds(60))
+        do {
+            _ = try await client.get("/user")
+            Issue.record("a response without a server")
+        } catch {
+            if case .noResponse(.refused) = error { return }
+            Issue.record("\(error)")
+        }
+    }
+}
