@@ -154,18 +154,20 @@ docs-update:
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
 	Scripts/commands_page.py "$$($(SWIFT) build $(TRAITS) --show-bin-path)/account" --update
 
-# Draws the picture in the README from the output of the demo.
+# Draws the picture in the README, from a terminal on which an example is used. The user is offline for two minutes.
 demo-picture:
-	@Scripts/bootstrap.sh demo
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product account
+	@Scripts/bootstrap.sh picture
+	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product gists
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	Examples/demo.sh >.build/demo.txt
-	Scripts/terminal_svg.py --parts 1,3,5,6:1 <.build/demo.txt >Documentation/demo.svg
+	Examples/picture.sh >.build/picture.txt
+	Scripts/terminal_svg.py --squeeze --title $(PICTURE) <.build/picture.txt >Documentation/demo.svg
+
+# The title of the picture for screen readers; its text in the README is the same.
+PICTURE = 'A terminal: a user signs in, stays signed in without the network, and pushes with git in the same session'
 
 RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
-MANUALS = account account-exec account-git-credential account-keep account-kube-credential docker-credential-account
 INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \
-    share/fish/vendor_completions.d/account.fish $(MANUALS:%=share/man/man1/%.1)
+    share/fish/vendor_completions.d/account.fish
 # The folder of units of all users (systemd.unit(5)), for the prefixes /usr and /usr/local.
 UNIT = lib/systemd/user/account-keep@.service
 
@@ -177,11 +179,16 @@ install:
 	install -D -m 755 $(RELEASE)/bin/account '$(DESTDIR)$(PREFIX)/bin/account'
 	ln -sf account '$(DESTDIR)$(PREFIX)/bin/docker-credential-account'
 	for file in $(INSTALLED_DATA); do install -D -m 644 "$(RELEASE)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+	install -d -m 755 '$(DESTDIR)$(PREFIX)/share/man/man1'
+	install -m 644 $(RELEASE)/share/man/man1/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1'
 	sed 's|@BINDIR@|$(PREFIX)/bin|' Scripts/systemd/account-keep@.service >$(RELEASE)/account-keep@.service
 	install -D -m 644 $(RELEASE)/account-keep@.service '$(DESTDIR)$(PREFIX)/$(UNIT)'
 
+# The names of the manual pages come from the documentation, so uninstalling needs no build.
 uninstall:
 	for file in bin/account bin/docker-credential-account $(INSTALLED_DATA) $(UNIT); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+	pages=$$(Scripts/manual.py --list) || exit; \
+	for page in $$pages; do rm -f "$(DESTDIR)$(PREFIX)/share/man/man1/$$page" || exit; done
 
 # Builds a Debian package of these files, for machines without Swift.
 deb:

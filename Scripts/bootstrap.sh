@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Installs the missing packages of a task: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check
+# Installs the missing packages of a task: bootstrap.sh build|install|deb|demo|picture|fleet|docs|test|faults|fuzz|speed|bench|check
 #
 # It installs only Debian packages. The Swift toolchain must already be installed.
 set -euo pipefail
 
-task=${1:?usage: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check}
+task=${1:?usage: bootstrap.sh build|install|deb|demo|picture|fleet|docs|test|faults|fuzz|speed|bench|check}
 
 # Each element consists of a package, and a file or command of the package. The list is selected by name below.
 # shellcheck disable=SC2034
 build=(libsodium-dev:/usr/include/sodium.h libsqlite3-dev:/usr/include/sqlite3.h pkg-config:pkg-config)
 # shellcheck disable=SC2034
-install=("${build[@]}" binutils:strip)
+install=("${build[@]}" binutils:strip python3:python3)
 # shellcheck disable=SC2034
 deb=("${install[@]}" dpkg:dpkg-deb)
 # shellcheck disable=SC2034
 demo=("${build[@]}" curl:curl python3:python3)
+# shellcheck disable=SC2034
+picture=("${demo[@]}" tmux:tmux git:git)
 # shellcheck disable=SC2034
 fleet=("${demo[@]}" etcd-server:etcd etcd-client:etcdctl)
 # shellcheck disable=SC2034
@@ -26,12 +28,12 @@ faults=("${fleet[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h strace:strace util
 # shellcheck disable=SC2034
 fuzz=("${build[@]}")
 # shellcheck disable=SC2034
-speed=("${install[@]}" python3:python3 time:/usr/bin/time valgrind:valgrind)
+speed=("${install[@]}" time:/usr/bin/time valgrind:valgrind)
 # shellcheck disable=SC2034
-check=("${speed[@]}" python3-venv:/usr/share/doc/python3-venv etcd-server:etcd etcd-client:etcdctl openssl:openssl iproute2:ip ca-certificates:/etc/ssl/certs/ca-certificates.crt shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian)
+check=("${speed[@]}" python3-venv:/usr/share/doc/python3-venv etcd-server:etcd etcd-client:etcdctl openssl:openssl iproute2:ip ca-certificates:/etc/ssl/certs/ca-certificates.crt shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc groff-base:groff util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian tmux:tmux chromium:chromium fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf)
 # Includes the programs for comparison.
 # shellcheck disable=SC2034
-bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token etcd-server:etcd etcd-client:etcdctl)
+bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token etcd-server:etcd etcd-client:etcdctl)
 
 command -v swift >/dev/null || {
     echo "No Swift toolchain found: install Swift 6.2 or later from https://www.swift.org/install" >&2

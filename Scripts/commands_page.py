@@ -122,13 +122,23 @@ def section(command, path, common):
     return lines
 
 
-def page(tool):
-    dump = subprocess.run([tool, "--experimental-dump-help"], check=True, text=True, capture_output=True).stdout
-    root = json.loads(dump)["command"]
+def help_of(*command):
+    """The help of a command and of all its subcommands, as ArgumentParser describes it."""
+    dump = subprocess.run([*command, "--experimental-dump-help"], check=True, text=True, capture_output=True).stdout
+    return json.loads(dump)["command"]
+
+
+def common_options(root):
+    """The options that all commands accept: notation and argument."""
     options = [{option(argument): argument for argument in visible(leaf.get("arguments", []))} for leaf in leaves(root)]
     # Helpers use the protocol of another program, and accept only the options that apply there.
-    own = [other for other in options if "--json" in other]
-    common = {name: argument for name, argument in own[0].items() if all(name in other for other in own)}
+    own = [other for other in options if "--json" in other] or options
+    return {name: argument for name, argument in own[0].items() if all(name in other for other in own)}
+
+
+def page(tool):
+    root = help_of(tool)
+    common = common_options(root)
     name = root["commandName"]
     lines = [INTRODUCTION]
     for child in subcommands(root):

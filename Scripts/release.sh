@@ -20,9 +20,15 @@ flock "$lock"
 swift build "${flags[@]}" --product account
 products=$(swift build "${flags[@]}" --show-bin-path)
 
-# Keep the files if they are newer than the program and the scripts.
+# Keep the files if they are newer than the program, the scripts and the articles with the tables of the manual.
 made=$folder/.made
-is_made() { [[ $made -nt $products/account && $made -nt Scripts/release.sh && $made -nt Scripts/manual.sh ]]; }
+articles=Sources/AccountCommands/AccountCommands.docc
+is_made() {
+    local source
+    for source in "$products/account" Scripts/{release.sh,manual.py,commands_page.py} "$articles"/{Scripting,FilesAndDirectories}.md; do
+        [[ $made -nt $source ]] || return 1
+    done
+}
 if is_made; then exit; fi
 
 rm -rf "$folder"
@@ -34,14 +40,5 @@ account=$folder/bin/account
 "$account" --generate-completion-script bash | sed '1{/^#!/d}' >"$folder/share/bash-completion/completions/account"
 "$account" --generate-completion-script zsh >"$folder/share/zsh/site-functions/_account"
 "$account" --generate-completion-script fish >"$folder/share/fish/vendor_completions.d/account.fish"
-# manual PAGE SEE [SUBCOMMAND]: writes the page of the command, or of a subcommand.
-manual() {
-    Scripts/manual.sh --see "$2" ${3:+--page "$1" "$3"} "$account" "$scratch/checkouts" >"$folder/share/man/man1/$1.1"
-}
-manual account "account-exec 1, account-git-credential 1, account-keep 1, account-kube-credential 1, docker-credential-account 1"
-manual account-exec "account 1, account-keep 1, env 1" exec
-manual account-git-credential "account 1, git-credential 1, gitcredentials 7" git-credential
-manual account-keep "account 1, account-exec 1, systemd.service 5" keep
-manual account-kube-credential "account 1, kubectl 1" kube-credential
-manual docker-credential-account "account 1, docker 1, skopeo 1" docker-credential
+Scripts/manual.py "$account" "$folder/share/man/man1"
 touch "$made"

@@ -14,18 +14,18 @@ fail() {
 
 make --no-print-directory install DESTDIR="$root" PREFIX="$prefix"
 
-expected="755 opt/tools/bin/account
+# The installed pages are those that the script has generated, and the expected ones those of the documented commands.
+mapfile -t pages < <(Scripts/manual.py --list)
+expected=$(sort -k 2 <<END
+755 opt/tools/bin/account
 777 opt/tools/bin/docker-credential-account
 644 opt/tools/lib/systemd/user/account-keep@.service
 644 opt/tools/share/bash-completion/completions/account
 644 opt/tools/share/fish/vendor_completions.d/account.fish
-644 opt/tools/share/man/man1/account-exec.1
-644 opt/tools/share/man/man1/account-git-credential.1
-644 opt/tools/share/man/man1/account-keep.1
-644 opt/tools/share/man/man1/account-kube-credential.1
-644 opt/tools/share/man/man1/account.1
-644 opt/tools/share/man/man1/docker-credential-account.1
-644 opt/tools/share/zsh/site-functions/_account"
+644 opt/tools/share/zsh/site-functions/_account
+$(printf '644 opt/tools/share/man/man1/%s\n' "${pages[@]}")
+END
+)
 [[ $(files) == "$expected" ]] || fail "other files than expected: $(files)"
 
 # Run from the installation, without access to the build.
@@ -61,19 +61,40 @@ share=$root$prefix/share
 [[ $(completed "$share" "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
 
 man=$share/man/man1
+# shown PAGE: the text of a manual page on a terminal.
+shown() { mandoc -T ascii "$1" | sed 's/.\x08//g'; }
+# hyphenated: prints the lines that end within a word.
+hyphenated() { sed 's/.\x08//g' | grep -E '[[:alnum:]]-$'; }
 for page in "$man"/*.1; do
-    mandoc -T lint -W warning "$page" || fail "mandoc has something to say about the manual page ${page##*/}"
+    name=${page##*/}
+    mandoc -T lint -W warning "$page" || fail "mandoc has something to say about the manual page $name"
+    sections="NAME SYNOPSIS DESCRIPTION EXIT_STATUS EXAMPLES SEE_ALSO"
+    if [[ $name == account.1 ]]; then sections+=" COMMANDS COMMON_OPTIONS ENVIRONMENT FILES"; fi
+    for section in $sections; do
+        grep -qx ".Sh ${section/_/ }" "$page" || fail "the manual page $name has no section ${section/_/ }"
+    done
+    # Unlike mandoc, groff divides words at the end of a line. Commands cannot be copied from such lines.
+    if lines=$(mandoc -T ascii "$page" | hyphenated || groff -mandoc -T ascii -P-c -rLL=78n "$page" 2>&1 | hyphenated); then
+        fail "the manual page $name has divided words: $lines"
+    fi
 done
-page=$(mandoc -T markdown "$man/account.1")
-for command in login logout whoami status token exec keep refresh sessions switch doctor rule git-credential kube-credential \
-    docker-credential import; do
-    [[ $page == *"$command"* ]] || fail "the manual page does not have $command"
+page=$(shown "$man/account.1")
+(($(wc -l <<<"$page") <= 300)) || fail "the manual page account has $(wc -l <<<"$page") lines"
+for name in "${pages[@]}"; do
+    [[ $name == account.1 || $page == *"     ${name%.1}(1)"* ]] || fail "the manual page account does not list ${name%.1}"
+done
+status=$(sed -n '/^EXIT STATUS$/,/^EXAMPLES$/p' <<<"$page")
+codes=$(awk '/^#/ { inside = /Exit codes$/ } inside && /^\| [0-9]+ \|/ { print $2 }' \
+    Sources/AccountCommands/AccountCommands.docc/Scripting.md)
+[[ $codes == *64*77* ]] || fail "Scripting.md has only the exit codes $codes"
+for code in $codes; do
+    grep -Eq "^     $code +[^ ]" <<<"$status" || fail "the manual page account does not explain the exit code $code"
 done
 
 # check_manual PAGE TYPED TEXT…: checks that a page contains its name, the command to type, and the texts.
 check_manual() {
     local text page
-    page=$(mandoc -T ascii "$man/$1.1" | sed 's/.\x08//g')
+    page=$(shown "$man/$1.1")
     [[ $page == *"${1^^}(1)"* ]] || fail "the manual page $1 has another title"
     [[ $page == *$'\nNAME\n'*" $1 - "* ]] || fail "the manual page $1 has another name"
     [[ $page == *$'\nSYNOPSIS\n     '"$2 "* ]] || fail "the manual page $1 does not say what is typed"
@@ -81,11 +102,13 @@ check_manual() {
         [[ $page == *"$text"* ]] || fail "the manual page $1 does not have $text"
     done
 }
-check_manual account-exec "account exec" --env --min-validity "account-keep(1)"
+check_manual account-exec "account exec" --env --min-validity "account-keep(1)" "env(1)"
 check_manual account-git-credential "account git-credential" credential.helper "gitcredentials(7)"
-check_manual account-keep "account keep" --file --id-token --exec --once "account-exec(1)"
-check_manual account-kube-credential "account kube-credential" --api-version --id-token "account(1)"
-check_manual docker-credential-account docker-credential-account credHelpers "account(1)"
+check_manual account-keep "account keep" --file --id-token --exec --once "account-exec(1)" "systemd.service(5)"
+check_manual account-key "account key status" "account key add" "account key remove" "account key rotate"
+check_manual account-kube-credential "account kube-credential" --api-version --id-token "account(1)" "kubectl(1)"
+check_manual account-login "account login" --issuer --with-token "account(1)"
+check_manual docker-credential-account docker-credential-account "get | store | erase | list" "account(1)" "skopeo(1)"
 
 # The systemd unit, with the command at the path that the unit names.
 unit=$root$prefix/lib/systemd/user/account-keep@.service

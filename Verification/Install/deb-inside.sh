@@ -20,7 +20,7 @@ echo "$said" | grep -q '"reason":"neverSignedIn"' || fail "whoami says $said"
 said=$(echo ghcr.io | docker-credential-account get) && fail "docker gets credentials that do not exist"
 [ "$said" = "credentials not found in native keychain" ] || fail "docker receives $said"
 for file in bash-completion/completions/account zsh/vendor-completions/_account fish/vendor_completions.d/account.fish \
-    man/man1/account.1.gz doc/accountkit/copyright; do
+    man/man1/account.1.gz man/man1/account-login.1.gz man/man1/docker-credential-account.1.gz doc/accountkit/copyright; do
     # A system may exclude documentation (dpkg.cfg(5), path-exclude).
     [ -s "/usr/share/$file" ] || dpkg --contents "$package" | grep -q "/usr/share/$file" || fail "there is no $file"
 done

@@ -13,9 +13,9 @@ fail() {
     exit 1
 }
 
-# check COMMAND LINE COMPLETION SUBCOMMAND…: checks the completion of a line and the content of the manual page.
+# check COMMAND LINE COMPLETION SUBCOMMAND…: checks the completion of a line and the manual pages.
 check() {
-    local command=$1 line=$2 completion=$3 page
+    local command=$1 line=$2 completion=$3 page content subcommand
     local tool=$products/$command
     mkdir -p "$share/bash-completion/completions"
     "$tool" --generate-completion-script bash >"$share/bash-completion/completions/$command"
@@ -23,12 +23,17 @@ check() {
     [[ $("$tool" --generate-completion-script zsh) == "#compdef $command"* ]] || fail "$command has no completions for zsh"
     [[ $("$tool" --generate-completion-script fish) == *"complete -c '$command'"* ]] || fail "$command has no completions for fish"
 
-    Scripts/manual.sh "$tool" .build/checkouts "Examples/Sources/$command" >"$share/$command.1"
-    mandoc -T lint -W warning "$share/$command.1" || fail "mandoc has something to say about the manual page of $command"
-    page=$(mandoc -T markdown "$share/$command.1")
-    for subcommand in "${@:4}"; do
-        [[ $page == *"*$subcommand*"* ]] || fail "the manual page of $command does not have $subcommand"
+    Scripts/manual.py "$tool" "$share/man1" --sources "Examples/Sources/$command"
+    for page in "$share/man1/$command"*.1; do
+        mandoc -T lint -W warning "$page" || fail "mandoc has something to say about the manual page ${page##*/}"
     done
+    content=$(mandoc -T ascii "$share/man1/$command.1" | sed 's/.\x08//g')
+    for subcommand in "${@:4}"; do
+        [[ $content == *" $command-$subcommand(1)"* ]] || fail "the manual page of $command does not have $subcommand"
+        [[ -s $share/man1/$command-$subcommand.1 ]] || fail "$command $subcommand has no manual page"
+    done
+    # The account commands have the variables of the tool.
+    grep -q "^\.It Ev ${command^^}_HOME$" "$share/man1/$command-account.1" || fail "the manual of $command has no ${command^^}_HOME"
 }
 
 "${build[@]}" --product gists
