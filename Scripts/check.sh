@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The checks that need no test run: format and documentation comments, documentation pages, shell scripts, public API,
-# SECURITY.md, the installed files, and the speed.
+# SECURITY.md, the installed files, what users see, and the speed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -83,6 +83,10 @@ done
     echo "FAILED: ${failed[*]}" >&2
     exit 1
 }
+
+section "pictures of terminals and of the documentation, in .build/artefacts/screens"
+swift build --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error --product auth-server
+Scripts/screens.sh .build/artefacts/screens "$(swift build --traits Offline --show-bin-path)"
 
 section "speed, size and memory"
 Scripts/speed.sh check
