@@ -13,7 +13,7 @@ examples=$(cd "$(dirname "$0")" && pwd)
 PATH=${1:-$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path)}:$PATH
 # shellcheck source=Scripts/terminal.sh
 source "$examples/../Scripts/terminal.sh"
-unset "${!ACCOUNT_@}" "${!GISTS_@}" "${!GIT_@}"
+unset "${!ACCOUNT_@}" "${!XDG_@}" "${!GISTS_@}" "${!GIT_@}"
 
 work=$(mktemp -d)
 servers=()

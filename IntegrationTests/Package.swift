@@ -24,7 +24,7 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
-        // The authorization server of the tests and the demos. It fails in many ways on request.
+        // The authorization server for the tests and demos. It fails in many ways on request.
         .systemLibrary(
             name: "CServerSodium",
             pkgConfig: "libsodium",

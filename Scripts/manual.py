@@ -66,7 +66,7 @@ def section(article, heading):
 
 
 def table(article, heading, *columns):
-    """The cells of these columns of the table below a heading."""
+    """The cells in these columns of the table under a heading."""
     rows = [
         [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
         for line in section(article, heading)
@@ -81,13 +81,13 @@ def table(article, heading, *columns):
 
 
 def paragraphs(article, heading):
-    """The paragraphs below a heading, without tables, lists and code."""
+    """The paragraphs under a heading, without tables, lists and code."""
     text = re.sub(r"```.*?```", "", "\n".join(section(article, heading)), flags=re.DOTALL)
     return [" ".join(part.split()) for part in text.split("\n\n") if re.match(r"[\w`]", part.strip())]
 
 
 class Names:
-    """The names in the articles, which describe the standalone command, for a tool that embeds the commands."""
+    """Replaces names in the articles, which describe the standalone command, with those of a tool that embeds the commands."""
 
     def __init__(self, tool, account):
         self.is_embedded = tool != account["commandName"]

@@ -26,7 +26,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
-unset "${!ACCOUNT_@}"
+unset "${!ACCOUNT_@}" "${!XDG_@}"
 
 # start COMMAND…: starts a server, and sets `address` to the one that it prints.
 start() {

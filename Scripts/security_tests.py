@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that each test that SECURITY.md names exists."""
+"""Checks that every test named in SECURITY.md exists."""
 
 import re
 import sys

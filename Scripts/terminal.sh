@@ -76,7 +76,14 @@ await_prompt() {
 begin_command() {
     type_text "$1"
     # After this, the prompt can only be the one that follows the command.
-    while is_at_prompt; do sleep 0.05; done
+    local end=$((SECONDS + 20))
+    while is_at_prompt; do
+        if ((SECONDS > end)); then
+            printf 'The terminal does not show "%s".\n' "$1" >&2
+            return 1
+        fi
+        sleep 0.05
+    done
     type_keys Enter
 }
 

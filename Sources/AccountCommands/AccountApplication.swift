@@ -96,25 +96,25 @@ extension AccountApplication {
         return String(name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
-    /// By default, the app has one service.
+    /// Returns `false`: by default, the app has one service.
     public static var acceptsIssuer: Bool { false }
 
-    /// By default, there are no other commands.
+    /// Returns no groups: by default, there are no other commands.
     public static var commandGroups: [AccountCommandGroup<Self>] { [] }
 
-    /// By default, the user enters the URL of the service.
+    /// Returns no services: by default, the user enters the URL of the service.
     public static var services: [ServiceDescription] { [] }
 
-    /// By default, each service requires a registration.
+    /// Returns `nil`: by default, each service requires a registration.
     public static var defaultClientID: String? { nil }
 
-    /// By default, there is no text.
+    /// Returns an empty text: by default, there is no help.
     public static var signInHelp: String { "" }
 
-    /// By default, the user creates all rules.
+    /// Returns no URLs: by default, the user creates all rules.
     public static func tokenURLs(of service: AccountService) -> [String] { [] }
 
-    /// By default, there is no data.
+    /// Returns `nil`: by default, there is no data.
     public static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? { nil }
 
     /// Throws an error: by default, sessions are stored only in files.
@@ -249,6 +249,9 @@ public struct ServiceDescription: Sendable {
     /// The name to show, such as `GitHub`.
     public var title: String
 
+    /// The issuer's URL, as the authority of the service spells it.
+    public var issuer: String
+
     /// The page on which the user registers an app, to obtain a client ID.
     public var registrationPage: String
 
@@ -260,11 +263,12 @@ public struct ServiceDescription: Sendable {
 
     /// Creates a description; see the properties.
     public init(
-        name: String, title: String, registrationPage: String, supportsBrowser: Bool = true,
+        name: String, title: String, issuer: String, registrationPage: String, supportsBrowser: Bool = true,
         hasClientSecret: Bool = false
     ) {
         self.name = name
         self.title = title
+        self.issuer = issuer
         self.registrationPage = registrationPage
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret

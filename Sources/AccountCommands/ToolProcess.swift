@@ -87,16 +87,24 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         let code = exitCode(for: error)
         let text = fullMessage(for: error)
         guard !text.isEmpty else { return code }
+        guard code == .success || code == .validationFailure else {
+            Terminal.say("\(CommandLine.toolName): \(message(for: error))")
+            return code
+        }
         guard code == .success else {
             var message = message(for: error)
             if message.last == "." { message.removeLast() }
             let name = CommandLine.toolName
             // The parser's text contains "See 'notes account login --help' for more information."
-            let help = text.firstRange(of: "  See '").map { text[$0.upperBound...].prefix { $0 != "'" } }
+            var help = text.firstRange(of: "  See '").map { String(text[$0.upperBound...].prefix { $0 != "'" }) }
+            // A command that was parsed again does not know the app that it belongs to.
+            if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
+                help = name + text.dropFirst("account".count)
+            }
             Terminal.say(
                 AccountError(
                     .invalidArgument, message.prefix(1).lowercased() + message.dropFirst(),
-                    hint: "see `\(help.map(String.init) ?? name + " --help")`"))
+                    hint: "see `\(help ?? name + " --help")`"))
             return code
         }
         do {

@@ -1,7 +1,7 @@
 public import AccountKit
 import Testing
 
-/// The promises of `ArchiveStorage`, as tests that any implementation must pass.
+/// The requirements of `ArchiveStorage`, as tests that every implementation must pass.
 ///
 /// ```swift
 /// @Test func myStorageKeepsItsPromises() async throws {
@@ -17,7 +17,7 @@ public struct ArchiveStorageConformance: Sendable {
         self.open = open
     }
 
-    /// Records an issue for each broken promise.
+    /// Records an issue for each violated requirement.
     public func run() async throws {
         try await absenceIsNoError()
         try await writesAreReadBackByEveryone()
@@ -178,7 +178,7 @@ public struct ArchiveStorageConformance: Sendable {
     private func change<Result: Sendable>(
         _ body: (any ArchiveTransaction, StoredEntry?) async throws -> Result
     ) async throws -> Result {
-        // A storage does not promise an order, so on a slow disk one caller may wait for all others.
+        // A storage guarantees no order, so on a slow disk one caller may wait for all others.
         try await open().withTransaction(timeout: .seconds(120)) { transaction in
             try await body(transaction, try await transaction.read(entry))
         }

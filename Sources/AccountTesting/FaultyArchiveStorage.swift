@@ -1,14 +1,14 @@
 public import AccountKit
 import Synchronization
 
-/// Wraps a storage, and lets calls fail or stall on request.
+/// Wraps a storage, and makes calls fail or stall on request.
 public final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
     public enum Call: Sendable, Hashable, CaseIterable {
         case read, begin, lease, reserve, replace, remove, quarantine, restore
     }
 
-    /// A fault of a call.
+    /// A fault to inject into a call.
     public enum Fault: Sendable {
         /// The call fails, and nothing changes.
         case fails(AccountError)
@@ -34,12 +34,17 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     /// The shared place of the wrapped storage.
     public var sharedPlace: String? { base.sharedPlace }
 
-    /// The error of the file storage for a full disk.
+    /// The error that the file storage throws if the disk is full.
     public static var diskFull: AccountError {
         AccountError(.inaccessible, "the archive cannot be saved: no space left on device")
     }
 
-    /// Lets a call fail or stall: the `number`th from now on, counted from 1. Without `call`, calls of any kind count.
+    /// Makes a later call fail or stall.
+    ///
+    /// - Parameters:
+    ///   - fault: The fault.
+    ///   - number: The number of the call, counted from 1 from now on.
+    ///   - call: The kind of calls to count; `nil` counts calls of any kind.
     public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in
             let done = call.map { state.counts[$0, default: 0] } ?? state.total

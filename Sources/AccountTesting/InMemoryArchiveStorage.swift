@@ -1,7 +1,7 @@
 public import AccountKit
 import Synchronization
 
-/// A storage in memory. It keeps all promises of `ArchiveStorage` except the one about power cuts.
+/// An in-memory storage. It meets all requirements of `ArchiveStorage` except durability across power cuts.
 public final class InMemoryArchiveStorage: ArchiveStorage {
     fileprivate enum LockName: Hashable { case transaction, refresh }
 
@@ -21,7 +21,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
 
     fileprivate let state = Mutex(State())
 
-    /// The name of the storage, as if machines shared it; `nil` for a storage of one machine.
+    /// The name of the storage, to simulate a storage that machines share; `nil` for a storage of one machine.
     public let sharedPlace: String?
 
     /// Creates an empty storage.

@@ -141,7 +141,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         return Identity(id: account.id, username: account.username)
     }
 
-    /// Returns token exchange for an audience or without a refresh token; otherwise a refresh.
+    /// Returns `tokenExchange` if the target has an audience, or the account has no refresh token; otherwise `refresh`.
     public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }

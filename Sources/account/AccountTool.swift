@@ -33,7 +33,7 @@ enum StandAlone: AccountApplication {
     static var services: [ServiceDescription] {
         KnownService.all.map {
             ServiceDescription(
-                name: $0.name, title: $0.title, registrationPage: $0.registrationPage,
+                name: $0.name, title: $0.title, issuer: $0.issuer, registrationPage: $0.registrationPage,
                 supportsBrowser: $0.supportsBrowser, hasClientSecret: $0.wantsClientSecret)
         }
     }

@@ -72,7 +72,7 @@ import Foundation
                 issuedAt: Date(timeIntervalSince1970: 0)))
     }
 
-    @Test func `An account's service requests what the sign-in did, not what it got`() {
+    @Test func `An account's service keeps the requested scopes, not the granted`() {
         var expected = Self.whole
         expected.clientID = "other"
         #expect(AccountService(of: account(issuer: "https://auth.example.com"), remembered: Self.whole) == expected)

@@ -61,7 +61,7 @@ import Testing
         "http://127.0.0.1:0/", "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1@example.com/",
         "http://localhost:/", "http://127.0.0.1:80 /",
     ])
-    func `Rejects other redirect URIs`(uri: String) throws {
+    func `Rejects a redirect URI that is not on loopback or is malformed`(uri: String) throws {
         let error = try #require(throws: (any Error).self) { try parse("--redirect-uri", uri) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains("--redirect-uri"))

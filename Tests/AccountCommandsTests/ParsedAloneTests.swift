@@ -44,7 +44,7 @@ import Testing
             ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"],
             ["whoami", "--generate-completion-script", "bash"], ["--generate-completion-script", "bash"],
         ] as [[String]])
-    func `Leaves other arguments to the full parser`(arguments: [String]) {
+    func `Leaves help, nested subcommands and errors to the full parser`(arguments: [String]) {
         #expect(AccountCommand<App>.parsedAlone(arguments).map { "\($0)" } == nil)
     }
 }

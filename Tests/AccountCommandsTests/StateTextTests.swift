@@ -48,7 +48,7 @@ import Foundation
         #expect(text.contains("settings"))
     }
 
-    @Test func `For an imported token, says only when it ends`() {
+    @Test func `For a supplied token, says only when the session ends`() {
         let advice = RefreshTokenAdvice.scope("offline_access")
         #expect(
             limit(account(lifetime: 3600), advice, isToken: true) == "This session lasts until \(Self.end).")

@@ -50,7 +50,10 @@ import Testing
         #expect(UnknownCommand<App>.movingCommonOptions(words)?.joined(separator: " ") == moved)
     }
 
-    @Test(arguments: ["whoami --offline", "--offline whoami", "--session work", "--json nosuch", "--session", ""])
+    @Test(arguments: [
+        "whoami --offline", "--offline whoami", "--session work", "--json nosuch", "--json unknown-subcommand",
+        "--session", "",
+    ])
     func `Moves nothing unless common options precede a subcommand`(line: String) {
         let words = line.split(separator: " ").map(String.init)
         #expect(UnknownCommand<App>.movingCommonOptions(words) == nil)
@@ -62,7 +65,7 @@ import Testing
         #expect(!text.contains("unknown"))
     }
 
-    @Test func `A mistyped subcommand of key suggests one of key's`() async throws {
+    @Test func `A mistyped subcommand of key suggests a subcommand of key`() async throws {
         #expect(try await message(for: ["key", "ad"]) == "Unknown subcommand 'ad'. Did you mean 'add'?")
     }
 

@@ -27,7 +27,7 @@ import AccountSupport
         #expect(json["failure"]?[0]["request_range"] as? [String: String] == ["key": "YQ=="])
     }
 
-    @Test func `Escapes a password`() throws {
+    @Test func `Escapes a user name and password in JSON`() throws {
         let call = EtcdCall.authenticate(.init(name: "a\"b", password: Secret("\\\u{1}\né")))
         let json = try JSONSerialization.jsonObject(with: Data(call.json.utf8)) as? [String: String]
         #expect(json == ["name": "a\"b", "password": "\\\u{1}\né"])

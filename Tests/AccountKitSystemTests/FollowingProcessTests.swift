@@ -2,7 +2,7 @@ import BoundedWaiting
 import Foundation
 import Testing
 
-/// A process that observes the changes of others.
+/// A process that observes the changes of other processes.
 @Suite struct FollowingProcessTests {
     private let folder: TemporaryFolder
 

@@ -129,7 +129,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: [true, false])
-    func `Omits nothing after another process's page out of order`(isWhole: Bool) async throws {
+    func `Omits no item if another process stores its page out of order`(isWhole: Bool) async throws {
         let scene = try await OfflineScene(pageSize: 4)
         for number in 1...20 { await scene.service.create("text \(number)") }
         let notes = try await scene.open(Notes(pageSize: 4, hasNumbers: false, hasCursors: true))

@@ -19,7 +19,7 @@ struct HostAndPortTests {
         "a\u{212A}", "::1",
         "[::1", "[]", "[::1]x", "[::1]:x", "[127.0.0.1]", "[fe80::1%eth0]", "[:::]", "a%2e",
     ])
-    func `Rejects malformed text`(text: String) {
+    func `Rejects a malformed host or port`(text: String) {
         #expect(HostAndPort(text) == nil)
     }
 }

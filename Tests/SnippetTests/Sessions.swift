@@ -75,7 +75,7 @@ enum Sessions {
 }
 
 struct SessionsTests {
-    @Test func `Distinguishes the four states`() async throws {
+    @Test func `Distinguishes the four session states`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         #expect(await Sessions.greet(store, ScriptedAuthority()) == "Run `notes account login` (neverSignedIn)")
         try await store.signIn { .fresh(at: ManualClock().now) }

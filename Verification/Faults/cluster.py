@@ -59,7 +59,7 @@ class Cluster:
             "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
             "--initial-advertise-peer-urls", peer, "--initial-cluster", initial, "--initial-cluster-state", state,
             "--logger", "zap", "--log-level", "error", *self.options]
-        # On a busy machine, short timeouts cause unwanted elections. The cases cause the ones that they need.
+        # On a busy machine, short timeouts cause unwanted elections. Each case triggers the elections that it needs.
         command += ["--heartbeat-interval", "100", "--election-timeout", "1500"]
         with open(self.folder / f"node{index}.log", "ab") as log:
             self.processes[index] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -7,7 +7,7 @@ extension Judge {
         guard process.isStopped || process.isCutOff else { return }
         for (_, spent, _) in process.unwritten { excused.insert(spent) }
         guard process.isStopped else { return }
-        // A token that had not left the process must not leave it any more.
+        // A token that has not left the process must no longer leave it.
         for turn in world.turns where turn.operation?.lease === lease && !turn.isUnsent { gaveUp(turn.call) }
     }
 

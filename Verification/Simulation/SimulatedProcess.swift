@@ -425,7 +425,7 @@ final class WaitingClock: Clock, @unchecked Sendable {
     init(process: SimulatedProcess) { self.process = process }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        // Also for a process that has died: otherwise its sign-in would never end.
+        // Do this even for a process that has died: otherwise its sign-in would never end.
         defer { now = max(now, deadline) }
         _ = try await process.call(.sleep)
     }

@@ -132,7 +132,7 @@ final class Turn {
     private let mayBeSent: (() -> Bool)?
     private(set) var hasLeft = false
 
-    /// Whether the token did not leave the process, because it must not be sent any more.
+    /// Whether the token did not leave the process, because it must no longer be sent.
     private(set) var isWithheld = false
 
     /// The revision of the transaction's lock at the time of the call.
@@ -169,7 +169,7 @@ final class Turn {
         lockRevision = transaction?.lockRevision ?? 0
     }
 
-    /// The first byte leaves the process, unless it must not be sent any more.
+    /// The first byte leaves the process, unless it must no longer be sent.
     func leave() {
         guard !hasLeft else { return }
         hasLeft = true

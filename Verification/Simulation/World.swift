@@ -16,7 +16,7 @@ final class World: @unchecked Sendable {
     var random: SeededGenerator
     var date = Date(timeIntervalSince1970: 1_893_499_200)
 
-    /// Whether nothing fails any more: the schedule is at its end, and all operations are to finish.
+    /// Whether faults have stopped: the schedule is at its end, and all operations must finish.
     var isCalm = false
 
     var entries: [ArchiveEntry: StoredEntry] = [:]

@@ -219,14 +219,14 @@ struct AuthServer: AsyncParsableCommand {
         case off
     }
 
-    /// Which tokens a refresh ends.
+    /// The tokens that a refresh invalidates.
     enum Rotation: String, ExpressibleByArgument, CaseIterable {
         case on
         case both
         case off
     }
 
-    /// Which tokens a revocation ends.
+    /// The tokens that a revocation invalidates.
     enum RevocationScope: String, ExpressibleByArgument, CaseIterable {
         case signIn = "sign-in"
         case token

@@ -33,7 +33,7 @@ struct HomepwnerSealedTests {
         }
     }
 
-    @Test func `The first items can be imported sealed`() async throws {
+    @Test func `Seals the first items if import is run with --sealed`() async throws {
         try await SealedHousehold.run { user in
             let file = user.household.container.path("items.plist")
             try user.household.container.write(

@@ -235,7 +235,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `A tool without storage support says so`() async throws {
+    @Test func `A tool without shared storage rejects --store and its variable`() async throws {
         try await Container.run { container in
             var gists = try Tool.account(in: container)
             gists = Tool(path: try BuiltProducts.path(of: "gists"), environment: gists.environment)

@@ -291,7 +291,7 @@ struct KeyTests {
             #expect(try await runDetached(account, "whoami", "--offline").output == "wang\n")
             #expect(try await runDetached(account, "status").exitCode == 0)
             #expect(try await keys(account).slots.map(\.opensNow) == [true])
-            // The kernel deletes the key when the time is over.
+            // The kernel deletes the key when the timeout expires.
             let slot = try await keys(account).slots[0].id
             let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
             let entry = try #require(entries.first { $0.contains(slot) })

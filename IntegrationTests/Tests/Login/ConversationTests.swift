@@ -55,8 +55,10 @@ struct ConversationTests {
     @Test func `Shows where to register a client ID, and stores nothing after Ctrl-C`() async throws {
         try await Container.run { container in
             let session = try await Terminal.run(
-                Tool.account(in: container).command(["login"]), .wait("URL of another service: "), .type("github"),
-                .enter, .wait("https://github.com/settings/developers"), .wait("Client ID: "), .controlC)
+                Tool.account(in: container).command(["login"]), .wait("URL of another service: "),
+                .type("-9223372036854775808"), .enter, .wait("Enter a number from 1 to 4"),
+                .wait("URL of another service: "), .type("github.com"), .enter,
+                .wait("https://github.com/settings/developers"), .wait("Client ID: "), .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(!container.exists(container.archive))
         }

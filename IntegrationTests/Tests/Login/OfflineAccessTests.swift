@@ -72,7 +72,7 @@ struct OfflineAccessTests {
         }
     }
 
-    @Test func `Advises what can bring a refresh token at this service`() async throws {
+    @Test func `Advises how to obtain a refresh token from this service`() async throws {
         try await run("offline-access") { server, account in
             let without = try await logIn(account, server, ["--no-default-scopes", "--scope", "openid"])
             #expect(without.errors.contains("`account login --scope offline_access`"), "\(without)")

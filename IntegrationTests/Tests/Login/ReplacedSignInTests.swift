@@ -105,7 +105,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Asks after a sign-in on another device, too`() async throws {
+    @Test func `Asks before a sign-in on another device replaces the user`() async throws {
         let options = ExampleServer.eachTokenByItself + ["--device-interval", "1"]
         try await SignedInUser.run(serverOptions: options) { user in
             let shown = user.container.path("shown")

@@ -16,7 +16,7 @@ struct RevocationOutcomeTests {
         #expect(try logout.document(Report.self).sessions.map(\.revocation) == [outcome], "\(logout)")
     }
 
-    @Test func `Done: the service has revoked both tokens`() async throws {
+    @Test func `logout reports that the service has revoked both tokens`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try expect("done", try await user.account("logout", "--json"))
             #expect(try await user.server.liveTokens(of: "alice") == [])
@@ -30,7 +30,7 @@ struct RevocationOutcomeTests {
     ]
 
     @Test(arguments: refusals)
-    func `Refused: logout reports that the service refused the revocation`(fault: Fault) async throws {
+    func `logout reports that the service refused the revocation`(fault: Fault) async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(fault)
             try expect("refused", try await user.account("logout", "--json"))
@@ -44,7 +44,7 @@ struct RevocationOutcomeTests {
         }
     }
 
-    @Test func `Not supported: logout succeeds without a revocation endpoint`() async throws {
+    @Test func `logout succeeds if the service has no revocation endpoint`() async throws {
         try await SignedInUser.run { user in
             try await user.server.alter(.discovery, omitting: ["revocation_endpoint"])
             try expect("notSupported", try await user.account("logout", "--json"))
@@ -63,7 +63,7 @@ struct RevocationOutcomeTests {
     ]
 
     @Test(arguments: moments)
-    func `Queued: a temporary failure delays the revocation`(fault: Fault) async throws {
+    func `logout queues the revocation after a temporary failure`(fault: Fault) async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             var faults = [fault]
             if fault.path.hasPrefix("/.well-known") {
@@ -82,7 +82,7 @@ struct RevocationOutcomeTests {
         }
     }
 
-    @Test func `Queued: the revocation is kept if only a passphrase opens the archive`() async throws {
+    @Test func `logout queues the revocation if only a passphrase opens the archive`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let once = [Terminal.Step.silent, .type("battery"), .enter]
             func run(_ words: String..., asking questions: String...) async throws {

@@ -62,7 +62,7 @@ struct NarrowTerminalTests {
         }
     }
 
-    @Test func `sessions and logout --all say so if there is no session`() async throws {
+    @Test func `sessions and logout --all report that there is no session`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             for words in [["sessions"], ["logout", "--all"]] {

@@ -133,7 +133,7 @@ struct LemonLDAPTests {
     }
 
     /// The service answers `invalid_request` to a refresh token that it has deleted.
-    @Test func `Names a way out if the service has forgotten the refresh token`() async throws {
+    @Test func `Suggests a remedy if the service has forgotten the refresh token`() async throws {
         try await runSignedIn { server, account, container in
             try server.removeTokens(of: server.userSession(of: try await account.storedToken()))
             let first = try await account("refresh")

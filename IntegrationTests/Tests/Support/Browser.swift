@@ -104,8 +104,8 @@ struct Browser: Sendable {
         return "element/\(id)"
     }
 
-    /// Calls `body` with the first element that matches a CSS selector, again if a new page replaces the element's
-    /// page.
+    /// Calls `body` with the first element that matches a CSS selector, and calls it again if a new page has replaced
+    /// the element's page.
     private func withElement<Result: Sendable>(
         _ selector: String, _ body: (_ path: String) async throws -> Result
     ) async throws -> Result {

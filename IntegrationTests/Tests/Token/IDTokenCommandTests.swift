@@ -43,7 +43,7 @@ struct IDTokenCommandTests {
         }
     }
 
-    @Test func `Refreshes once if no ID token results, and never prints an expired one`() async throws {
+    @Test func `Refreshes once for a new ID token, and never prints an expired one`() async throws {
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
             func ask(ahead seconds: Int) async throws -> Outcome {

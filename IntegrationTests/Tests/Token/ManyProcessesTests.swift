@@ -65,7 +65,7 @@ struct ManyProcessesTests {
         }
     }
 
-    @Test func `Signing out while other processes check ends signed out`() async throws {
+    @Test func `A sign-out takes effect while other processes check the session`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             try await withThrowingTaskGroup { group in

@@ -131,7 +131,7 @@ struct RaceTests {
         }
     }
 
-    @Test func `Refreshes once a call if tokens never last for --min-validity`() async throws {
+    @Test func `Refreshes once per call if tokens never last for --min-validity`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "30"]) { user in
             var last = ""
             for count in 1...3 {

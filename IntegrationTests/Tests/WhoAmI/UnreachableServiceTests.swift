@@ -27,7 +27,7 @@ struct UnreachableServiceTests {
         }
     }
 
-    @Test func `Signing in to an unknown host says so and stores nothing`() async throws {
+    @Test func `Signing in to an unknown host fails with the reason, stores nothing`() async throws {
         try await Container.run { container in
             let outcome = try await Tool.account(in: container)(
                 "login", "--issuer", "https://nobody.invalid", "--username", "alice", "--password-stdin",

@@ -159,7 +159,7 @@ struct UnreadableArchiveTests {
     }
 
     @Test(arguments: obstacles)
-    func `Keeps an obstacle in place of the archive, and sends no password`(
+    func `Changes nothing if the archive is obstructed, and sends no password`(
         obstacle: Accident
     ) async throws {
         try await SignedInUser.run { user in

@@ -25,7 +25,7 @@ struct WrongAccountTests {
     }
 
     @Test(arguments: ["sub", "iss", "aud"])
-    func `Keeps the old tokens if a refresh brings another's ID token`(claim: String) async throws {
+    func `Keeps the old tokens if a refresh returns another user's ID token`(claim: String) async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             let other = claim == "iss" ? "https://elsewhere.example" : ExampleServer.bobID

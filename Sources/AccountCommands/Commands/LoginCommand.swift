@@ -107,12 +107,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        guard LoginConversation<App>.isPossible(options), serviceName == nil, issuer.issuer == nil,
+        guard LoginConversation<App>.isPossible(options), serviceName == nil, issuer.issuer == nil, !withToken,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
         let other = try CommandContext<App>(options, session: session)
-        try await signIn(in: other, answering: answers)
+        do {
+            try await signIn(in: other, answering: answers)
+        } catch {
+            await other.finishPendingRequests()
+            throw error
+        }
         await other.finishPendingRequests()
     }
 
@@ -147,7 +152,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         } catch {
-            let error = advised(error)
+            let error = advised(error, hasTypedSecret: service.clientSecret != nil)
             let advice =
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
@@ -218,12 +223,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Adds a hint if the client ID, or the client secret from the environment, may be wrong.
-    private func advised(_ error: any Error) -> any Error {
+    private func advised(_ error: any Error, hasTypedSecret: Bool) -> any Error {
         let variable = App.environmentPrefix + "_CLIENT_SECRET"
         guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
             return error
         }
-        if Environment.value(variable) != nil {
+        if hasTypedSecret {
+            advised.hint = "check the client ID and the client secret"
+        } else if Environment.value(variable) != nil {
             advised.hint = "\(variable) was sent as the client secret; unset it if the client has no secret"
         } else if case .oauthError(.invalidClient, _)? = advised.requestFailure {
             advised.hint = "check --client-id; if the client has a secret, set \(variable)"
@@ -339,7 +346,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
         }
-        if asks { return try await store.signIn(token: Terminal.promptForSecret("Access token: "), with: authority) }
+        if asks { return try await store.signIn(with: authority) { try Terminal.promptForSecret("Access token: ") } }
         if Terminal.isTerminal(.input) {
             throw AccountError(
                 .invalidArgument,

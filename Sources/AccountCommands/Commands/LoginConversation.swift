@@ -15,9 +15,9 @@ struct LoginConversation<App: AccountApplication> {
         var way: SignInWay?
 
         /// The options that replace these answers.
-        var options: [String] {
+        func options(withSession: Bool) -> [String] {
             var words: [String] = []
-            if let session { words += ["--session", session.rawValue] }
+            if let session, withSession { words += ["--session", session.rawValue] }
             if let serviceName { words += ["--service", serviceName] }
             if let issuer { words += ["--issuer", issuer] }
             if let clientID { words += ["--client-id", clientID] }
@@ -47,11 +47,11 @@ struct LoginConversation<App: AccountApplication> {
         let isRemembered = try context.preferences.service(of: context.session) != nil
         if isRemembered, command.choosesWay || command.issuer.clientID != nil { return nil }
         if !command.choosesWay, let account = await context.archive.load().account {
-            answers.session = try session(besides: account)
+            answers.session = try await session(besides: account)
             if answers.session == nil, isRemembered { return nil }
             if answers.session == nil, let issuer = account.issuer {
                 answers.issuer = issuer
-                answers.clientID = account.credentials.clientID
+                answers.clientID = command.issuer.clientID ?? account.credentials.clientID
                 return answers
             }
         } else if isRemembered {
@@ -68,7 +68,7 @@ struct LoginConversation<App: AccountApplication> {
     /// Asks a signed-in user whether to sign in again or to use another session.
     ///
     /// - Returns: `nil` to sign in to the same service again.
-    private func session(besides account: Account) throws(AccountError) -> SessionName? {
+    private func session(besides account: Account) async throws -> SessionName? {
         Terminal.say(
             .success, "You are signed in as \(bold: account.shownNameAndPlace) (session \(context.session)).")
         let choice = try choose(
@@ -76,14 +76,16 @@ struct LoginConversation<App: AccountApplication> {
             ["Sign in to the same service again", "Sign in to another account, in a new session"])
         guard choice == 1 else { return nil }
         while true {
-            do throws(AccountError) {
-                let session = try SessionName(answer(to: "Name of the new session, such as work: "))
-                if try !context.container.sessions().contains(session) { return session }
-                Terminal.say(.failure, "There is already a session \(session).")
+            let name = try answer(to: "Name of the new session, such as work: ")
+            let session: SessionName
+            do {
+                session = try SessionName(name)
             } catch {
-                guard error.code == .invalidArgument else { throw error }
                 Terminal.say(.failure, StyledText(String(describing: error)))
+                continue
             }
+            if try await !context.sessions().contains(session) { return session }
+            Terminal.say(.failure, "There is already a session \(session).")
         }
     }
 
@@ -99,15 +101,17 @@ struct LoginConversation<App: AccountApplication> {
         while chosen == nil, answers.issuer == nil {
             let text = try answer(to: question)
             if let number = Int(text) {
-                if services.indices.contains(number - 1) {
+                if number >= 1, number <= services.count {
                     chosen = services[number - 1]
                 } else {
                     Terminal.say(.failure, "Enter a number from 1 to \(services.count), or a URL.")
                 }
             } else if let named = services.first(where: { $0.name == text.lowercased() }) {
                 chosen = named
-            } else {
-                answers.issuer = issuer(from: text)
+            } else if let issuer = issuer(from: text) {
+                // A known service requires a registered client.
+                chosen = services.first { $0.issuer == issuer }
+                if chosen == nil { answers.issuer = issuer }
             }
         }
         answers.serviceName = chosen?.name
@@ -129,9 +133,11 @@ struct LoginConversation<App: AccountApplication> {
     }
 
     private func equivalentCommand(_ answers: Answers) -> String {
-        var words = answers.session == nil ? context.hint.command("login") : context.tool + " login"
+        let given = CommandLine.arguments.drop { $0 != "login" }.dropFirst().map(\.shellWord)
+        let hint = answers.session.map { context.hint(for: $0) } ?? context.hint
+        var words = given.isEmpty ? hint.command("login") : "\(context.tool) login " + given.joined(separator: " ")
         if answers.clientSecret != nil { words = "\(App.environmentPrefix)_CLIENT_SECRET=… " + words }
-        for option in answers.options { words += " " + option.shellWord }
+        for option in answers.options(withSession: !given.isEmpty) { words += " " + option.shellWord }
         return answers.way == .token ? words + " < FILE" : words
     }
 
@@ -151,8 +157,8 @@ struct LoginConversation<App: AccountApplication> {
     private func issuer(from text: String) -> String? {
         let text = text.firstRange(of: "://") == nil ? "https://" + text : text
         do {
-            _ = try context.authority(for: AccountService(issuer: text, clientID: "-"), timeout: .seconds(10))
-            return text
+            let service = AccountService(issuer: text, clientID: "-")
+            return try context.authority(for: service, timeout: .seconds(10)).accountIssuer ?? text
         } catch {
             Terminal.say(.failure, StyledText(String(describing: error)))
             return nil
@@ -166,7 +172,7 @@ struct LoginConversation<App: AccountApplication> {
         while true {
             let text = try line("Enter a number (leave empty for 1): ")
             if text.isEmpty { return 0 }
-            if let number = Int(text), choices.indices.contains(number - 1) { return number - 1 }
+            if let number = Int(text), number >= 1, number <= choices.count { return number - 1 }
             Terminal.say(.failure, "Enter a number from 1 to \(choices.count).")
         }
     }

@@ -49,7 +49,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             : revocations.map {
                 .init(issuer: $0.issuer, date: $0.date, waitsForSignOut: $0.waitsForSignOut ? true : nil)
             }
-        document.unsent = state.account == nil || isGiven ? nil : await unsentWork(context)
+        document.unsent = state.account == nil || isMoved || isGiven ? nil : await unsentWork(context)
         let environment = context.environment(of: isGiven ? nil : state.account)
         document.environment = environment.isEmpty ? nil : environment.values
         if options.json {
@@ -150,6 +150,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     /// Describes the changes of the app that are not sent yet. An app whose data cannot be read reports the reason.
     private func unsentWork(_ context: CommandContext<App>) async -> String? {
         do {
+            // Opening the data of a user without any would create it.
+            guard try await context.archive.hasOfflineKeys() else { return nil }
             return try await App.linkedStorage(of: context.archive)?.unsentWork()
         } catch {
             return "unreadable (\(error))"

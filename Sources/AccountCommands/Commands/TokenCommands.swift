@@ -68,7 +68,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         let token = usable.credentials.accessToken
         try print(token, of: usable.credentials, context)
         context.warn(ifTokenUntil: usable.credentials.expiresAt, isShorterThan: minValidity)
-        // Only if the service just answered: otherwise the command must not use the network.
+        // Only if the service has just responded: otherwise the command must not use the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 

@@ -50,7 +50,10 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
         }
         var path: [String] = []
         var commands = AccountCommand<App>.configuration.subcommands
-        while let word = rest.first, let named = commands.first(where: { $0.configuration.commandName == word }) {
+        while let word = rest.first,
+            let named = commands.first(where: { $0.configuration.commandName == word && $0.configuration.shouldDisplay }
+            )
+        {
             path.append(word)
             rest = rest.dropFirst()
             commands = named.configuration.subcommands

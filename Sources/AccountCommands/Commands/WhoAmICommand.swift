@@ -66,7 +66,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if isExpired { document.reason = "expired" }
         try present(document, state, context, incoming: incoming)
         if !offline, case .unverified(let account, _) = state { await context.warnIfRenewalIsRefused(account) }
-        // Only if the service just answered: otherwise the command must not use the network.
+        // Only if the service has just responded: otherwise the command must not use the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }

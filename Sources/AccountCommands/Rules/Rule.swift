@@ -1,6 +1,6 @@
 package import AccountKit
 
-/// The session whose token other programs get at a URL.
+/// A rule that gives other programs the token of a session for a URL.
 package struct Rule: Sendable, Equatable {
     /// The URL to which the token may be sent, and all URLs below it.
     package var url: RuleURL

@@ -125,7 +125,8 @@ package struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// Returns `nil` also if the settings are unreadable: the account itself names its service.
+    /// Returns the service in the settings of a session; `nil` if there is none, or if the settings are unreadable: the
+    /// account itself names its service.
     package func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
@@ -316,7 +317,7 @@ extension ContextCommand {
                 "new tokens could not be stored",
                 hint: "run `\(CommandLine.toolName) doctor` to find the cause. If the "
                     + "stored ones were already used, the next refresh ends the session; then sign in again")
-            Terminal.say(error)
+            Terminal.say(error, onOneLine: reportsOnOneLine)
             if self is RefreshCommand<App> { failure = error }
         }
         if let failure { throw end(after: failure) }

@@ -102,8 +102,12 @@ package enum StateText {
             + "\(isInFiles ? " on that machine" : "")."
     }
 
-    /// Returns a message about the end of a new session; `nil` if the session can be refreshed, or if its end is
-    /// unknown. `advice` is what the next sign-in could request; `nil` also if the user supplied the token (`isToken`).
+    /// Returns a message that tells when a new session ends; `nil` if the session can be refreshed, or if its end is
+    /// unknown.
+    ///
+    /// - Parameters:
+    ///   - advice: What the next sign-in could request to obtain a refresh token; `nil` if there is no advice.
+    ///   - isToken: Whether the user signed in with a token.
     static func limit(
         of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, _ hint: CommandHint
     ) -> String? {

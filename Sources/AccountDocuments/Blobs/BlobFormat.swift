@@ -27,8 +27,8 @@ struct BlobRecord: Codable, Hashable {
     var strongTag: String? { entityTag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
 }
 
-/// The file of a blob: `AKBL`, version 1 as u32; the record as JSON of 2 KiB, sealed by a ``RowSeal``; then the
-/// content, sealed by a ``ChunkSeal``. The record can be replaced in place.
+/// The file format of a blob: `AKBL` and version 1 as u32; the record as 2 KiB of JSON, sealed by a ``RowSeal``; then
+/// the content, sealed by a ``ChunkSeal``. The record can be replaced in place.
 struct BlobFormat: Sendable {
     static let contentOffset = magic.count + sealedRecordByteCount + ChunkSeal.headerByteCount
 

@@ -12,8 +12,8 @@ extension DocumentArchive {
     /// Opens a document for the signed-in user only, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
     ///
     /// The document and its files are encrypted with the user's key for offline data. A sign-out destroys that key, and
-    /// so the document; see ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's next
-    /// sign-in. Each user has a separate document.
+    /// with it the document; see ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's
+    /// next sign-in. Each user has a separate document.
     ///
     /// - Parameters:
     ///   - name: The name, as for a document without encryption.

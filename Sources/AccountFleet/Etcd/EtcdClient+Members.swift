@@ -31,7 +31,8 @@ struct EtcdMember: Sendable {
 }
 
 extension EtcdClient {
-    /// Requests the state of all nodes concurrently. Each of a node's three responses at most may take `timeout`.
+    /// Requests the state of all nodes concurrently. The function waits for up to three responses of each node, and
+    /// for each of them up to `timeout`.
     func members(timeout: Duration) async -> [EtcdMember] {
         await withTaskGroup(of: (Int, EtcdMember).self) { group in
             for (index, endpoint) in location.endpoints.enumerated() {

@@ -96,7 +96,7 @@ public struct AuthenticatedClient: Sendable {
     /// - Throws: The errors of ``send(_:body:)``.
     public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
 
-    /// Sends a DELETE request. Otherwise like ``get(_:)``.
+    /// Sends a DELETE request. In all other respects like ``get(_:)``.
     public func delete(_ url: String) async throws(AccountError) -> APIResponse { try await send(.delete, url) }
 
     /// Sends a POST request with a value as JSON.
@@ -109,12 +109,12 @@ public struct AuthenticatedClient: Sendable {
         try await send(.post, url, json: value)
     }
 
-    /// Sends a PUT request with a value as JSON. Otherwise like ``post(_:_:)``.
+    /// Sends a PUT request with a value as JSON. In all other respects like ``post(_:_:)``.
     public func put(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.put, url, json: value)
     }
 
-    /// Sends a PATCH request with a value as JSON. Otherwise like ``post(_:_:)``.
+    /// Sends a PATCH request with a value as JSON. In all other respects like ``post(_:_:)``.
     public func patch(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.patch, url, json: value)
     }
@@ -156,9 +156,7 @@ public struct AuthenticatedClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields, _ body: Data?
     ) throws(AccountError) -> ServiceRequest {
         var request = ServiceRequest(url: try self.url(url))
-        // These fields carry the credentials, name the host, and frame the request.
-        for name in fields.map(\.name.canonicalName)
-        where ["authorization", "host", "content-length", "transfer-encoding"].contains(name) {
+        if let name = fields.reservedName {
             throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
         }
         request.method = method
@@ -244,6 +242,15 @@ public struct AuthenticatedClient: Sendable {
             return false
         } catch {
             return error == .bearerChallenge(error: "invalid_token")
+        }
+    }
+}
+
+extension HTTPFields {
+    /// The first field that carries the credentials, names the host, or frames the request.
+    var reservedName: String? {
+        map(\.name.canonicalName).first {
+            ["authorization", "host", "content-length", "transfer-encoding"].contains($0)
         }
     }
 }

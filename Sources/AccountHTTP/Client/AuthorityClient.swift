@@ -17,9 +17,9 @@ public import Foundation
 /// ```
 ///
 /// The client throws if there is no complete response, if the service is unavailable (408, 425, 429 and 5xx), and if
-/// something else responded in its place: a redirect, a web page, or 511. It returns every other response, also those
-/// with an error status, because only the authority knows what they mean. It follows no redirects, retries nothing, and
-/// fails at once if the connection is refused.
+/// something else responded in its place: a redirect, a web page, or 511. It returns every other response, including
+/// responses with an error status, because only the authority knows what they mean. It follows no redirects, retries
+/// nothing, and fails at once if the connection is refused.
 public struct AuthorityClient: Sendable {
     /// The origin of the service: scheme, host and port.
     public var origin: String { originURL.description }
@@ -33,7 +33,8 @@ public struct AuthorityClient: Sendable {
     ///
     /// - Parameters:
     ///   - origin: The origin: `https`, host and optional port; `http` on the loopback interface only.
-    ///   - timeout: How long a request may take, from the host lookup to the last byte of the response.
+    ///   - timeout: How long a request may take, from the host lookup to the last byte of the response. A request for
+    ///     new tokens should get more; see ``send(_:body:token:hiding:timeout:)``.
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.
     ///   - transport: Sends the requests in place of this package, for example `ScriptedTransport.send` of
     ///     AccountTesting.
@@ -53,7 +54,7 @@ public struct AuthorityClient: Sendable {
     /// - Parameters:
     ///   - path: The path with its query, such as `/user?full=1`.
     ///   - token: The token to send in the `Authorization` field.
-    /// - Throws: The errors of ``send(_:body:token:)``.
+    /// - Throws: The errors of ``send(_:body:token:hiding:timeout:)``.
     public func get(_ path: String, token: Secret? = nil) async throws(AuthorityError) -> APIResponse {
         try await send(HTTPRequest(method: .get, scheme: nil, authority: nil, path: path), token: token)
     }
@@ -64,44 +65,62 @@ public struct AuthorityClient: Sendable {
     ///   - path: The path with its query.
     ///   - value: The value.
     ///   - token: The token to send in the `Authorization` field.
-    /// - Throws: The errors of ``send(_:body:token:)``, or an error of the encoder.
-    public func post(_ path: String, _ value: some Encodable, token: Secret? = nil) async throws -> APIResponse {
+    ///   - secrets: The secrets in `value`, which no error repeats, even if the service does.
+    ///   - timeout: The timeout of this request; `nil` for that of the client.
+    /// - Throws: The errors of ``send(_:body:token:hiding:timeout:)``, or an error of the encoder.
+    public func post(
+        _ path: String, _ value: some Encodable, token: Secret? = nil, hiding secrets: [Secret] = [],
+        timeout: Duration? = nil
+    ) async throws -> APIResponse {
         let request = HTTPRequest(
             method: .post, scheme: nil, authority: nil, path: path, headerFields: [.contentType: "application/json"])
-        return try await send(request, body: try JSONEncoder().encode(value), token: token)
+        return try await send(
+            request, body: try JSONEncoder().encode(value), token: token, hiding: secrets, timeout: timeout)
     }
 
     /// Sends a request.
     ///
     /// - Parameters:
-    ///   - request: The request, with a path at the origin. Its scheme and authority are ignored.
+    ///   - request: The request, with a path at the origin. It must not set `Authorization`, `Host` or the length of
+    ///     the body.
     ///   - body: The body of the request.
     ///   - token: The token to send in the `Authorization` field.
+    ///   - secrets: The secrets in the body, which no error repeats, even if the service does.
+    ///   - timeout: The timeout of this request; `nil` for that of the client. Give a request that spends a refresh
+    ///     token at least 60 s: without its response, the session could be lost.
     /// - Returns: The response, whatever its status, except for those that throw an error.
     /// - Throws: `noResponse`, `untrustedTLS` and `proxyAuthenticationRequired`; `unavailable` for 408, 425, 429 and 5xx;
     ///   `intercepted` for a redirect, a web page or 511; `unclear` for a response that is longer than 1 MiB;
-    ///   `misconfigured` if the path is not valid.
+    ///   `misconfigured` if the path or a header field is not valid, or if the request is for another origin.
     public func send(
-        _ request: HTTPRequest, body: Data? = nil, token: Secret? = nil
+        _ request: HTTPRequest, body: Data? = nil, token: Secret? = nil, hiding secrets: [Secret] = [],
+        timeout: Duration? = nil
     ) async throws(AuthorityError) -> APIResponse {
         let path = request.path ?? "/"
-        guard path.hasPrefix("/"), !path.hasPrefix("//"), let url = try? ServiceURL(origin + path) else {
-            throw .misconfigured("\(path) is not a path of \(origin)")
+        let isHere = request.authority.map { "\(request.scheme ?? originURL.scheme)://\($0)" == origin } ?? true
+        guard isHere, path.hasPrefix("/"), !path.hasPrefix("//"), let url = try? ServiceURL(origin + path) else {
+            throw .misconfigured("the request is not for a path of \(origin)")
+        }
+        if let name = request.headerFields.reservedName {
+            throw .misconfigured("the caller must not set the header field \(name)")
         }
         var message = ServiceRequest(url: url, bearer: token)
         message.method = request.method
         message.headerFields = request.headerFields
         message.body = body
-        let response = try await exchange(message)
+        message.secrets += secrets
+        let response = try await exchange(message, timeout: timeout ?? self.timeout)
         try ResponseParser.checkAvailability(of: response, from: origin)
         guard response.isBodyWhole else {
             throw .unclear("the response from \(origin) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         }
         guard !response.isMarkup else { throw .intercepted("a web page instead of \(origin)") }
-        return APIResponse(response, from: origin, hiding: token.map { [$0] } ?? [])
+        return APIResponse(response, from: origin, hiding: message.secrets)
     }
 
-    private func exchange(_ request: ServiceRequest) async throws(AuthorityError) -> ServiceResponse {
+    private func exchange(
+        _ request: ServiceRequest, timeout: Duration
+    ) async throws(AuthorityError) -> ServiceResponse {
         guard let transport else {
             return try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: SystemWallClock(), logger: logger)

@@ -21,7 +21,7 @@ final class WipingHandler: ChannelOutboundHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .byteBuffer(let bytes) = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
         let promise = promise ?? context.eventLoop.makePromise(of: Void.self)
-        // The write succeeded or failed, so nothing reads the bytes any more.
+        // The write succeeded or failed, so nothing reads the bytes from here on.
         promise.futureResult.whenComplete { _ in bytes.withUnsafeReadableBytes { Wiping.zero($0) } }
         context.write(data, promise: promise)
     }

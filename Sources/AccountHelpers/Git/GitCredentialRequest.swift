@@ -16,11 +16,11 @@ struct GitCredentialRequest {
     private(set) var username = ""
     private(set) var password: Secret?
 
-    /// The token of a header that git sent, with ``authenticationScheme``; since git 2.46.
+    /// The token that git sent, for a header with the ``authenticationScheme``. Requires git 2.46 or later.
     private(set) var credential: Secret?
     private(set) var authenticationScheme = ""
 
-    /// The `WWW-Authenticate` headers that the server sent; since git 2.41.
+    /// The `WWW-Authenticate` headers that the server sent. Requires git 2.41 or later.
     private(set) var challenges: [String] = []
     private(set) var capabilities: [String] = []
 

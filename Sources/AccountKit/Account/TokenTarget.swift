@@ -51,7 +51,7 @@ public struct TokenTarget: Sendable, Hashable {
         }
     }
 
-    /// So that derived tokens fit into an archive.
+    /// Limited so that derived tokens fit into an archive.
     private static let maximumByteCount = 8 * 1024
 
     /// Creates a target from the archive, without checks.

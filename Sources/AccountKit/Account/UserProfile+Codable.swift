@@ -10,10 +10,16 @@ extension UserProfile {
     /// A `Date` becomes a ``ProfileValue/date(_:)``, a `Data` a ``ProfileValue/data(_:)``, and a `URL` a string. A
     /// `Decimal` becomes a number.
     ///
-    /// - Throws: `EncodingError` or `DecodingError` if `value` does not encode as a dictionary.
+    /// - Throws: `EncodingError` or `DecodingError` if `value` does not encode as a dictionary, or contains a `nil` in an array, or a
+    ///   number that is not finite.
     public init(encoding value: some Encodable) throws {
         let text = try ProfileCoding.encoder().encode(value)
-        self.init(try ProfileCoding.decoder().decode([String: ProfileValue].self, from: text))
+        let fields = try ProfileCoding.decoder().decode([String: ProfileValue].self, from: text)
+        guard !fields.values.contains(where: \.hasNullInArray) else {
+            throw EncodingError.invalidValue(
+                value, .init(codingPath: [], debugDescription: "an array of a profile cannot contain nil"))
+        }
+        self.init(fields)
     }
 
     /// Returns the fields as a type of the app, without fields that the type does not have.
@@ -26,7 +32,15 @@ extension UserProfile {
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         let encoder = ProfileCoding.encoder()
         encoder.nonConformingFloatEncodingStrategy = ProfileCoding.nonConformingFloats
-        return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
+        do {
+            return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
+        } catch {
+            // Earlier checkouts stored a URL and a Decimal as property lists do. The first error describes the fields.
+            guard let fields = try? PropertyListEncoder.binary.encode(fields),
+                let value = try? PropertyListDecoder().decode(type, from: fields)
+            else { throw error }
+            return value
+        }
     }
 
     /// Returns the fields as a type of the app, with the values of `value` for missing fields.
@@ -36,6 +50,17 @@ extension UserProfile {
         var profile = try UserProfile(encoding: value)
         profile.merge(self)
         return try profile.decoded()
+    }
+}
+
+extension ProfileValue {
+    /// An archive would not keep the positions of the other elements.
+    fileprivate var hasNullInArray: Bool {
+        switch self {
+        case .array(let values): values.contains { $0 == .null || $0.hasNullInArray }
+        case .dictionary(let fields): fields.values.contains(where: \.hasNullInArray)
+        default: false
+        }
     }
 }
 

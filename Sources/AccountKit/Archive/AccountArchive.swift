@@ -265,7 +265,7 @@ final class AccountArchive: Sendable {
     func forgetAccount() {
         cache.forgetAccount()
         for slot in cache.keys?.slots ?? [] where slot.kind == .passphrase {
-            // The cached key expires, and opens nothing any more.
+            // The cached key expires, and no longer opens anything.
             try? UnlockedKeys.forget(slot.keyID)
         }
         unsaved.drop()

@@ -6,7 +6,7 @@ public import Foundation
 
 /// A storage for archives: files of one machine, memory for tests, or a database that several machines share.
 ///
-/// A storage makes these promises, which `ArchiveStorageConformance` in `AccountTesting` checks:
+/// Each storage must meet these requirements, which `ArchiveStorageConformance` in `AccountTesting` checks:
 ///
 /// - A read returns the bytes of a single write, and a revision that belongs to no other bytes of the entry.
 /// - A transaction has exclusive access across tasks, processes and machines, as far as possible. Access may be lost
@@ -60,7 +60,7 @@ public protocol ArchiveStorage: Sendable {
 }
 
 extension ArchiveStorage {
-    /// By default, only this machine uses the storage.
+    /// Returns `nil`: by default, only this machine uses the storage.
     public var sharedPlace: String? { nil }
 }
 

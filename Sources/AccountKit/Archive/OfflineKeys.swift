@@ -45,7 +45,8 @@ struct OfflineKeys: Sendable {
 
     private typealias Found = SealedRecords<StoredOfflineKey>.Record
 
-    /// - Parameter isInteractive: Whether to prompt for the passphrase of an archive from before a session ended.
+    /// - Parameter isInteractive: Whether to prompt for the passphrase of an archive that was written before a session
+    ///   ended.
     /// - Returns: `nil` if the user has none yet, or one that must first be stored with ``makeKey(of:knowing:at:in:)``.
     func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
         let found = try await found(isInteractive: isInteractive) { try await records.archive.storage.read($0) }

@@ -15,7 +15,8 @@ struct RefreshJournal: Sendable {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// Returns `nil` also for a record that cannot be read, since it could only delay a refresh.
+    /// Returns the record; `nil` if there is none, or if it cannot be read, because an unreadable record could only
+    /// delay a refresh.
     func readableRecord() async -> RefreshRecord? { try? await record() }
 
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {

@@ -85,13 +85,13 @@ public struct Identity: Sendable, Hashable {
     }
 }
 
-/// An authority with sign-in by user name and password.
+/// An authority that supports sign-in with a user name and password.
 public protocol PasswordAuthority: AccountAuthority {
     /// Signs in, and returns the account at the service.
     func signIn(username: String, password: Secret) async throws -> Account
 }
 
-/// An authority with sign-in by an access token.
+/// An authority that supports sign-in with an access token.
 public protocol TokenAuthority: AccountAuthority {
     /// Signs in with a token that the user has, and returns its account at the service.
     func signIn(token: Secret) async throws -> Account

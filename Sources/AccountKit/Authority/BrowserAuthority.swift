@@ -1,6 +1,7 @@
-/// An authority with sign-in by a browser (RFC 8252).
+/// An authority that supports sign-in with a browser (RFC 8252).
 public protocol BrowserAuthority: AccountAuthority {
-    /// Gets ready to receive the browser's answer on the loopback interface, and says which page to open.
+    /// Starts to listen for the browser's redirect on the loopback interface, and returns the sign-in with the page to
+    /// open.
     ///
     /// - Throws: An ``AuthorityError`` if the address of the service's page cannot be obtained, or an ``AccountError``
     ///   if the port of the loopback interface is not available.

@@ -1,5 +1,5 @@
-/// An authority with sign-in on another device (RFC 8628): this device shows a code, the user enters it on another one,
-/// and this device polls for the tokens.
+/// An authority that supports sign-in on another device (RFC 8628): this device shows a code, the user enters it on
+/// another device, and this device polls for the tokens.
 public protocol DeviceAuthority: AccountAuthority {
     /// Asks the service for a code to show.
     func beginDeviceSignIn() async throws -> DeviceAuthorization

@@ -70,7 +70,7 @@ extension AccountStore {
                     if try await slots(of: opened, openedBy: source) == [slot.keyID] { unneeded.append(source) }
                 }
                 _ = try await resealEverything(opened, with: keys, openers, in: transaction)
-                // The cached key opens nothing any more, and expires even if it cannot be removed.
+                // The cached key no longer opens anything, and expires even if it cannot be removed.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
                 for source in unneeded {
                     try await source.remove()

@@ -30,10 +30,10 @@ public protocol KeySource: Sendable {
 }
 
 extension KeySource {
-    /// By default, the user does not have the key.
+    /// Returns `nil`: by default, the user does not have the key.
     public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { nil }
 
-    /// By default, `true` for a passphrase only.
+    /// Returns `true` only for a passphrase.
     public var isInteractive: Bool { kind == .passphrase }
 }
 
@@ -62,7 +62,7 @@ package protocol StoredKeySource: KeySource {
     /// Removes the successor and the predecessor, if they exist.
     func forgetReplacement() async throws
 
-    /// Removes the key, because it opens no archive any more.
+    /// Removes the key, because it no longer opens an archive.
     func remove() async throws
 }
 

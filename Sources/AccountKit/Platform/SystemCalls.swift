@@ -207,7 +207,8 @@ package struct FileDescriptor: ~Copyable {
         guard code == 0 else { throw SystemCallError("fallocate", path, errno: code) }
     }
 
-    /// After a failure the state of the content is unknown, so do not repeat this for the same file.
+    /// Flushes the content to the disk. After a failure the state of the content is unknown, so do not retry with the
+    /// same file.
     package borrowing func synchronize() throws(SystemCallError) {
         try SystemCall.check("fsync", path, accountkit_sync(number))
     }
@@ -245,7 +246,7 @@ package enum SystemCall {
     package static func userName(_ user: UInt32) -> String {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
-        // The reentrant function, since other threads may read the database at the same time.
+        // Use the reentrant function, since other threads may read the database at the same time.
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 * 1024) { buffer in
             let status = getpwuid_r(user, &entry, buffer.baseAddress!, buffer.count, &found)
             guard status == 0, found != nil, let name = entry.pw_name else { return "user \(user)" }

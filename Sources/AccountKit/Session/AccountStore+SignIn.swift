@@ -112,7 +112,7 @@ extension AccountStore {
                         } catch {
                             throw NotIssued(failure: AuthorityError(error))
                         }
-                        // The code is spent. From now on only the question about the user is repeated.
+                        // The code is spent. From here on, retry only the request for the user.
                         return try await self.identifyAndStore(
                             credentials, with: authority, exchange, clock,
                             until: max(end, clock.now.advanced(by: .seconds(60)))
@@ -138,8 +138,8 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: Waits between repeated requests for the user of the tokens.
-    ///   - open: Opens the page or shows its URL, and says how long the sign-in waits.
+    ///   - clock: Waits before AccountKit asks the service again which user the tokens belong to.
+    ///   - open: Opens the page or shows its URL, and tells the user how long the sign-in waits.
     @discardableResult
     public func signIn(
         with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),
@@ -197,7 +197,8 @@ extension AccountStore {
         var pause = Duration.seconds(1)
         while true {
             do {
-                // Also if the caller has left: whether the tokens may be revoked depends on whose they are.
+                // Identify the user even if the caller has left, because whether the tokens may be revoked depends on
+                // the user.
                 let account = try await shielded(identify)
                 return try await storeOrRevoke(account, with: authority, exchange)
             } catch let error as Unstored {

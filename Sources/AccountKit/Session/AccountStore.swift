@@ -213,7 +213,7 @@ public final class AccountStore: Sendable {
         let flow = CheckFlow(now: clock.now, maximumAge: maximumAge.seconds) { authority.mismatch(with: $0) }
         let effects = LiveSessionEffects(driver, authority: authority, deadline: timeout.map { .now + $0 })
         let state = await flow.run(effects)
-        driver.logger?.debug("session checked", metadata: ["state": "\(state.logText)"])
+        driver.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
         if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
             await driver.withhold(account)
         }

@@ -95,7 +95,7 @@ final class LiveSessionEffects: SessionEffects {
         of account: Account, deriving derivation: Derivation?
     ) async throws(AuthorityError) -> UnverifiedReason? {
         if let reason = await driver.pauseOfAnother(failureCount: failureCount) {
-            driver.logger?.debug("refresh postponed", metadata: ["reason": "\(reason)"])
+            driver.logger?.debug("refresh postponed", metadata: ["reason": "\(reason.description.shown)"])
             return reason
         }
         driver.logger?.debug("refresh begun")
@@ -142,7 +142,8 @@ final class LiveSessionEffects: SessionEffects {
     /// Logs an error of the app's authority, which the decision knows only as an unclear response.
     private func converted(_ error: any Error) -> AuthorityError {
         if !(error is AuthorityError), !(error is CancellationError) {
-            driver.logger?.debug("the app's authority failed", metadata: ["error": "\(error)"])
+            let text = "\(type(of: error)): \(error)".shown
+            driver.logger?.debug("the app's authority failed", metadata: ["error": "\(text)"])
         }
         return AuthorityError(error)
     }

@@ -1,3 +1,4 @@
+import AccountSupport
 import Logging
 
 /// Tasks of this process that want the same tokens share one refresh, and machines that share a storage take turns.
@@ -58,7 +59,7 @@ extension SessionDriver {
         } catch {
             return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
         }
-        logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText)"])
+        logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText.shown)"])
         switch outcome {
         case .unsaved(_, let error): logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)

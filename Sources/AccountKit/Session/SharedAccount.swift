@@ -46,7 +46,8 @@ final class SharedAccount: Sendable {
     func publish(_ account: Account, isSignIn: Bool) {
         state.withLock { state in
             set(account, isSignIn: isSignIn, &state)
-            // Also if the account was known: a read that began earlier may have found the account that it replaced.
+            // Do this even if the account was known: a read that began earlier may have found the account that it
+            // replaced.
             state.changeCount += 1
         }
     }

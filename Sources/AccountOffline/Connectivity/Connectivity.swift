@@ -22,7 +22,7 @@ public enum Connectivity: Sendable, Hashable {
 
     /// Where a request failed. The raw values are stable.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-        /// The address of the host could not be found.
+        /// The host name could not be resolved.
         case nameLookUp
         /// There was no connection, or it was cut.
         case network

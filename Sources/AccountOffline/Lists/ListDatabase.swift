@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The lists and items of the service. All of them can be requested again.
+/// The lists and items from the service. All of them can be requested again.
 ///
 /// An item is stored once for all lists. Positions order the rows of a list's segment; they may be negative, since new
 /// items come before the stored ones.

@@ -84,7 +84,7 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
     /// The last problem, for messages; `nil` if there was none.
     public var lastProblem: String?
 
-    /// When the next attempt may be made; `nil` for at once.
+    /// The earliest date of the next attempt; `nil` if it may be made at once.
     public var notBefore: Date?
 
     /// The id of the change.

@@ -46,7 +46,7 @@ public protocol RemoteCollection: Sendable {
     /// Returns the version of an item, such as an entity tag, to detect concurrent changes; `nil` if there is none.
     func version(of item: RemoteItem) -> String?
 
-    /// Returns the request for a change. The object has an id of the service, even if it was created offline.
+    /// Returns the request for a change. The object has an id from the service, even if it was created offline.
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?)
 
     /// Returns an item with an unsent change.
@@ -108,11 +108,12 @@ extension RemoteCollection {
         first.kind == .create && second.kind == .delete ? .nothing : .both
     }
 
-    /// By default, asks the service only after an attempt whose response was lost.
+    /// By default, asks the service only if the change is an update, and the response to an earlier attempt was lost.
     ///
-    /// An update was carried out if it would not change the item. A create is sent again if ``isCreateIdempotent``;
-    /// otherwise the result is unknown. All other changes are sent again, so the app's own kinds of changes must be
-    /// harmless if carried out twice. The service detects other clients' changes by the request's `If-Match` header.
+    /// The update counts as carried out if it would not change the item at the service. A create is sent again if
+    /// ``isCreateIdempotent``; otherwise the result is unknown. All other changes are sent again, so the app's own
+    /// kinds of changes must be harmless if carried out twice. The service detects other clients' changes by the
+    /// request's `If-Match` header.
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -211,18 +212,18 @@ public enum ListEffect: Sendable, Hashable {
 
 /// The combination of two unsent changes.
 public enum CoalescedChanges: Sendable, Hashable {
-    /// Both are sent, one after the other.
+    /// Both changes are sent, one after the other.
     case both
-    /// One is sent instead of both: the first one with this kind and body.
+    /// One change is sent instead of both: the first change, with this kind and body.
     case one(ChangeKind, Data)
-    /// Both cancel each other out.
+    /// The changes cancel each other out, and neither is sent.
     case nothing
 }
 
 /// Whether a change still needs to be sent.
 public enum ChangeStanding: Sendable, Hashable {
     case pending
-    /// An attempt whose response was lost has carried it out, with this item now, if there is one.
+    /// An attempt whose response was lost has carried out the change. The item at the service, if there is one.
     case done(RemoteItem?)
     /// Another client has changed or removed the item. The user decides.
     case conflict(String)

@@ -41,7 +41,7 @@ extension OfflineCollection {
 
     /// The user's decision about a change that needs one.
     public enum Decision: Sendable, Hashable {
-        /// Send the change, and overwrite changes of others.
+        /// Send the change, and overwrite the changes of other clients.
         case keepMine
         /// Drop the change. If it would create an item, drop later changes of that item too.
         case discard

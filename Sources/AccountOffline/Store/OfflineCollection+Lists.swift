@@ -25,7 +25,7 @@ extension OfflineCollection {
         of list: String, after id: String? = nil, limit: Int = 30
     ) async throws(AccountError) -> Snapshot {
         try await errors {
-            // Before the list: a change that is sent in between is in the list before it leaves the outbox.
+            // Read the outbox before the list: a sent change is added to the list before it leaves the outbox.
             let waiting = try await outbox.pending()
             var page = try await lists.page(of: list, after: id, limit: limit + 1)
             let hasMore = page.rows.count > limit
@@ -75,7 +75,7 @@ extension OfflineCollection {
         return snapshot
     }
 
-    /// Returns a stream with the stored list, and then with the list of the service.
+    /// Returns a stream with the stored list, and then with the list from the service.
     ///
     /// - Parameters:
     ///   - list: The name of the list.
@@ -142,7 +142,7 @@ extension OfflineCollection {
 
     /// Requests the page after the stored ones.
     ///
-    /// Items that other clients insert or remove in between cause neither gaps nor duplicates.
+    /// Items that other clients insert or remove between two requests cause neither gaps nor duplicates.
     ///
     /// - Returns: Whether there is more.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
@@ -231,7 +231,7 @@ extension OfflineCollection {
             let own = remote.cursor(ofItemAt: position)
         {
             let last = try await lists.last(of: list)
-            // Request the next page first: items that are removed in between then show in the page that must overlap.
+            // Request the next page first: the page that must overlap then shows whether items were removed since.
             var following: SealedPage?
             if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
                 following = try await fetchPage(of: list, at: cursor, in: sweep)

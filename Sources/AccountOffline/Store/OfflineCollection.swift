@@ -101,7 +101,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     public func changes() -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-        // The kernel reports each change of a log, also those of this collection. The database distinguishes them.
+        // The kernel reports each change of a log, including changes by this collection. The database distinguishes
+        // them.
         let logs = [
             (lists.database, cacheStorage.changes(of: ArchiveEntry(rawValue: ListDatabase.name + "-wal"))),
             (outbox.database, storage.changes(of: ArchiveEntry(rawValue: OutboxDatabase.name + "-wal"))),

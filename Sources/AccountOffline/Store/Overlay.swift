@@ -5,10 +5,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Unsent changes, applied to the items of the service. A dropped change has no effect.
+/// Unsent changes, applied to the items from the service. A dropped change has no effect.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
-    /// Items that the service has created but lists may lack. Their changes only determine where they are shown.
+    /// Items that the service has created but lists may lack. The changes that created them are not applied again, and
+    /// only determine where the items are shown.
     private let made: [Change.ID: RemoteItem]
     private let remote: Remote
 

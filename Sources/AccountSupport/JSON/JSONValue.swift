@@ -63,7 +63,7 @@ package enum JSONValue: Sendable, Hashable {
     }
 }
 
-/// A dictionary would make the Swift runtime search all conformances of the program.
+/// The members of an object. To decode a dictionary, the Swift runtime would search all conformances of the program.
 private struct Members: Decodable {
     private struct Name: CodingKey {
         let stringValue: String

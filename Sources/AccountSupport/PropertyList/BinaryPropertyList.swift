@@ -48,7 +48,7 @@ package struct BinaryPropertyList {
     /// The number of the root object.
     package let top: Int
 
-    /// The bytes must outlive the reader. An object counts each time that it is referenced.
+    /// Reads the trailer. The bytes must outlive the reader. Each reference to an object counts towards `maximumCount`.
     package init(
         _ bytes: UnsafeRawBufferPointer, maximumDepth: Int, maximumCount: Int = .max
     ) throws(Malformed) {

@@ -38,7 +38,7 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
-    func `Rejects the same entries in another encoding`(
+    func `Rejects an archive in another property list encoding`(
         format: PropertyListSerialization.PropertyListFormat
     ) throws {
         let entries: [String: Any] = ["format": "AccountKit archive", "version": 1, "sealed": Data([1, 2, 3])]

@@ -67,7 +67,7 @@ struct EnvelopeTests {
         #expect(try unbound.payload(with: sample.keys, context: context("team")) == sample.payload)
     }
 
-    @Test func `The keys of the first write open the following ones`() throws {
+    @Test func `The keys of the first write also open later envelopes`() throws {
         let keys = try ArchiveKeys(
             for: [.init(opener: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1)],
             context: SampleArchive.context)

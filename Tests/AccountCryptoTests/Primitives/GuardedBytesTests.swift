@@ -31,7 +31,7 @@ struct GuardedBytesTests {
         #expect(guarded.copy == bytes)
     }
 
-    @Test func `Allows zero bytes`() {
+    @Test func `Guarded memory can have zero bytes`() {
         #expect(GuardedBytes(copying: []).copy == [])
         #expect(GuardedBytes.random(count: 0).count == 0)
         let empty = GuardedBytes(count: 0) { #expect($0.count == 0) }

@@ -50,7 +50,7 @@ struct BlobUploadTests {
         }
         #expect(await scene.service.requests.last?.headerFields[.ifMatch] == tag)
         #expect(await scene.service.file()?.bytes == [1, 2, 3])
-        // The stored version is the one from before.
+        // The stored version is still the previous one.
         #expect(try await blobs.storedBlob("a", owner: "o")?.entityTag == tag)
         #expect(scene.files.count == 1)
         try await blobs.upload(contentsOf: source, as: "a", owner: "o", if: .unchanged(entityTag: "\"theirs\""))

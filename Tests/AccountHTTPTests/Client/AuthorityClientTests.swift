@@ -71,6 +71,32 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
+    @Test func `Refuses a request for another origin or with its own credentials`() async throws {
+        let (client, transport) = try client()
+        let requests = [
+            HTTPRequest(method: .get, scheme: "https", authority: "evil.example", path: "/user"),
+            HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/user", headerFields: [.authorization: "x"]),
+        ]
+        for request in requests {
+            await #expect(throws: AuthorityError.self) { try await client.send(request, token: Secret("token-1")) }
+        }
+        #expect(transport.requests.isEmpty)
+        let here = HTTPRequest(method: .get, scheme: "https", authority: "api.example.com", path: "/user")
+        #expect(try await client.send(here).statusCode == 204)
+    }
+
+    @Test func `An error does not repeat a secret of the request`() async throws {
+        let (client, _) = try client(.json(#"{"message": "wrong: hunter2hunter2"}"#, status: .badRequest))
+        let secret = Secret("hunter2hunter2")
+        let response = try await client.post("/login", ["password": secret.reveal()], hiding: [secret])
+        do {
+            _ = try response.decoded(as: [String: Int].self)
+            Issue.record("decoded an error")
+        } catch {
+            #expect(!"\(error)".contains("hunter2"), "\(error)")
+        }
+    }
+
     @Test(arguments: ["http://api.example.com", "https://api.example.com/v1", "api.example.com", "https://u@h"])
     func `Refuses an origin that must not get a token`(origin: String) {
         #expect(throws: AccountError.self) { try AuthorityClient(origin: origin) }

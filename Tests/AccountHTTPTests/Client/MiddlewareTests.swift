@@ -93,7 +93,7 @@ struct MiddlewareTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Another 401 does not affect the token`() async throws {
+    @Test func `A 401 that does not reject the token causes no refresh`() async throws {
         let sender = Sender(taking: "access-2", refusal: [:])
         #expect(try await authorize(sender).head.status == .unauthorized)
         #expect(await sender.sent.count == 1)

@@ -52,7 +52,7 @@ struct ClientAuthenticationTests {
         "", methods(#""client_secret_basic""#), methods(#""client_secret_post","client_secret_basic""#),
         methods(#""none","client_secret_basic""#),
     ])
-    func `Sends the secret in a header if the service lists that or nothing`(methods: String) async throws {
+    func `Sends the secret in a header if the service lists that or no method`(methods: String) async throws {
         try await run(methods) { authority, server in
             let requests = await ask(authority, server)
             #expect(requests.map(\.target) == ["/token", "/device", "/revoke", "/revoke"])

@@ -106,7 +106,7 @@ struct OAuthRequestOptionsTests {
         OAuthRequestOptions(redirectURI: "http://[::1]:8400/a/b"),
         OAuthRequestOptions(redirectURI: "http://localhost:8400/done"),
     ])
-    func `Accepts valid options`(options: OAuthRequestOptions) throws {
+    func `Accepts valid request options`(options: OAuthRequestOptions) throws {
         #expect(try authority("https://id.example", options).options == options)
     }
 }

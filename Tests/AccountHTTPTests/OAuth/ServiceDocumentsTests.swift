@@ -8,7 +8,7 @@ struct ServiceDocumentsTests {
     private static let first = "/.well-known/openid-configuration"
     private static let second = "/.well-known/oauth-authorization-server"
 
-    /// A server whose documents have these members in addition to the issuer.
+    /// Calls `body` with a server whose documents have these members in addition to the issuer.
     private func withServer(
         _ firstMembers: String, _ secondMembers: String,
         _ body: (OAuthAuthority, LoopbackServer) async throws -> Void

@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `Warns of a folder on a disk or one that others can write to`() throws {
+    @Test func `Warns of a folder that is on a disk or that others can write to`() throws {
         try KeepFolder.run { folder in
             #expect(try TokenFile(path: folder + "/token").warnings == [])
             let inner = folder + "/inner"

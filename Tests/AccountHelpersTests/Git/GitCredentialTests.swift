@@ -71,7 +71,7 @@ import Foundation
     }
 
     @Test func `A host cannot add lines`() throws {
-        // As git would send it if it did not refuse that.
+        // Git refuses to send such a host. This is the request that it would send otherwise.
         let read = try request("protocol=https\nhost=evil.example\n\nhost=a.example\n")
         #expect(read.host == "evil.example")
     }
@@ -144,7 +144,7 @@ import Foundation
         #expect(error?.code == .misconfigured)
     }
 
-    @Test func `Accepts any other token`() throws {
+    @Test func `Accepts a token that fits in one header value`() throws {
         #expect(try Secret("abc-._~+/=:!%").fitForHeader() == Secret("abc-._~+/=:!%"))
     }
 

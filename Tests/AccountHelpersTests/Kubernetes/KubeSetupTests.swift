@@ -94,7 +94,7 @@ import Testing
         #expect(KubeSetup(Array(text.utf8)).users == [])
     }
 
-    @Test func `Reads a user's session in both forms, or none`() {
+    @Test func `Reads the session of a kubeconfig user, or that it has none`() {
         #expect(Self.work.session == "work")
         #expect(KubeSetup.User(arguments: ["kube-credential", "--session", "x"]).session == "x")
         #expect(KubeSetup.User(arguments: ["kube-credential", "--session"]).session == nil)

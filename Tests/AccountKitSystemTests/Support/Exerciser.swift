@@ -46,7 +46,7 @@ enum Exerciser {
         try run("/bin/sh", ["-euc", "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"])
     }
 
-    /// Like `shell`, in a separate mount namespace that allows mounts. Works also for users who are not root.
+    /// Like `shell`, in a separate mount namespace that allows mounts. Does not require root.
     static func shellWithMounts(_ folder: TemporaryFolder, _ script: String) throws -> Outcome {
         let user = geteuid() == 0 ? [] : ["--map-root-user"]
         let full = "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"

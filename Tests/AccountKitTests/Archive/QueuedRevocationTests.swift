@@ -29,7 +29,7 @@ struct QueuedRevocationTests {
     }
 
     @Test(arguments: [revocation, QueuedRevocation(of: Fixture.alice, at: Fixture.now)])
-    func `Decodes unchanged, without the name and profile of the user`(revocation: QueuedRevocation) throws {
+    func `A queued revocation decodes unchanged, without name and profile`(revocation: QueuedRevocation) throws {
         expect(try revocation.decoded(as: QueuedRevocation.self), isLike: revocation)
         #expect(revocation.account.username == nil)
         #expect(revocation.account.profile.fields.isEmpty)

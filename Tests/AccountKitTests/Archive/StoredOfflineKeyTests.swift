@@ -16,7 +16,7 @@ struct StoredOfflineKeyTests {
         return key
     }
 
-    @Test(arguments: keys) func `Decodes unchanged`(key: StoredOfflineKey) throws {
+    @Test(arguments: keys) func `A stored offline key decodes unchanged`(key: StoredOfflineKey) throws {
         let decoded = try key.decoded(as: StoredOfflineKey.self)
         #expect(decoded.isSame(as: key))
         #expect(decoded.owner == Fixture.alice.owner)
@@ -33,7 +33,7 @@ struct StoredOfflineKeyTests {
         #expect(!isContained)
     }
 
-    @Test(arguments: keys) func `Earlier versions open a key with the same meaning`(key: StoredOfflineKey) throws {
+    @Test(arguments: keys) func `Earlier versions read an offline key as an account`(key: StoredOfflineKey) throws {
         let account = try key.decoded(as: Account.self)
         #expect(account.isSameUser(as: Fixture.alice))
         #expect(account.credentials.accessToken == key.key)
@@ -41,7 +41,7 @@ struct StoredOfflineKeyTests {
         #expect(account.profile.fields == (key.isSigningOut ? ["isSigningOut": true] : [:]))
     }
 
-    @Test func `An account is not a key, and a key has exactly one secret`() throws {
+    @Test func `Rejects an account, or a key without exactly one secret`() throws {
         let key = Self.keys[0]
         for record in [Fixture.alice.sealedRecord, key.sealedRecord] {
             for secrets in [[], Fixture.alice.sealedSecrets, [SealedSecret(.refreshToken, key.key)]] {
@@ -63,7 +63,7 @@ struct StoredOfflineKeyTests {
         return try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
     }
 
-    @Test func `Uses the key of an earlier version, also with new keys of the archive`() async throws {
+    @Test func `Uses an earlier version's offline key even if the archive keys change`() async throws {
         let store = try await store(with: .offlineKey)
         let key = try await store.offlineKey()
         #expect(key.record.payload.key.fingerprint == EarlierForm.fingerprint)
@@ -91,7 +91,7 @@ struct StoredOfflineKeyTests {
         #expect(try await store.offlineKey().record.payload.key.fingerprint != EarlierForm.fingerprint)
     }
 
-    @Test func `Takes the mark of an earlier version off a key if the sign-out failed`() async throws {
+    @Test func `Removes an earlier version's sign-out mark if the sign-out failed`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
         storage.overwrite(entry, with: try EarlierForm.offlineKeyOfSignOut.bytes)
         let key = try await store.offlineKey().record.payload

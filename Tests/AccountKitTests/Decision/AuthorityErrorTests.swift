@@ -28,7 +28,7 @@ struct AuthorityErrorTests {
         #expect(signal.wasCertainlyNotCarriedOut == isCertain)
     }
 
-    @Test func `A failure matches its kind as a pattern, and equality compares it all`() {
+    @Test func `A failure pattern matches the kind, and equality compares everything`() {
         let failure = Failure(.timeout, host: "id.example", port: 443, stage: .connection)
         switch AuthorityError.noResponse(failure) {
         case .noResponse(.cancelled): Issue.record("a timeout is not a cancellation")

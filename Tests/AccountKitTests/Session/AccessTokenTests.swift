@@ -152,7 +152,7 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: [60, 86_400, -1, -1e9])
-    func `Replaces a refused token that is older or from the future`(age: TimeInterval) async throws {
+    func `Replaces a refused token issued a minute ago or in the future`(age: TimeInterval) async throws {
         let store = try await store(issued: age)
         #expect(try await token(of: store, insteadOf: store.account, ScriptedAuthority()) == Secret("access-2"))
     }

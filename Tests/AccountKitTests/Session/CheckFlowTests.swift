@@ -40,7 +40,7 @@ struct CheckFlowTests {
             // The clock was set back, so the last check is in the future.
             (-1, 900, true), (-86400, 900, true),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `Reuses a recent check, but none from the future`(
+    func `Reuses a recent check unless its date is in the future`(
         age: TimeInterval?, maximumAge: TimeInterval, asks: Bool
     ) async throws {
         var account = Fixture.alice

@@ -105,7 +105,7 @@ struct DerivationFlowTests {
     @Test func `Returns a token that another process has just derived`() async throws {
         for (known, found) in [
             (Fixture.alice, Self.holding("other")), (Self.holding("old", lifetime: 30), Self.holding("other")),
-            // Even if it is valid for less time than requested: a new one would not last longer.
+            // Use the token even if it is valid for less time than requested: a new one would not last longer.
             (Self.holding("old", lifetime: 30), Self.holding("other", lifetime: 30)),
             // The stored token is already valid.
             (Self.holding("same"), Self.holding("same")),
@@ -315,7 +315,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: [byRefresh, byExchange])
-    func `A service in trouble delays the next derivation`(derivation: Derivation) async throws {
+    func `A failing service delays the next derivation`(derivation: Derivation) async throws {
         var run = try await asking(derivation)
         await run.answer(.refused(.unavailable(status: 503, retryAfter: nil)))
         try await run.expect("begin", then: .done)

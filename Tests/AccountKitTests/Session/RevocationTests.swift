@@ -374,7 +374,7 @@ struct RevocationTests {
         #expect(!storage.entries.keys.contains { $0.rawValue.hasPrefix("Revocation") })
     }
 
-    @Test func `Counts refusals also with a passphrase`() async throws {
+    @Test func `Counts refusals even if a passphrase protects the archive`() async throws {
         let storage = InMemoryArchiveStorage()
         func process() -> AccountStore {
             let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")

@@ -74,7 +74,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: [true, false])
-    func `Reports no sign-out that did not happen, whatever fails`(isToBeTold: Bool) async {
+    func `Reports a sign-out only if it happened, whatever fails`(isToBeTold: Bool) async {
         let contents: [AccountArchive.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }

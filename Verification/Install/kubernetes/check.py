@@ -1,4 +1,4 @@
-"""The manifests of Examples/kubernetes, read and started like in Kubernetes. See kubernetes.sh."""
+"""Reads the manifests in Examples/kubernetes, and starts them as Kubernetes would. See kubernetes.sh."""
 
 import argparse
 import contextlib

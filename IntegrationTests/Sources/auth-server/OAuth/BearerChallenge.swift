@@ -53,7 +53,7 @@ extension BearerChallenge: HTTPResponseError {
 extension HTTPFields {
     /// The token of an `Authorization` field of scheme Bearer.
     ///
-    /// Source: RFC 6750, section 2.1. A field of another scheme counts as no token.
+    /// Source: RFC 6750, section 2.1. A field with another scheme contains no token.
     var bearerToken: String? {
         guard let value = self[.authorization] else { return nil }
         let parts = value.split(separator: " ", maxSplits: 1)

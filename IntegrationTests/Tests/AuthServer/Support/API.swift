@@ -144,7 +144,7 @@ extension API {
         try await get("/oauth/userinfo", bearer: accessToken)
     }
 
-    /// A number in `GET /control/log`.
+    /// Returns the number with this name in `GET /control/log`; 0 if there is none.
     func count(_ name: String) async throws -> Int {
         let log = try await get("/control/log")
         guard case .object(let counts) = log.json["counts"], case .integer(let count) = counts[name] ?? 0 else {

@@ -12,7 +12,7 @@ starts it. Create a virtual environment with prepare.sh, then run:
         The URL is the issuer. All data is in FOLDER, so another run with the
         same FOLDER and --port continues with the same data.
 
-Refresh tokens are single-use, and the reuse of a token ends its family.
+Refresh tokens are single-use, and the reuse of a token revokes its family.
 
 The user is alice, the password "correct horse battery staple". Clients:
 account-cli-public (no secret) and account-cli-secret (client_secret_basic, the
