@@ -35,7 +35,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     /// - Parameters:
     ///   - location: The cluster and the prefix.
     ///   - credentials: The credentials for the cluster.
-    ///   - container: The container of the app. Its identifier is part of the keys, and its caches have the replica.
+    ///   - container: The container of the app. Its identifier is part of the keys, and its caches folder holds the
+    ///     replica.
     ///   - session: The session.
     ///   - logger: The logger; `nil` for none. No secrets and no personal data are logged.
     /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.

@@ -126,7 +126,7 @@ struct KeyRotationTests {
         func remove() async throws { try await base.remove() }
     }
 
-    @Test func `A wrapped key file source supports everything that the key file does`() async throws {
+    @Test func `A wrapper around a key file supports all that the key file does`() async throws {
         // Creating the archive removes leftovers of a crash beside the key.
         try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
         for path in [folder.path, folder.path + "/Library", keys] {

@@ -50,7 +50,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The authority reports late tokens as revoked, and does not revoke them.
     case keepsLateTokens = "keeps-late-tokens"
 
-    /// A signal ends the process at once, also during an exchange.
+    /// A signal ends the process at once, even during an exchange.
     case diesAtOnce = "dies-at-once"
 
     /// The transport sends a request again if there was no response.

@@ -91,7 +91,7 @@ struct AppRoutesTests {
             #expect(try await api.userInfo(session).error == "invalid_token")
             #expect(try await api.post("/userinfo", bearer: tokens.access).json["code"] == "session_revoked")
             #expect(try await api.post("/userinfo").json["code"] == "token_missing")
-            // A token of one API cannot end a session of the other.
+            // A token for one API cannot end a session of the other API.
             _ = try await api.form("/oauth/revoke", ["token": session])
             _ = try await api.post("/logout", bearer: tokens.access)
             #expect(try await api.post("/userinfo", bearer: session).json["status"] == "ok")

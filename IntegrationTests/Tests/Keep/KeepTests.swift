@@ -123,7 +123,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Tells the user once to sign in, with a desktop notification too`() async throws {
+    @Test func `Asks for a new sign-in only once, on stderr and the desktop`() async throws {
         try await SignedInUser.run { user in
             let path = try folder(user.container) + "/token"
             let programs = user.container.path("programs")

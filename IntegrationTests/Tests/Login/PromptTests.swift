@@ -1,6 +1,6 @@
 import Testing
 
-/// Password prompts, and errors where no terminal allows a prompt.
+/// Password prompts, and the errors when there is no terminal for a prompt.
 @Suite(.queued)
 struct PromptTests {
     static let loginsWithoutTerminal: [(arguments: [String], names: [String])] = [

@@ -58,7 +58,7 @@ struct GitServer: Sendable {
 }
 
 extension Tool {
-    /// git(1) of a user whose credential helper is `account`.
+    /// git(1) for a user whose credential helper is `account`.
     static func git(in container: Container) throws -> Tool {
         let account = try BuiltProducts.path(of: "account")
         let settings = """

@@ -230,12 +230,13 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         return try await BlockingWork.run { () throws(AccountError) in try files.stage(contentsOf: source) }
     }
 
-    /// Writes a complete copy of one of the document's files, readable only by its owner. It replaces an existing file.
+    /// Writes a complete copy of one of the document's files. Only the owner of the copy can read it. An existing file
+    /// at the destination is replaced.
     ///
     /// - Parameters:
     ///   - id: The id of the file.
     ///   - destination: The path of the copy.
-    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it is encrypted and does not open;
+    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it cannot be decrypted;
     ///   `inaccessible` if the copy cannot be written.
     public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
         let files = try files()

@@ -107,7 +107,7 @@ public struct Account: Sendable, Equatable, Identifiable {
 
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
-    /// A name for the user: the first known one of user name, full name, e-mail address, nickname and id.
+    /// A name for the user: the user name, full name, e-mail address, nickname or id, whichever is available first.
     public var displayName: String {
         for name in [username, profile.name, profile.email, profile.nickname] {
             if let name, name.contains(where: { !$0.isWhitespace }) { return name }

@@ -317,9 +317,9 @@ extension OfflineCollection {
         }
     }
 
-    /// Requests all data of an item, and stores it.
+    /// Requests all of an item's data, and stores it.
     ///
-    /// - Throws: `requestFailed` with the explanation of the service, for example if the item is gone;
+    /// - Throws: `requestFailed` with the service's explanation, for example if the item is gone;
     ///   `serviceUnavailable` if the service is unreachable.
     public func refreshItem(_ id: String) async throws(AccountError) {
         try await errors {

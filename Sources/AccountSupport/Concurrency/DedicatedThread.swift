@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 package enum DedicatedThread {
-    // The default size of some C libraries is too small.
+    // The default stack size in some C libraries is too small.
     private static let stackByteCount = 1024 * 1024
 
     /// Returns 0, or the error of pthread_create(3) if the system cannot create a thread. Then `body` does not run.

@@ -32,7 +32,7 @@ struct GistError: Error, Equatable {
         GistError(status: .forbidden, message: "API rate limit exceeded for user \(user).")
     }
 
-    /// Changes follow each other too fast.
+    /// The client makes changes too quickly.
     static func secondaryRateLimited(retryAfter: Int) -> GistError {
         GistError(
             status: .forbidden,
