@@ -140,7 +140,7 @@ extension AccountApplication {
 
 extension CommandLine {
     /// The name of these commands on the command line: `account`, or `gists account` if they are part of `gists`.
-    package static var toolName: String { toolName(of: arguments) }
+    package static let toolName = toolName(of: arguments)
 
     /// Returns the tool that a link such as `docker-credential-account` names; `nil` if the command has another name.
     static func dockerHelperName(of arguments: [String]) -> String? {
@@ -149,7 +149,7 @@ extension CommandLine {
         return name.count > prefix.count ? String(name.dropFirst(prefix.count)) : nil
     }
 
-    static var programName: String { programName(of: arguments) }
+    static let programName = programName(of: arguments)
 
     private static func programName(of arguments: [String]) -> String {
         arguments.first?.split(separator: "/").last.map(String.init) ?? "account"

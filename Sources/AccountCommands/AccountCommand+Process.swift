@@ -47,8 +47,13 @@ extension AccountCommand {
         for group in App.commandGroups {
             if let command = group.parsedAlone(arguments) { return command }
         }
+        // Comparing names creates the help texts of all commands before the right one.
+        let frequent: [String: any ParsableCommand.Type] = [
+            "token": TokenCommand<App>.self, "whoami": WhoAmICommand<App>.self,
+        ]
         guard let name = arguments.first,
-            let subcommand = configuration.subcommands.first(where: { $0.configuration.commandName == name }),
+            let subcommand = frequent[name]
+                ?? configuration.subcommands.first(where: { $0.configuration.commandName == name }),
             // On an error, the whole tree fails for the same reason and reports it.
             let command = try? subcommand.parseAsRoot(Array(arguments.dropFirst())), type(of: command) == subcommand
         else { return nil }

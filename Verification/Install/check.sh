@@ -51,7 +51,7 @@ said=$(with_plugins ACCOUNT_HOME="$root/home" "$account" login --issuer https://
 said=$(with_plugins ACCOUNT_HOME="$root/home" "$account" login --issuer http://localhost:1 --with-token <<<token)
 [[ $said == *"connection to localhost:1 was refused"* ]] || fail "a known host: $said"
 said=$(env -i unshare --map-user=54321 "$account" whoami 2>&1) || true
-[[ $said == *"set HOME"* ]] || fail "an unknown user: $said"
+[[ $said == *"Set HOME"* ]] || fail "an unknown user: $said"
 rm -rf "$root/nsswitch.conf" "${root:?}/home"
 
 # shellcheck source=Verification/Install/completion.sh

@@ -59,7 +59,7 @@ struct ContainerPlaceTests {
             let nobody = account.command(["whoami"]).run(by: "unshare", "--map-user=54321")
             let outcome = try await nobody.run()
             #expect(outcome.exitCode == 64, "\(outcome)")
-            #expect(outcome.errors.contains("set HOME"))
+            #expect(outcome.errors.contains("Set HOME"))
         }
     }
 }

@@ -69,7 +69,7 @@ struct UnreadableArchiveTests {
 
     /// Events that the user must resolve first.
     static let obstacles: [Accident] = [
-        Accident("A folder in its place", "inaccessible", "is not a file: move it away") { container in
+        Accident("A folder in its place", "inaccessible", "is not a file") { container in
             try FileManager.default.removeItem(atPath: container.archive)
             try FileManager.default.createDirectory(atPath: container.archive, withIntermediateDirectories: false)
         },
@@ -82,7 +82,7 @@ struct UnreadableArchiveTests {
             try FileManager.default.removeItem(atPath: container.archive)
             try FileManager.default.createSymbolicLink(atPath: container.archive, withDestinationPath: "/nonexistent")
         },
-        Accident("A pipe in its place", "inaccessible", "is not a file: move it away") { container in
+        Accident("A pipe in its place", "inaccessible", "is not a file") { container in
             try FileManager.default.removeItem(atPath: container.archive)
             guard mkfifo(container.archive, 0o600) == 0 else { throw Unexpected("no pipe: errno \(errno)") }
         },

@@ -188,7 +188,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return "sign in again before the session expires: `\(context.hint.command("login"))`"
     }
 
-    private func time(_ date: Date) -> String { "\(StateText.relative(date)) (\(StateText.date(date)))" }
+    private func time(_ date: Date) -> String {
+        let relative = StateText.relative(date)
+        return relative.hasPrefix("on ") ? relative : "\(relative) (\(StateText.date(date)))"
+    }
 
     private func expiry(of credentials: Credentials) -> String {
         guard let expiresAt = credentials.expiresAt else { return "unknown" }

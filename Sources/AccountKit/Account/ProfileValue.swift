@@ -22,6 +22,11 @@ public enum ProfileValue: Sendable, Hashable {
     case null
 }
 
+extension ProfileValue {
+    /// Cheaper than a comparison.
+    var isNull: Bool { if case .null = self { true } else { false } }
+}
+
 extension ProfileValue: Codable {
     /// Decodes a value of any type. The most frequent types are tried first.
     public init(from decoder: any Decoder) throws {

@@ -36,7 +36,7 @@ public struct UserProfile: Sendable, Hashable {
 
     /// A profile with the given fields, without `null` values.
     public init(_ fields: [String: ProfileValue] = [:]) {
-        self.fields = fields.filter { $0.value != .null }
+        self.fields = fields.values.contains(where: \.isNull) ? fields.filter { !$0.value.isNull } : fields
     }
 
     /// The field named `name`; setting `nil` removes it.

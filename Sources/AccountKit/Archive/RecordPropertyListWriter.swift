@@ -40,13 +40,13 @@ struct RecordPropertyListWriter {
             var references: [Int] = []
             references.reserveCapacity(values.count)
             // A property list has no null.
-            for value in values where value != .null { references.append(try number(value, depth: depth + 1)) }
+            for value in values where !value.isNull { references.append(try number(value, depth: depth + 1)) }
             objects[index] = .array(references)
         case .dictionary(let fields):
             var references: [Int] = []
             references.reserveCapacity(2 * fields.count)
             keys.reserveCapacity(keys.count + fields.count)
-            let fields = fields.values.contains(.null) ? fields.filter { $0.value != .null } : fields
+            let fields = fields.values.contains(where: \.isNull) ? fields.filter { !$0.value.isNull } : fields
             for name in fields.keys { references.append(number(ofKey: name)) }
             for value in fields.values { references.append(try number(value, depth: depth + 1)) }
             objects[index] = .dictionary(references)
