@@ -281,4 +281,68 @@ struct GistsTests {
             #expect(list.output.contains(#""a\u009b31mb\u202ec""#), "\(list)")
         }
     }
+
+    /// Mounts over the container, which has a copy beside it.
+    private static let readOnly = "mount --bind '$' '$'; mount -o remount,bind,ro '$'"
+    private static let full = """
+        mount -t tmpfs -o size=512k,mode=700 none '$'; cp -a '$.copy/.' '$'; head -c 1M /dev/zero > '$/filler' || true
+        """
+
+    @Test(arguments: [readOnly, full], [true, false])
+    func `Reads stored lists, but queues no change, on a read-only or full disk`(
+        mount: String, hasLog: Bool
+    ) async throws {
+        try await GistsUser.run { user in
+            let ids = try await user.server.seedGists(3)
+            #expect(try await user.ids().sorted() == ids.sorted())
+            let home = user.container.home
+            if hasLog { try await leaveLog(of: try lists(of: user)) }
+            try FileManager.default.copyItem(atPath: home, toPath: home + ".copy")
+            func run(_ arguments: String...) async throws -> Outcome {
+                try await user.offline.command(arguments)
+                    .run(inMountsOfItsOwn: mount.replacing("$", with: home)).run(input: "text")
+            }
+            let list = try await run("list", "--json")
+            #expect(list.exitCode == 0, "\(list)")
+            #expect(ids.allSatisfy { list.output.contains($0) }, "\(list)")
+            let change = try await run("create", "--name", "a.txt")
+            #expect(change.exitCode == 74, "\(change)")
+            #expect(change.errors.contains("read-only") || change.errors.contains("full"), "\(change)")
+            #expect(try await user.pending() == [])
+        }
+    }
+
+    @Test(arguments: [readOnly, full])
+    func `Lists gists from the service on a read-only or full disk`(mount: String) async throws {
+        try await GistsUser.run { user in
+            let ids = try await user.server.seedGists(3)
+            _ = try await user.list()
+            try FileManager.default.removeItem(atPath: try lists(of: user))
+            let home = user.container.home
+            try FileManager.default.copyItem(atPath: home, toPath: home + ".copy")
+            let list = try await user.gists.command(["list", "--json"])
+                .run(inMountsOfItsOwn: mount.replacing("$", with: home)).run()
+            #expect(list.exitCode == 0, "\(list)")
+            #expect(ids.allSatisfy { list.output.contains($0) }, "\(list)")
+        }
+    }
+
+    private func lists(of user: GistsUser) throws -> String {
+        let files = try FileManager.default.subpathsOfDirectory(atPath: user.container.home)
+        return user.container.home + "/" + (try #require(files.first { $0.hasSuffix("/Lists.sqlite") }))
+    }
+
+    /// Leaves the last commit in the log of a database, as a killed process does.
+    private func leaveLog(of database: String) async throws {
+        let script = """
+            import os, sqlite3, sys
+            database = sqlite3.connect(sys.argv[1])
+            database.execute("UPDATE list SET last_used = last_used + 1")
+            database.commit()
+            os._exit(0)
+            """
+        let outcome = try await Command(words: ["python3", "-c", script, database]).run()
+        #expect(outcome.exitCode == 0, "\(outcome)")
+        #expect(FileManager.default.fileExists(atPath: database + "-wal"))
+    }
 }

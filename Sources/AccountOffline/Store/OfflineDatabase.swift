@@ -12,11 +12,16 @@ import Foundation
 struct OfflineDatabase: Sendable {
     let queue: DatabaseQueue
     let path: String
+    /// Whether the database cannot be changed, since the disk is read-only or full.
+    var isReadOnly = false
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
     private static let busyTimeout: TimeInterval = 30
 
     /// Opens a database, or creates it for the owner only.
+    ///
+    /// On a read-only or full disk, this opens an existing database for reading. Without an existing one, it returns an
+    /// empty database in memory, which accepts changes only if they need not be durable.
     ///
     /// - Parameters:
     ///   - storage: The lock of the folder, which also creates the folder.
@@ -50,8 +55,22 @@ struct OfflineDatabase: Sendable {
             }
         }
         let settings = configuration
+        do {
+            return try await openForWriting(path, storage, settings, version: version, schema: schema)
+        } catch let error as AccountError where error.code == .inaccessible {
+            let opened = try? await BlockingWork.run {
+                try openForReading(path, settings, isDurable: isDurable, version: version, schema: schema)
+            }
+            guard let opened else { throw error }
+            return opened
+        }
+    }
+
+    private static func openForWriting(
+        _ path: String, _ storage: FileArchiveStorage, _ settings: Configuration, version: Int, schema: String
+    ) async throws -> OfflineDatabase {
         // Timeouts alone do not keep two processes that create a database at the same time from disturbing each other.
-        return try await storage.withTransaction(timeout: .seconds(30)) { _ in
+        try await storage.withTransaction(timeout: .seconds(30)) { _ in
             do {
                 let queue = try await BlockingWork.run {
                     // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing
@@ -64,13 +83,7 @@ struct OfflineDatabase: Sendable {
                     }
                     let queue = try DatabaseQueue(path: path, configuration: settings)
                     try queue.writeWithoutTransaction { database in
-                        let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
-                        guard stored <= version else {
-                            throw AccountError(
-                                .unsupportedVersion,
-                                "\(path) was written by a later version",
-                                hint: "update this program. It was not changed")
-                        }
+                        let stored = try storedVersion(database, path, atMost: version)
                         // This changes the file, so the version must be known first. The configuration's `journalMode`
                         // would set `synchronous` to NORMAL after this hook.
                         try database.execute(sql: "PRAGMA journal_mode = WAL")
@@ -83,6 +96,48 @@ struct OfflineDatabase: Sendable {
                 throw AccountError(database: path, error)
             }
         }
+    }
+
+    /// Opens a database that cannot be opened for writing. Returns `nil` if it cannot be opened for reading either.
+    private static func openForReading(
+        _ path: String, _ settings: Configuration, isDurable: Bool, version: Int, schema: String
+    ) throws -> OfflineDatabase? {
+        func opened(_ address: String) -> OfflineDatabase? {
+            var settings = settings
+            settings.readonly = true
+            guard let queue = try? DatabaseQueue(path: address, configuration: settings),
+                let stored = try? queue.unsafeRead({ try storedVersion($0, path, atMost: version) }), stored > 0
+            else { return nil }
+            return OfflineDatabase(queue: queue, path: path, isReadOnly: true)
+        }
+        func size(of path: String) -> Int {
+            (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int ?? 0
+        }
+        let hasLog = size(of: path + "-wal") > 0
+        guard hasLog || size(of: path) > 0 else {
+            let queue = try DatabaseQueue(configuration: settings)
+            try queue.writeWithoutTransaction { try make(schema, version, in: $0) }
+            return OfflineDatabase(queue: queue, path: path, isReadOnly: isDurable)
+        }
+        if let database = opened(path) { return database }
+        // Processes share the log through a third file, which SQLite cannot create now. It reads an immutable database
+        // without that file, but then ignores the log.
+        return hasLog ? nil : opened("file:\(path.percentEncoded(keeping: "/-._~"))?immutable=1")
+    }
+
+    private static func storedVersion(_ database: Database, _ path: String, atMost version: Int) throws -> Int {
+        let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+        guard stored <= version else {
+            throw AccountError(
+                .unsupportedVersion,
+                "\(path) was written by a later version", hint: "update this program. It was not changed")
+        }
+        return stored
+    }
+
+    private func requireWritable() throws(AccountError) {
+        guard isReadOnly else { return }
+        throw AccountError(.inaccessible, "\(path) cannot be changed: the disk is read-only or full")
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
@@ -104,6 +159,7 @@ struct OfflineDatabase: Sendable {
 
     /// Writes to the database, even if the task is cancelled, so that the task can still record what it has sent.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        try requireWritable()
         do {
             return try await Task { try await queue.write(body) }.value
         } catch {
@@ -125,6 +181,7 @@ struct OfflineDatabase: Sendable {
 
     /// Empties a damaged database. Other processes that have it open see the empty database too.
     func makeAnew(_ schema: String, _ version: Int) async throws {
+        try requireWritable()
         do {
             try await queue.erase()
             try await queue.writeWithoutTransaction { try Self.make(schema, version, in: $0) }
@@ -144,6 +201,7 @@ struct OfflineDatabase: Sendable {
     /// Moves the log into the database. The connection closes with its last reference, since a task that still reads
     /// would crash on a closed one.
     func settle() async {
+        guard !isReadOnly else { return }
         // Another process that has the database open does this later. After reads only, the log is unchanged.
         _ = try? await queue.writeWithoutTransaction { database in
             if database.totalChangesCount > 0 { _ = try database.checkpoint(.truncate) }
