@@ -80,7 +80,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     /// - Returns: The exit code.
     private static func report(_ error: any Error, signInCommand: String) -> ExitCode {
         if var error = error as? AccountError {
-            if error.code == .notSignedIn, error.hint?.contains("`") != true { error.hint = "run `\(signInCommand)`" }
+            error.nameSignIn(command: signInCommand)
             Terminal.say(error)
             return ExitCode(error.exitCode)
         }
@@ -116,6 +116,13 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         } catch {
             SignalGuard.endProcessByClosedPipe()
         }
+    }
+}
+
+extension AccountError {
+    /// Names the command that signs in, unless the hint already names a command.
+    mutating func nameSignIn(command: String) {
+        if code == .notSignedIn, hint?.contains("`") != true { hint = "run `\(command)`" }
     }
 }
 

@@ -13,9 +13,7 @@ import Logging
     static let configuration = CommandConfiguration(
         commandName: "reading-list", abstract: "Keep a list of pages to read, online or offline.",
         discussion: "READING_LIST_ISSUER is the issuer, and READING_LIST_KINTO is the origin of the Kinto server.",
-        subcommands: [
-            List.self, Add.self, Edit.self, Remove.self, Sync.self, Resolve.self, AccountCommand<ReadingList>.self,
-        ])
+        subcommands: [List.self, Add.self, Edit.self, Remove.self, AccountCommand<ReadingList>.self])
     static let environment = ProcessInfo.processInfo.environment
 
     static func authority(
@@ -26,6 +24,9 @@ import Logging
     }
 
     // snippet.data
+    /// `sync`, `pending` and `resolve`.
+    static var commandGroups: [AccountCommandGroup<Self>] { [.changes] }
+
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
         try await articles(of: store)
     }
@@ -48,19 +49,11 @@ import Logging
     static func make(_ change: Change) async throws {
         let articles = try await articles(of: store())
         try await articles.add(change)  // stored on disk from here on
-        try report(try await articles.synchronize(), expectingAll: false)
+        let report = try await articles.synchronize()
         await articles.close()
-    }
-    // snippet.end
-
-    // snippet.report
-    static func report(_ report: SynchronizationReport, expectingAll: Bool) throws {
-        for waiting in report.pending {
-            let why = waiting.lastProblem ?? report.problem?.message ?? "not sent yet"
-            say("\(waiting.id)  \(waiting.change.kind.rawValue)  \(waiting.state.rawValue): \(why)")
+        if !report.pending.isEmpty {
+            say("Stored, but not sent yet (\(report.problem?.message ?? "see `reading-list account pending`")).")
         }
-        if report.pending.contains(where: \.state.needsDecision) { throw ExitCode(65) }
-        if expectingAll, !report.pending.isEmpty { throw ExitCode(69) }
     }
     // snippet.end
 
@@ -144,40 +137,5 @@ extension ReadingList {
         }
         await articles.close()
         return article
-    }
-
-    struct Sync: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Send the stored changes.")
-
-        // snippet.sync
-        func run() async throws {
-            let articles = try await ReadingList.articles(of: ReadingList.store())
-            let report = try await articles.synchronize(ignoringBackOff: true) { sent, left in
-                ReadingList.say("\(sent) of \(sent + left)")
-            }
-            await articles.close()
-            try ReadingList.report(report, expectingAll: true)
-        }
-        // snippet.end
-    }
-
-    struct Resolve: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Decide what happens to a change that conflicts with another one.")
-        enum Decision: String, EnumerableFlag { case mine, theirs }
-
-        @Argument(help: "The ID of the change, as `reading-list sync` shows it.") var change: String
-        @Flag(help: "Send your version anyway, or keep the other version.") var decision: Decision
-
-        // snippet.resolve
-        func run() async throws {
-            guard let id = UUID(uuidString: change) else { throw ValidationError("\(change) is not a change ID") }
-            let articles = try await ReadingList.articles(of: ReadingList.store())
-            guard try await articles.resolve(id, decision == .mine ? .keepMine : .discard) else {
-                throw ValidationError("there is no such change: `reading-list sync` shows all")
-            }
-            try ReadingList.report(try await articles.synchronize(), expectingAll: false)
-        }
-        // snippet.end
     }
 }

@@ -68,9 +68,20 @@ struct Reader: Sendable {
     /// Stores a change without the network.
     func makeOffline(_ arguments: String...) async throws {
         let outcome = try done(try await offline.run(arguments))
-        guard outcome.errors.isEmpty || outcome.errors.contains("offline (") else { throw Unexpected(outcome) }
+        guard outcome.errors.hasPrefix("Stored, but not sent yet") else { throw Unexpected(outcome) }
     }
 
     /// The titles of the records at the service.
     func titles() async throws -> [String] { try await kinto.articles().map { $0.title ?? "" } }
+
+    /// A line of `account pending`.
+    struct Pending: Decodable, Equatable {
+        let kind: String
+        let state: String
+    }
+
+    func pending() async throws -> [Pending] {
+        let outcome = try done(try await offline("account", "pending", "--json"))
+        return try JSONDecoder().decode([String: [Pending]].self, from: Data(outcome.output.utf8))["pending"] ?? []
+    }
 }

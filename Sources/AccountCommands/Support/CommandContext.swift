@@ -324,7 +324,8 @@ extension ContextCommand {
     }
 
     private func say(_ error: any Error) {
-        guard let error = error as? AccountError else { return }
+        guard var error = error as? AccountError else { return }
+        error.nameSignIn(command: "\(CommandLine.toolName) login")
         Terminal.say(error, onOneLine: reportsOnOneLine)
         if options.verbose, let cause = error.cause as? SystemCallError {
             Terminal.say("  \(cause.debugDescription)")

@@ -1,0 +1,49 @@
+#if Offline
+package import AccountKit
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+extension OfflineCollection: SynchronizableStorage {
+    package func unsentChanges() async throws(AccountError) -> [UnsentChange] {
+        try await pendingChanges().map { pending in
+            UnsentChange(
+                id: pending.id, kind: pending.change.kind.rawValue, item: pending.change.object,
+                state: pending.state.rawValue, attempts: pending.attempts, lastProblem: pending.lastProblem,
+                needsDecision: pending.state.needsDecision, waitsForSignIn: pending.state == .waitingForSignIn)
+        }
+    }
+
+    package func sendChanges(
+        onProgress: @escaping @Sendable (_ sent: Int, _ left: Int) -> Void
+    ) async throws(AccountError) -> (sentCount: Int, problem: AccountError?) {
+        let report = try await synchronize(ignoringBackOff: true, onProgress: onProgress)
+        var problem = report.problem
+        for list in try await storedLists() where problem == nil {
+            problem = try await refresh(list.name, limit: 1).problem
+        }
+        await close()
+        return (report.sentCount, problem)
+    }
+
+    package func resolve(
+        _ id: UUID, keepingMine: Bool
+    ) async throws(AccountError) -> (isFound: Bool, problem: AccountError?) {
+        guard let pending = try await pendingChanges().first(where: { $0.id == id }),
+            try await resolve(id, keepingMine ? .keepMine : .discard)
+        else { return (false, nil) }
+        guard !keepingMine else { return (true, nil) }
+        do {
+            try await refreshItem(pending.change.object)
+        } catch where error.code == .requestFailed {
+            // The item was deleted at the service, so it is no longer stored here either.
+        } catch {
+            return (true, error)
+        }
+        return (true, nil)
+    }
+}
+#endif
