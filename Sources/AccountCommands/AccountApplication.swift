@@ -25,6 +25,10 @@ public protocol AccountApplication: Sendable {
     /// the prefix.
     static var environmentPrefix: String { get }
 
+    /// The version of the app, such as `1.2.0`, for `account --version`. If it is empty, the command prints only the version of
+    /// AccountKit.
+    static var version: String { get }
+
     /// Whether the user chooses the service with `--issuer`.
     static var acceptsIssuer: Bool { get }
 
@@ -95,6 +99,9 @@ extension AccountApplication {
         let name = identifier.split(separator: ".").last ?? "ACCOUNT"
         return String(name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
+
+    /// Returns an empty text: by default, only the version of AccountKit is known.
+    public static var version: String { "" }
 
     /// Returns `false`: by default, the app has one service.
     public static var acceptsIssuer: Bool { false }

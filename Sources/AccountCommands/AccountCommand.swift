@@ -22,8 +22,12 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \(App.environmentPrefix)_KEY \
                 (the archive's key, if set up with `\(CommandLine.toolName) key add environment`).
                 """,
-            version: accountKitVersion, subcommands: [UnknownCommand<App>.self], groupedSubcommands: groups,
+            version: version, subcommands: [UnknownCommand<App>.self], groupedSubcommands: groups,
             defaultSubcommand: UnknownCommand<App>.self)
+    }
+
+    private static var version: String {
+        App.version.isEmpty ? accountKitVersion : "\(App.version) (AccountKit \(accountKitVersion))"
     }
 
     private static var groups: [CommandGroup] {

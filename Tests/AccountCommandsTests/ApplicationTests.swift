@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import ArgumentParser
 import Logging
 import Testing
@@ -30,6 +31,7 @@ import Testing
     private enum Named: AccountApplication {
         static let identifier = "com.example.2do"
         static let environmentPrefix = "TWODO"
+        static let version = "1.2.0"
         static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
             Passwords()
         }
@@ -56,6 +58,11 @@ import Testing
     }
 
     // MARK: Help
+
+    @Test func `The version names the app's version, and always that of AccountKit`() {
+        #expect(AccountCommand<Named>.configuration.version == "1.2.0 (AccountKit \(accountKitVersion))")
+        #expect(AccountCommand<Notes>.configuration.version == accountKitVersion)
+    }
 
     @Test func `Help shows only the options that the app's service supports`() {
         let help = AccountCommand<Notes>.helpMessage(for: LoginCommand<Notes>.self, columns: 200)

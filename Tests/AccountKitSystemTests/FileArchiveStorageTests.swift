@@ -187,6 +187,7 @@ import Testing
             return
         }
         #expect(error.code == .authenticationFailed)
+        #expect(error.message.hasPrefix("\(folder.archive) "), "\(error)")
 
         let work = folder.documents + "/Sessions/work"
         try FileManager.default.createDirectory(

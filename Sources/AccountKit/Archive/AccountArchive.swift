@@ -109,7 +109,7 @@ final class AccountArchive: Sendable {
                 }
             }
         } catch let error as AccountError {
-            return .unreadable(error)
+            return .unreadable(error.namingFolder(of: storage))
         } catch {
             return .unreadable(AccountError(.inaccessible, "the archive cannot be read", cause: error))
         }
@@ -303,6 +303,15 @@ extension ArchiveTransaction {
 
 extension AccountError {
     fileprivate var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
+
+    /// Names the folder of the archive: a user with several sessions or apps has several archives.
+    fileprivate func namingFolder(of storage: any ArchiveStorage) -> AccountError {
+        let name = ArchiveEntry.account.rawValue
+        guard let storage = storage as? FileArchiveStorage, message.hasPrefix(name) else { return self }
+        var error = self
+        error.message = storage.archivePath + message.dropFirst(name.count)
+        return error
+    }
 
     /// If several machines share the storage, another one may have the key, so no message advises a new sign-in.
     init(_ error: EnvelopeError, isShared: Bool) {

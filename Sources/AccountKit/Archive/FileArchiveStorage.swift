@@ -15,6 +15,8 @@ package struct FileArchiveStorage: ArchiveStorage {
 
     private let directory: ArchiveDirectory
 
+    var archivePath: String { directory.path(ArchiveEntry.account.rawValue) }
+
     /// Creates the storage of a session in a container.
     package init(container: AppContainer, session: SessionName = .default) {
         directory = container.folder(container.directory(of: session))
