@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Keeps the command fast and small: counts instructions, and fails if there are more than in the baseline.
 
-    speed.py check ACCOUNT EXERCISER      compares with Verification/Speed/baseline.json
-    speed.py update ACCOUNT EXERCISER     writes it
+    speed.py check ACCOUNT EXERCISER NOTES      compares with Verification/Speed/baseline.json
+    speed.py update ACCOUNT EXERCISER NOTES     writes it
 
-ACCOUNT and EXERCISER are stripped release builds. Valgrind counts the instructions from the start of the process. Unlike times, the
+All three are stripped release builds. NOTES is the tool of the README, which embeds the account commands. Valgrind counts the instructions from the start of the process. Unlike times, the
 counts are the same on a busy machine. On every processor with AVX2, Valgrind emulates the same processor, so libsodium and the C
 library choose the same code everywhere.
 """
@@ -26,6 +26,9 @@ MAXIMUM_PEAK_KIB = 13 * 1024
 # programs used the session: helpers, rules, derived tokens, and doctor's checks of git, docker, kubectl and systemd.
 MAXIMUM_SIZE = 28_500_000
 
+# How many times as many instructions `notes account whoami --offline` may need as `account whoami --offline`.
+MAXIMUM_EMBEDDED = 1.3
+
 # The cost of one repetition is the difference between many and few, without the cost of starting.
 REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}
 
@@ -33,13 +36,17 @@ REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}
 class Machine:
     """The programs and a signed-in user, on paths with the same lengths everywhere."""
 
-    def __init__(self, folder, account, exerciser):
+    def __init__(self, folder, account, exerciser, notes):
         self.folder = folder
         self.account = shutil.copy(account, f"{folder}/account")
         self.exerciser = shutil.copy(exerciser, f"{folder}/exerciser")
+        self.notes = shutil.copy(notes, f"{folder}/notes--")
         self.home = f"{folder}/home"
-        self.environment = {"ACCOUNT_HOME": self.home, "SWIFT_DETERMINISTIC_HASHING": "1"}
+        notes_home = f"{folder}/note"
+        self.environment = {
+            "ACCOUNT_HOME": self.home, "NOTES_HOME": notes_home, "SWIFT_DETERMINISTIC_HASHING": "1"}
         self.run([self.exerciser, self.home, "sign-in"])
+        self.run([self.exerciser, notes_home, "sign-in", "com.example.notes"])
 
     def run(self, command):
         return subprocess.run(
@@ -55,6 +62,7 @@ class Machine:
         result = {
             "whoami --offline": self.instructions(self.account, "whoami", "--offline"),
             "token": self.instructions(self.account, "token", "--min-validity", "0"),
+            "embedded whoami --offline": self.instructions(self.notes, "account", "whoami", "--offline"),
         }
         for name, (few, many) in REPEATED.items():
             difference = self.instructions(self.exerciser, self.home, name, str(many)) - self.instructions(
@@ -91,16 +99,18 @@ def limited(what, value, maximum, unit):
 
 
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] not in ("check", "update"):
+    if len(sys.argv) != 5 or sys.argv[1] not in ("check", "update"):
         sys.exit(__doc__)
     if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text().split():
         sys.exit("speed.py: the processor has no AVX2, so the counts would differ from the baseline")
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="account-speed-") as folder:
-        machine = Machine(folder, sys.argv[2], sys.argv[3])
+        machine = Machine(folder, *sys.argv[2:])
         counts = machine.counted()
         peak = machine.peak_kib()
     failed = limited("size", pathlib.Path(sys.argv[2]).stat().st_size, MAXIMUM_SIZE, "bytes")
     failed |= limited("peak memory of whoami --offline", peak, MAXIMUM_PEAK_KIB, "KiB")
+    embedded = counts["embedded whoami --offline"] / counts["whoami --offline"]
+    failed |= limited("embedded whoami --offline", round(embedded, 2), MAXIMUM_EMBEDDED, "times the instructions of account")
     if sys.argv[1] == "update":
         BASELINE.write_text(json.dumps(counts, indent=4) + "\n")
         print(f"written: {BASELINE}")

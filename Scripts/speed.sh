@@ -8,8 +8,8 @@ task=${1:?usage: speed.sh check|update}
 source Scripts/release-flags.sh static
 # shellcheck disable=SC2154
 products=$(swift build "${flags[@]}" --show-bin-path)
-for product in account speed-exerciser; do
+for product in account speed-exerciser snippet-notes; do
     swift build "${flags[@]}" --product "$product"
     strip -o "$scratch/$product" "$products/$product"
 done
-Scripts/speed.py "$task" "$scratch/account" "$scratch/speed-exerciser"
+Scripts/speed.py "$task" "$scratch"/{account,speed-exerciser,snippet-notes}

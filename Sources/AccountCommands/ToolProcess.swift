@@ -12,7 +12,18 @@ import Darwin
 
 extension AccountApplication where Self: AsyncParsableCommand {
     /// Runs a tool marked with `@main`; see `runTool(parsing:)`.
-    public static func main() { runTool() }
+    public static func main() {
+        runTool(signInCommand: "\(CommandLine.programName) account login") { arguments in
+            // Building a whole tree of commands takes longer than running `account whoami`.
+            if arguments.first == "account",
+                configuration.subcommands.contains(where: { $0 == AccountCommand<Self>.self }),
+                var command = AccountCommand<Self>.parsedAlone(Array(arguments.dropFirst()))
+            {
+                return try await command.run()
+            }
+            try await run(asyncParseAsRoot(arguments))
+        }
+    }
 }
 
 extension AsyncParsableCommand where Self: SendableMetatype {

@@ -17,14 +17,16 @@ import Darwin
 
 // A process whose instructions Scripts/speed.py counts:
 //
-//     speed-exerciser ROOT sign-in        signs in a typical account
+//     speed-exerciser ROOT sign-in APP    signs in a typical account, in the container of the app with that identifier
 //     speed-exerciser ROOT load COUNT     opens the archive COUNT times, like a new process
 //     speed-exerciser ROOT save COUNT     changes the account COUNT times
 //     speed-exerciser ROOT read COUNT     reads the shared account COUNT times
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
-let container = try AppContainer(root: arguments[1], identifier: "account")
+let isSignIn = arguments[2] == "sign-in"
+let container = try AppContainer(
+    root: arguments[1], identifier: isSignIn && arguments.count > 3 ? arguments[3] : "account")
 let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
 
 /// A typical account. Its tokens have an unknown expiry, so that no refresh is needed.
