@@ -31,14 +31,14 @@ demo:
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	@Examples/demo.sh
 
-# One session on three machines that share an etcd cluster.
+# Demonstrates one session on three machines that share an etcd cluster.
 fleet-demo:
 	@Scripts/bootstrap.sh fleet
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	@Examples/fleet-demo.sh
 
-# The test authorization server, for experiments: http://127.0.0.1:8080, or PORT=n. Ctrl-C ends it.
+# Starts the test authorization server, for experiments: http://127.0.0.1:8080, or PORT=n. Ctrl-C ends it.
 auth-server: PORT = 8080
 auth-server:
 	@Scripts/bootstrap.sh build
@@ -49,7 +49,7 @@ test:
 	@Scripts/bootstrap.sh test
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests'
-# These tests wait for processes, which would delay tests with time limits, so they run separately.
+# Run these tests separately: they wait for processes, which would delay tests with time limits.
 	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests' --skip AccountFleetSystemTests
 # Leases in a cluster expire if a busy machine sends keep-alives too late, so only two of these tests run at a time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
@@ -64,7 +64,7 @@ model:
 	@Scripts/bootstrap.sh test
 	@Verification/Model/check.sh
 
-# Random lives of a session, 20,000 or a million; SEED=n [MISTAKE=name] prints the steps of one of them.
+# Simulates 20,000 or a million random lives of a session; SEED=n [MISTAKE=name] prints the steps of one of them.
 simulate:
 	@Scripts/bootstrap.sh build
 	@Verification/Simulation/run.sh $(if $(SEED),seed $(SEED) $(MISTAKE),20000)
@@ -83,7 +83,7 @@ faults:
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	python3 -B Verification/Faults/faults.py --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
-# The same with each error at each call, a crash before each call, and many more combinations. About twenty minutes.
+# Makes the same checks with each error at each call, a crash before each call, and many more combinations. About twenty minutes.
 faults-all:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
@@ -92,7 +92,7 @@ faults-all:
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	python3 -B Verification/Faults/faults.py --all --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
-# A thousand random sequences of fifty changes without the network, with crashes and losses; FLIGHT=n prints the steps of one of them.
+# Runs a thousand random sequences of fifty changes without the network, with crashes and losses; FLIGHT=n prints the steps of one.
 flights:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
@@ -114,8 +114,8 @@ fuzz-long:
 	@Scripts/bootstrap.sh fuzz
 	@Verification/Fuzz/run.sh 600
 
-# Compares times with other tools and with a lower bound, and writes Benchmarks/RESULTS.md. About twenty minutes after the first
-# build, on an otherwise idle machine. It measures the command of `make install`.
+# Compares times with other tools and with a lower bound, and writes Benchmarks/RESULTS.md. About twenty minutes after the first build, on
+# an otherwise idle machine. The benchmarks measure the command that `make install` installs.
 bench:
 	@Scripts/bootstrap.sh bench
 	@Scripts/release.sh static .build/release-static
@@ -154,7 +154,7 @@ docs-update:
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
 	Scripts/commands_page.py "$$($(SWIFT) build $(TRAITS) --show-bin-path)/account" --update
 
-# Draws the picture in the README, from a terminal on which an example is used. The user is offline for two minutes.
+# Draws the picture in the README, from a terminal that runs an example. The user is offline for two minutes.
 demo-picture:
 	@Scripts/bootstrap.sh picture
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product gists

@@ -297,7 +297,8 @@ let package = Package(
             ],
             path: "Verification/Programs/offline-exerciser"
         ),
-        // Random lives of sessions, reproducible by their seeds. The C part runs the tasks, and replaces libsodium.
+        // Simulates random lives of sessions, which are reproducible by their seeds. The C part runs the tasks, and
+        // replaces libsodium.
         .target(name: "CSimulation", dependencies: ["CSodium"], path: "Verification/Simulation/CSimulation"),
         .executableTarget(
             name: "simulation",
@@ -310,7 +311,7 @@ let package = Package(
             dependencies: ["AccountCommands", "AccountKit"],
             path: "Verification/Programs/speed-exerciser"
         ),
-        // The code of the README and the articles: Scripts/snippets.py takes it from here.
+        // The source of the code in the README and the articles, which Scripts/snippets.py copies.
         .executableTarget(
             name: "snippet-notes",
             dependencies: [
@@ -342,8 +343,8 @@ for target in package.targets where target.type != .system {
     // Require `any` for existential types.
     settings.append(.enableUpcomingFeature("ExistentialAny"))
 
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
-    // An import is internal unless it says otherwise.
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md Imports are
+    // internal by default.
     settings.append(.enableUpcomingFeature("InternalImportsByDefault"))
 
     // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md

@@ -7,7 +7,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
-        // Without its traits, it replaces neither the allocator nor the runtime, and still measures time.
+        // Without its traits, the package replaces neither the allocator nor the runtime, but can still measure time.
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
@@ -17,7 +17,7 @@ let package = Package(
     targets: [
         // The minimal work, with system calls and libsodium alone; also a separate program, in whole-process.
         .target(name: "CFloor", linkerSettings: [.linkedLibrary("sodium")]),
-        // A service on the loopback interface that costs next to nothing.
+        // A service on the loopback interface that uses almost no processor time.
         .target(name: "CLoopback"),
         // The measured account, in any size.
         .target(name: "SampleAccount", dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]),

@@ -1,4 +1,4 @@
-"""Sessions in an etcd cluster: a valid token compared with files, a storm, and a killed leader."""
+"""Measures sessions in an etcd cluster: a valid token compared with files, many simultaneous requests, and a killed leader."""
 
 import base64
 import os
@@ -15,7 +15,7 @@ from report import time as shown
 from token_service import Handler, TokenService
 
 STORES, PROCESSES = 1000, 4
-# How long the service takes to exchange a token, such as a service on another continent.
+# The seconds that the service takes to exchange a token, like a service on another continent.
 EXCHANGE = 0.5
 
 
@@ -149,7 +149,7 @@ def good_token(report, account, containers, folder, key, rounds):
         before = cluster.requests()
         subprocess.run([account, "token"], env=shared, check=True, capture_output=True)
         counted = difference(cluster.requests(), before)
-        # Both commands start with env(1), so it favors neither.
+        # Start both commands with env(1), so that its cost is the same for both.
         command = lambda variables: "env -i " + " ".join(f"{name}={value}" for name, value in variables.items()) + f" {account} token"
         times = hyperfine(
             {"`account token`, files": command(local), "`account token`, etcd": command(shared)}, dict(os.environ), rounds)
@@ -199,17 +199,17 @@ def storm(report, program, folder, key):
         ("served", "exchanges", "first", "last", "last, if all read once", "requests to etcd per store"),
         [(served, exchanges, duration(fastest), duration(slowest), duration(trip), f"{each:.1f}")])
     report.target(f"storm of {STORES}", "all are served, 1 exchange", f"{served} served, {exchanges} exchanges", (served, exchanges) == (STORES, 1))
-    # Measured from the first request; and from the time when the new tokens are stored, which is when the first store is served.
+    # Measure from the first request, and from the time when the new tokens are stored, which is when the first store gets a token.
     whole, after = (slowest - EXCHANGE) / trip, (slowest - fastest) / trip
     report.target(f"storm of {STORES}", "the last ≤ the exchange and 3 reads by all at once", f"the exchange and {whole:.1f}", whole <= 3)
     report.target(f"storm of {STORES}", "the last ≤ 3 reads by all at once after the first", f"{after:.1f}", after <= 3)
-    # The account, the record of refreshes, the refresh lease (twice if the lookup was slow), a watch, the record when the token is
-    # sent, and the account again; and a few more from stores that found the lease free.
+    # Each store requests the account, the record of refreshes, the refresh lease (twice if the lookup was slow), a watch, the record when
+    # the token is sent, and the account again. Stores that find the lease free send a few more requests.
     report.target(f"storm of {STORES}", "≤ 8 requests to etcd per store", f"{each:.1f}", each <= 8)
 
 
 def together(processes):
-    """Starts the next step: returns how many stores were served, and the seconds that the fastest and the slowest took."""
+    """Starts the next step. Returns the number of stores that succeeded, and the seconds of the fastest and the slowest store."""
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Compares tokens for git and scripts with the programs that are used without `account`."""
+"""Compares the commands that provide tokens to git and scripts with other programs for the same purpose."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from peers import Peers
 from report import time
 from whole_process import size_of
 
-# A host that git-credential-oauth does not know, since it would open a browser for others.
+# A host that git-credential-oauth does not support: for a supported host, it would open a browser.
 HOST = "git.example.com"
 REQUEST = f"protocol=https\nhost={HOST}\n\n"
 
@@ -27,7 +27,8 @@ def run(report, account, containers, home, rounds):
             file.write(REQUEST)
 
         def fill(*helpers):
-            # An empty helper removes the system's helpers, and `core.askPass=true` answers a prompt with nothing.
+            # An empty helper removes the system's helpers, and with `core.askPass=true`, a prompt receives an empty
+            # answer.
             settings = " ".join(f"-c credential.helper='{helper}'" for helper in ("", *helpers))
             return f'sh -c "git {settings} -c core.askPass=true credential fill <{request}"'
 

@@ -9,7 +9,7 @@ import subprocess
 from measure import Ratio
 from report import time
 
-# How many reads one measurement consists of: `readCount` in ReadBenchmarks.swift.
+# The number of reads in one measurement: `readCount` in ReadBenchmarks.swift.
 READS = 20_000
 
 TITLES = {

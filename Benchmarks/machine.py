@@ -25,7 +25,7 @@ def file_system(folder):
 
 
 def description(folder, versions):
-    """The rows of the head of the report."""
+    """The rows of the report's header."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     commit = first_line("git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty")
     versions = {

@@ -22,19 +22,20 @@ class Ratio:
 
 
 def number(value):
-    """Two significant digits, or a few more."""
+    """Formats a number with at least two significant digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
 def duration(seconds):
-    """A time in a suitable unit; for orientation, never compared with a fixed limit."""
+    """A time in a suitable unit. Such a time is for orientation only and is not compared with a fixed limit."""
     for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
         if seconds * factor >= 1:
             return f"{number(seconds * factor)} {unit}"
     return f"{number(seconds * 1e9)} ns"
 
 
-# Runs of a command in a round: few runs in many rounds, so that other load on the machine affects all commands alike.
+# The number of runs of a command in a round. Few runs in many rounds ensure that other load on the machine affects all
+# commands alike.
 RUNS = 10
 
 
@@ -50,7 +51,7 @@ def hyperfine(commands, environment, rounds):
                  "--export-json", report.name,
                  *(commands[name] for name in names)],
                 env=environment, capture_output=True, text=True)
-            # Ignore hyperfine's warnings about the machine: the rounds compensate for it.
+            # Ignore hyperfine's warnings about load on the machine, for which the rounds compensate.
             if done.returncode != 0:
                 raise SystemExit(f"a command failed: {' '.join(done.args)}\n{done.stderr}")
             results = json.load(report)["results"]
@@ -60,7 +61,7 @@ def hyperfine(commands, environment, rounds):
 
 
 def swarm(programs, count, command, environment):
-    """Starts a command `count` times at once. Returns the seconds until the last one ended, and the largest memory of one in bytes."""
+    """Starts a command `count` times at once. Returns the seconds until the last process ended, and the largest peak memory in bytes."""
     output = subprocess.run(
         [os.path.join(programs, "swarm"), str(count), *command.split()], env=environment, check=True,
         stdout=subprocess.PIPE, text=True).stdout

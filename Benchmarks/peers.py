@@ -118,7 +118,7 @@ class Peers:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.processes.append(bus)
         self.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
-        # It reads the password that unlocks its login keyring, and closes its standard output when it is done.
+        # The daemon reads the password that unlocks its login keyring, and closes its standard output when it is ready.
         keyring = subprocess.Popen(
             ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=self.environment,
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -13,7 +13,7 @@ SOURCES = {
 
 
 def linkage(command):
-    """How a program is linked: "static", "static libsodium" or "dynamic"."""
+    """The linkage of a program: "static", "static libsodium" or "dynamic"."""
     headers = subprocess.run(["readelf", "-ld", command], check=True, stdout=subprocess.PIPE, text=True).stdout
     if "INTERP" not in headers:
         return "static"
@@ -25,7 +25,7 @@ SWIFT_FLAGS = {"static": ["-static-executable"], "static libsodium": ["-static-s
 
 
 def build(folder, kind):
-    """Links the floor to the system's libraries, and a second floor and the Swift program like the command."""
+    """Builds one floor that uses the system's libraries, and a second floor and the Swift program that are linked like the command."""
     os.makedirs(folder, exist_ok=True)
     for name, sources in SOURCES.items():
         compile_c(folder, name, sources, {"floor": LIBRARIES["dynamic"], "rows": ["-lsqlite3"]}.get(name, []))

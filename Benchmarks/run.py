@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks and writes the report. `make bench` first builds the programs that this needs."""
+"""Runs the benchmarks and writes the report. `make bench` first builds the programs that this script needs."""
 
 import argparse
 import os
@@ -34,7 +34,7 @@ def main():
     folder = os.path.join(FOLDER, ".build", "bench")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder, mode=0o700)
-    # A short path, since gpg-agent creates a socket in it.
+    # Use a short path, since gpg-agent creates a socket in the folder.
     home = tempfile.mkdtemp(prefix="account-bench-")
     report, versions = Report(), {}
     try:
@@ -70,7 +70,7 @@ def main():
         head = machine.description(folder, versions)
         head.append(("linked", f"`account`: {linkage}; the C floor: dynamic"))
         head.append(("rounds", f"{rounds}, of {RUNS} runs each for whole processes"))
-        # An otherwise idle machine has about 1. A higher load makes the ranges wide.
+        # On an otherwise idle machine, the load is about 1. A higher load makes the ranges wide.
         head.append(("load average", ", ".join(f"{load:.1f}" for load in LOADS) + " at the beginning of each part"))
         text = report.markdown(head)
     finally:
@@ -89,7 +89,7 @@ LOADS = []
 
 
 def step(name):
-    """Prints the next part, and records the load of the machine."""
+    """Prints the name of the next part, and records the load of the machine."""
     LOADS.append(os.getloadavg()[0])
     print(f"== {name}", file=sys.stderr, flush=True)
 

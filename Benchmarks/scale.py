@@ -1,4 +1,4 @@
-"""Scaling with the number of sessions, the number of processes, and the size of the profile."""
+"""Measures the effect of the number of sessions, the number of processes, and the size of the profile."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ PROFILES = (300, 4 << 10, 32 << 10, 128 << 10, 512 << 10)
 
 
 def crowd(folder, count):
-    """Creates other sessions. Several share a file, since no process writes to it."""
+    """Creates other sessions. Several of them share a file, since no process writes to these files."""
     for index in range(count):
         os.mkdir(f"{folder}/s{index}", 0o700)
         file = f"{folder}/s{index}/Account.plist"
@@ -62,7 +62,7 @@ def sessions(report, account, programs, containers, rounds):
 
 
 def processes(report, account, programs, containers, rounds):
-    """Measures many processes at once with one archive: readers take no lock."""
+    """Measures many processes at once with one archive: readers acquire no lock."""
     root = containers.make("processes")
     environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_HOME": root}
     commands = {

@@ -1,4 +1,4 @@
-"""The command from start to end, compared with a C program that does the same and with other programs."""
+"""Measures the command from start to end, compared with a C program that does the same and with other programs."""
 
 import os
 import shutil
@@ -84,7 +84,7 @@ NIO_FLOOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".build", "
 
 
 def check(report, account, programs, containers, rounds):
-    """Measures the check at start-up with a service, and the service's share of it."""
+    """Measures the check at start-up with a service, and the service's share of the time."""
     service = Service(programs)
     root = containers.make("check", "--issuer", service.issuer)
     environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_HOME": root}

@@ -60,7 +60,7 @@ let package = Package(
             name: "Terminal",
             dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]
         ),
-        // A tool that stays useful without the network.
+        // A tool that also works without the network.
         .executableTarget(
             name: "gists",
             dependencies: [
@@ -132,8 +132,8 @@ for target in package.targets where target.type != .system {
     // A file can use only members of the modules that it imports.
     settings.append(.enableUpcomingFeature("MemberImportVisibility"))
 
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md
-    // A warning fails the build of this package, but never that of a package that depends on it.
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md A warning fails
+    // the build of this package, but never the build of a package that depends on it.
     settings.append(.treatAllWarnings(as: .error))
 
     target.swiftSettings = settings

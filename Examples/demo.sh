@@ -91,14 +91,14 @@ step 0 'offline' 'account whoami --max-age 0'
 step 0 '^alice$' 'account whoami --offline'
 start_server "$port"
 
-title '4. The server fails, or another server answers: you stay signed in'
+title '4. The server fails, or another server responds: you stay signed in'
 for fault in 503 429; do
     control "$ISSUER/control/faults" --data "{\"faults\":[{\"path\":\"*\",\"status\":$fault,\"headers\":{\"Retry-After\":\"30\"}}]}"
     step 0 "You are still signed in" 'account whoami --max-age 0'
 done
 control "$ISSUER/control/faults" --data \
     '{"faults":[{"path":"*","status":200,"headers":{"Content-Type":"text/html"},"body":"<h1>Welcome to the hotel Wi-Fi</h1>"}]}'
-step 0 'another server answered' 'account whoami --max-age 0'
+step 0 'another server responded' 'account whoami --max-age 0'
 control --request DELETE "$ISSUER/control/faults"
 
 title '5. The access token expires: it is refreshed silently'

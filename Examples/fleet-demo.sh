@@ -73,7 +73,7 @@ wait_for_cluster() {
     done
     fail "the cluster has no leader"
 }
-# The index of the leader. The fifth field of each line tells whether the node is the leader.
+# The index of the leader. The fifth field of each line shows whether the node is the leader.
 leader() {
     local index
     for index in "${!nodes[@]}"; do
@@ -142,7 +142,7 @@ title '5. A second node is killed: valid tokens are still available, but nothing
 second=$(leader)
 kill_node "$second"
 step C 0 '^alice$' 'account whoami'
-step C 0 '^Replica +of .*; the store cannot be reached' 'account status'
+step C 0 '^Replica +from .*; the store cannot be reached' 'account status'
 step C 75 'cannot be reached' 'account logout'
 start_node "$killed"
 start_node "$second"

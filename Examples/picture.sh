@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes the screen of a terminal to standard output, for the picture in the README: a tool signs its user in, works offline, and lends
-# its session to git. Run by `make demo-picture`. Leaves no processes or files behind.
+# Writes the screen of a terminal to standard output, for the picture in the README: a tool signs its user in, works offline, and passes its
+# token to git. Run by `make demo-picture`. Leaves no processes or files behind.
 #
-# Everything is real: the tool is the example `gists` under another name, and talks to the test server; git pushes to a server that
+# No output is faked. The tool is the example `gists` under another name, and sends requests to the test server. git pushes to a server that
 # checks the token. The script waits, so that the times on the screen differ. If a step does not print the expected text, it fails.
 #
 # picture.sh [FOLDER]: the folder of the programs (default: where `swift build` puts them). WAIT: the seconds offline, at least 60, so that
@@ -56,7 +56,7 @@ for note in 'groceries.md|For the weekend' 'talk.md|Slides for Friday'; do
         "{\"user\":\"alice\",\"public\":true,\"description\":\"${note#*|}\",\"files\":{\"${note%|*}\":{\"content\":\"…\"}}}"
 done
 
-# The browser: it signs alice in on the service's page. It gets the address, or a local page that leads to it.
+# The browser signs alice in on the service's page. Its argument is the address of this page, or of a local page that redirects to it.
 mkdir "$work/bin" "$work/home"
 cat >"$work/bin/browser" <<BROWSER
 #!/usr/bin/env bash
@@ -69,7 +69,7 @@ curl --silent --location --output /dev/null --data "\${address#*\?}" --data deci
 BROWSER
 chmod +x "$work/bin/browser"
 
-# The user: the tool with the service that it remembers, and a repository whose server checks tokens.
+# The environment of the user: the tool, and a repository whose server checks tokens.
 export HOME=$work/home
 ln -s "$(command -v gists)" "$work/bin/notes"
 PATH=$work/bin:$PATH

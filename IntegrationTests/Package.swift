@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// The end-to-end tests of the built commands. A separate package, so that a package that depends on AccountKit builds none of
-// it, and so that Examples contains only programs that people read.
+// The end-to-end tests of the built commands. They are in a separate package, so that packages that depend on AccountKit don't build them,
+// and so that Examples contains only programs for people to read.
 let package = Package(
     name: "account-kit-integration-tests",
     platforms: [.macOS(.v15)],
@@ -60,7 +60,8 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        // Runs the built commands as a user or a script does, against real servers. One folder a command.
+        // Runs the built commands as a user or a script does, against real servers. There is one folder for each
+        // command.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
@@ -114,16 +115,16 @@ for target in package.targets where target.type != .system {
     // Require `any` for existential types.
     settings.append(.enableUpcomingFeature("ExistentialAny"))
 
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
-    // An import is internal unless it says otherwise.
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md Imports are
+    // internal by default.
     settings.append(.enableUpcomingFeature("InternalImportsByDefault"))
 
     // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
     // A member can be used only where its module is imported.
     settings.append(.enableUpcomingFeature("MemberImportVisibility"))
 
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md
-    // A warning fails the build of this package; it never fails the build of one that depends on it.
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md A warning fails
+    // the build of this package, but never the build of a package that depends on it.
     settings.append(.treatAllWarnings(as: .error))
 
     target.swiftSettings = settings

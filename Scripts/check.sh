@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The checks that need no test run: format and documentation comments, documentation pages, shell scripts, public API,
-# SECURITY.md, the installed files, what users see, and the speed.
+# Makes the checks that need no test run: format and documentation comments, documentation pages, shell scripts, public
+# API, SECURITY.md, the installed files, what users see, and the speed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -131,7 +131,7 @@ def help_of(*command):
 def common_options(root):
     """The options that all commands accept: notation and argument."""
     options = [{option(argument): argument for argument in visible(leaf.get("arguments", []))} for leaf in leaves(root)]
-    # Helpers use the protocol of another program, and accept only the options that apply there.
+    # Helpers use the protocol of another program, and accept only the options that apply to this protocol.
     own = [other for other in options if "--json" in other] or options
     return {name: argument for name, argument in own[0].items() if all(name in other for other in own)}
 

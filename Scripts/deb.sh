@@ -12,7 +12,7 @@ source Scripts/release-flags.sh static
 name=accountkit
 version=$(sed -n 's/^package let accountKitVersion = "\([^"]*\)"$/\1/p' Sources/AccountSupport/AccountKitVersion.swift)-1
 architecture=$(dpkg --print-architecture)
-# Use the date of the last change, so that the same sources give the same package.
+# Use the date of the last change, so that the same sources produce the same package.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 # The same variables as for Debian's tools (debchange(1)).
 maintainer="${DEBFULLNAME:-AccountKit} <${DEBEMAIL:-accountkit@example.org}>"
@@ -34,7 +34,7 @@ printf '%s (%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\
     "$(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")" | gzip -9nc >"$documents/changelog.Debian.gz"
 cp Scripts/debian/lintian-overrides "$tree/usr/share/lintian/overrides/$name"
 
-# The licences of the linked libraries: each licence once, and a reference for Debian's common licences (policy 12.5).
+# The licenses of the linked libraries: each license once, and a reference for Debian's common licenses (policy 12.5).
 declare -A seen=()
 swift=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
 {

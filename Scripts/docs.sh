@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 output=${1:?usage: docs.sh FOLDER}
-# Modules that others link to come first: a link can only lead to a module that is already built.
+# Modules that other modules link to come first: a link can only refer to a module that is already built.
 modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountDocuments AccountOffline AccountCommands AccountHelpers)
 # Ignore the exit code: it reports that the test bundle has no symbols, as expected.
 graphs=$({ swift package --traits Offline dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)

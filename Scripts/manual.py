@@ -112,12 +112,12 @@ SPECIAL = {"\\": r"\e", "-": r"\-", "`": r"\(ga", "'": r"\(aq", "^": r"\(ha", "~
 
 
 def escaped(text):
-    """Text to show as it is. An escaped hyphen is the character to type, and never ends a line."""
+    """Text that is shown unchanged. An escaped hyphen is the character to type, and never ends a line."""
     return "".join(SPECIAL.get(c, c if c.isascii() else rf"\[u{ord(c):04X}]") for c in text)
 
 
 def guarded(line):
-    """A line of text that is not taken for a request."""
+    """A line of text, escaped so that it is not interpreted as a request."""
     return rf"\&{line}" if line.startswith((".", "'")) else line
 
 
@@ -141,7 +141,7 @@ def paragraph(*texts):
 
 
 def argument(word):
-    """A macro's argument. A name of a macro, and punctuation, keep their text."""
+    """A macro's argument. The name of a macro, and punctuation, are escaped so that they stay text."""
     word = escaped(word)
     if re.fullmatch(r"[A-Z%][a-z0-9A-Z]{0,2}|[.,:;()\[\]?!|]", word):
         word = rf"\&{word}"
@@ -276,7 +276,7 @@ def examples_of(helps):
 
 
 def synopsis(typed, command, common):
-    """How to type a command. The common options have no names here."""
+    """The synopsis of a command, without the names of the common options."""
     lines = [f".Nm {typed}"]
     positionals, accepts_common = [], False
     for info in merged(visible(command.get("arguments", []))):
@@ -300,7 +300,7 @@ class Manual:
         self.root = help_of(command)
         self.tool = self.root["commandName"]
         self.date = date
-        # An embedded command learns its own name from its arguments.
+        # An embedded command determines its own name from its arguments.
         embedded = next((child for child in subcommands(self.root) if child["commandName"] == "account"), None)
         if embedded:
             embedded.update(help_of(command, "account"))
@@ -469,7 +469,7 @@ def listed(names):
 
 
 def paths(command, typed):
-    """What to type for each command below a command, or for the command itself."""
+    """The words to type for each command below a command, or for the command itself."""
     children = subcommands(command)
     if not children:
         return [(typed, command)]

@@ -2,8 +2,8 @@
 # To be sourced: `release-flags.sh static|portable` sets `scratch`, the folder of a release build, and its `flags`.
 # shellcheck disable=SC2034
 
-# Each function gets a separate section, so that the linker can merge identical functions. Types are created from the compiler's
-# metadata: by name, the runtime would search all conformances of the program for each type.
+# Each function gets a separate section, so that the linker can merge identical functions. Types are created from the compiler's metadata.
+# If they were created by name, the runtime would search all conformances of the program for each type.
 flags=(
     -c release --explicit-target-dependency-import-check error
     -Xswiftc -use-ld=lld -Xswiftc -Osize

@@ -30,7 +30,7 @@ unset "${!ACCOUNT_@}" "${!XDG_@}"
 
 # start COMMAND…: starts a server, and sets `address` to the one that it prints.
 start() {
-    # Remove the output of the server before.
+    # Remove the output of the previous server.
     : >"$work/server.out"
     "$@" >"$work/server.out" 2>&1 &
     servers+=("$!")
@@ -54,7 +54,7 @@ picture() {
     taken+=1
 }
 
-# cancel: ends the command, if it asks or waits.
+# cancel: ends the command if it is asking a question or waiting.
 cancel() {
     is_at_prompt || type_keys C-c
     await_prompt
@@ -67,7 +67,7 @@ terminals() {
     start auth-server --quiet --device-interval 1
     local service=${servers[-1]} issuer=$address
     for columns in 80 40; do
-        # The name is as long as /home/alice, as messages contain it.
+        # The name has the same length as /home/alice, because messages contain it.
         homes[columns]=$(mktemp -d "${TMPDIR:-/tmp}/XXXXXX")
         export HOME=${homes[columns]}
 

@@ -25,10 +25,10 @@ SERVERS = [
         ["AuthlibTests"],
         {
             "browser": "Signs in with the browser",
-            "device": "Signs in with a code on another device, unless it is denied",
+            "device": "Signs in with a code on another device unless the user denies it",
             "password": "Signs in with a password",
-            "refresh": "Sends each refresh token once",
-            "revocation": "Revokes the tokens on logout",
+            "refresh": "Sends each single-use refresh token once",
+            "revocation": "logout revokes the tokens at the service",
             "secret": "Tries the other client secret method once",
         },
         "Lists both ways to send a client secret, and accepts the one of the client. Leaves the promised `iss` out of its errors. "
@@ -40,8 +40,8 @@ SERVERS = [
         {
             "browser": "Signs in with the browser",
             "password": "Signs in with a password, with and without a client secret",
-            "refresh": "Sends each refresh token once",
-            "revocation": "Revokes the tokens of a client with a secret on logout",
+            "refresh": "Sends each single-use refresh token once",
+            "revocation": "logout revokes the tokens of a client with a secret",
             "secret": "Signs in with a password, with and without a client secret",
         },
         "A client without a secret may not revoke. A refresh token expires together with its access token. Access tokens of the same second are equal, so a refresh can return a token that is already revoked. `token --scope` narrows "
@@ -51,10 +51,10 @@ SERVERS = [
         "Django OAuth Toolkit 3.4.1",
         ["DjangoTests", "DjangoDeviceTests", "DjangoRotationTests"],
         {
-            "device": "Accepting on another device signs the user in",
-            "password": "Signs in, refreshes, works offline, is ended, and revokes on logout",
+            "device": "Approving the request on another device signs the user in",
+            "password": "Signs in, refreshes, works offline, detects the end, and signs out",
             "refresh": "Ten processes with an expired token refresh once and stay signed in",
-            "revocation": "Signs in, refreshes, works offline, is ended, and revokes on logout",
+            "revocation": "Signs in, refreshes, works offline, detects the end, and signs out",
         },
         "",
     ),
@@ -76,7 +76,7 @@ SERVERS = [
         {
             "browser": "Signs in with the browser",
             "password": "Signs in with a password",
-            "refresh": "Keeps the refresh token when a refresh brings none",
+            "refresh": "Keeps the refresh token if a response omits refresh_token",
         },
         "Has no revocation endpoint; `logout` names the page at which the user signs out. Answers `invalid_request` to a refresh "
         "token that it has forgotten. May sign user info. Cannot read a client secret with `+` or `/` in the header: add "
@@ -87,8 +87,8 @@ SERVERS = [
         ["MCPServerTests"],
         {
             "browser": "Signs in with the browser",
-            "refresh": "Sends each refresh token once",
-            "secret": "Signs in with a client secret, by either method",
+            "refresh": "Sends each single-use refresh token once",
+            "secret": "Signs in with a client secret by the basic or the post method",
         },
         "A client without a secret may not revoke. Has no user info endpoint, so the service does not identify the user: "
         "`login --username` names the session. `token --scope` narrows the session.",
@@ -99,7 +99,7 @@ SERVERS = [
         {
             "browser": "Signs in with the browser, with and without a client secret",
             "device": "Signs in with a code on another device",
-            "refresh": "Derived tokens name only their resource and keep the session",
+            "refresh": "Derived tokens have only the requested audience and keep the session",
             "secret": "Signs in with the browser, with and without a client secret",
         },
         "",

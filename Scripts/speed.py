@@ -20,9 +20,9 @@ import tempfile
 FOLDER = pathlib.Path(__file__).parent.parent / "Verification/Speed"
 BASELINE = FOLDER / "baseline.json"
 TOLERANCE = 0.05
-# It was 12 MiB until AccountKit checked each folder from the root of its container; `whoami --offline` now reaches 12,448 KiB.
+# The limit was 12 MiB until AccountKit checked each folder from the root of its container; `whoami --offline` now reaches 12,448 KiB.
 MAXIMUM_PEAK_KIB = 13 * 1024
-# It was 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), and 26 MiB until other
+# The limit was 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), and 26 MiB until other
 # programs used the session: helpers, rules, derived tokens, and doctor's checks of git, docker, kubectl and systemd.
 MAXIMUM_SIZE = 28_500_000
 
@@ -77,7 +77,7 @@ class Machine:
 
 
 def compared(counts, baseline):
-    """Prints a line for each count, and returns whether one grew too much."""
+    """Prints a line for each count, and returns whether a count grew too much."""
     failed = False
     for name, count in counts.items():
         before = baseline.get(name)

@@ -2,12 +2,12 @@
 # A terminal for scripts that show what a user sees: tmux(1) runs a shell, types commands into it, and copies the screen. Source this
 # file, and set a trap that calls `end_terminal`.
 #
-# The programs run with the variables HOME, PATH and those that `begin_terminal` gets, and no others.
+# The programs run only with the variables HOME and PATH, and with the variables that are passed to `begin_terminal`.
 
 terminal_folder=
 terminal_tmux() { env -u TMUX tmux -u -S "$terminal_folder/socket" "$@"; }
 
-# begin_terminal COLUMNS ROWS [NAME=VALUE…]: starts a shell on a new terminal, after ending the one before.
+# begin_terminal COLUMNS ROWS [NAME=VALUE…]: starts a shell on a new terminal, after ending the previous terminal.
 begin_terminal() {
     local columns=$1 rows=$2
     shift 2
@@ -56,7 +56,7 @@ await_text() {
     done
 }
 
-# Whether the shell can take the next command.
+# Whether the shell is ready for the next command.
 is_at_prompt() { [[ $(screen | grep -v '^$' | tail -n 1) == '$' ]]; }
 
 # await_prompt [SECONDS]: waits until the command ends.
@@ -75,7 +75,7 @@ await_prompt() {
 # begin_command COMMAND: types a command, and starts it.
 begin_command() {
     type_text "$1"
-    # After this, the prompt can only be the one that follows the command.
+    # After this loop, the next prompt is the prompt after the command.
     local end=$((SECONDS + 20))
     while is_at_prompt; do
         if ((SECONDS > end)); then

@@ -1,7 +1,7 @@
-// The same operations in C: floor whoami|token|save ROOT, floor check ROOT PORT.
+// The operations of the command in C: floor whoami|token|save ROOT, floor check ROOT PORT.
 //
-// check: reads the account, makes the two requests that the check makes, and writes the same archive again, durably.
-// save: the same without the requests.
+// check: reads the account, makes the two requests of a session check, and durably writes the same archive again. save:
+// the same without the requests.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>

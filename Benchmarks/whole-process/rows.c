@@ -1,4 +1,4 @@
-// Inserts rows into a plain SQLite database: rows FILE COUNT BYTES. Prints the seconds that it took.
+// Inserts rows into a plain SQLite database: rows FILE COUNT BYTES. Prints the elapsed seconds.
 //
 // The tables are those of a list without the columns for encryption: an item, its place, and the indexes that keep both unique. A
 // transaction has a hundred rows, like a page of a service.

@@ -3,8 +3,8 @@ import AccountSupport
 public import Logging
 
 extension AccountApplication {
-    /// Returns the folders of the app: below `<PREFIX>_HOME` if that is set, otherwise the standard folders of the
-    /// platform.
+    /// Returns the folders of the app: subfolders of `<PREFIX>_HOME` if this variable is set, otherwise the standard
+    /// folders of the platform.
     ///
     /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if
     ///   ``environmentPrefix`` is not valid in a shell.
@@ -25,9 +25,9 @@ extension AccountApplication {
     /// Returns the store that the app's account commands use, with the folders of ``container()`` and the keys that the
     /// user configured.
     ///
-    /// If `<PREFIX>_TOKEN` is set, the account is that token. It is never stored, and signing in, signing out and
-    /// changing the account fail with `invalidArgument`. Until the service has identified the user, the account's `id`
-    /// is the name of the variable.
+    /// If `<PREFIX>_TOKEN` is set, the account consists of that token, and AccountKit never stores the token. Signing
+    /// in, signing out and changing the account fail with `invalidArgument`. Until the service has identified the user,
+    /// the account's `id` is the name of the variable.
     ///
     /// A signal ends the process only after pending tokens are stored; see `AccountStore.delaySignals()`.
     ///
@@ -36,8 +36,8 @@ extension AccountApplication {
     /// ```
     ///
     /// - Parameters:
-    ///   - session: The session; `nil` for the one in `<PREFIX>_SESSION`, or the one set by `switch`.
-    ///   - logger: The logger; `nil` for none. Secrets and personal data are never logged.
+    ///   - session: The session; `nil` for the session in `<PREFIX>_SESSION`, otherwise the session set by `switch`.
+    ///   - logger: The logger; `nil` for none. AccountKit never logs secrets or personal data.
     /// - Throws: The errors of ``container()``, and `misconfigured` if the settings of the commands are not valid.
     public static func store(
         session: SessionName? = nil, logger: Logger? = nil
@@ -142,7 +142,8 @@ extension CommandLine {
     /// The name of these commands on the command line: `account`, or `gists account` if they are part of `gists`.
     package static let toolName = toolName(of: arguments)
 
-    /// Returns the tool that a link such as `docker-credential-account` names; `nil` if the command has another name.
+    /// Returns the name of the tool in a link such as `docker-credential-account`; `nil` if the command has another
+    /// name.
     static func dockerHelperName(of arguments: [String]) -> String? {
         let prefix = "docker-credential-"
         guard let name = arguments.first?.split(separator: "/").last, name.hasPrefix(prefix) else { return nil }

@@ -15,8 +15,8 @@ public import Logging
 /// }
 /// ```
 public protocol AccountApplication: Sendable {
-    /// The identifier of the app, such as `com.example.gists`. It names the app's folders, and archives are bound to
-    /// it.
+    /// The identifier of the app, such as `com.example.gists`. The names of the app's folders contain the identifier,
+    /// and archives are bound to it.
     static var identifier: String { get }
 
     /// The prefix of the app's environment variables, such as `GISTS` for `GISTS_HOME`, `GISTS_SESSION` and
@@ -35,7 +35,8 @@ public protocol AccountApplication: Sendable {
     /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.
     static var services: [ServiceDescription] { get }
 
-    /// The client ID for services without an own registration; `nil` if each service requires one.
+    /// The client ID for services at which the user did not register a client; `nil` if each service requires a
+    /// registration.
     static var defaultClientID: String? { get }
 
     /// Text for `login --help`, such as the app's defaults and environment variables; empty for none.
@@ -47,9 +48,9 @@ public protocol AccountApplication: Sendable {
     /// Returns the authority for a service, without using the network.
     ///
     /// - Parameters:
-    ///   - service: The service that the user chose, or that issued the stored account. Empty if ``acceptsIssuer`` is
-    ///     `false`.
-    ///   - timeout: How long a request may take.
+    ///   - service: The service that the user chose, or the service of the stored account. Empty if ``acceptsIssuer``
+    ///     is `false`.
+    ///   - timeout: The time limit of a request.
     ///   - logger: The logger for requests, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the address of the service is invalid.
     static func authority(
@@ -62,14 +63,15 @@ public protocol AccountApplication: Sendable {
     /// The user creates rules for other URLs with `rule add`.
     static func tokenURLs(of service: AccountService) -> [String]
 
-    /// Returns the data that the app stores for the signed-in user, such as an `OfflineCollection`. A sign-out asks
-    /// before it discards unsent changes, and then removes the data.
+    /// Returns the data that the app stores for the signed-in user, such as an `OfflineCollection`. Before a sign-out
+    /// discards unsent changes, it asks the user. A sign-out then removes the data.
     ///
-    /// - Throws: `notSignedIn` if no user is signed in, so that there is no data.
+    /// - Throws: `notSignedIn` if no user is signed in, because then there is no data.
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)?
 
-    /// Returns the storage of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. This
-    /// method is not called without a location or with `file:`; then sessions are stored in files.
+    /// Returns the storage of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. If
+    /// there is no location or the location is `file:`, the commands store sessions in files and don't call this
+    /// method.
     ///
     /// - Parameters:
     ///   - location: The value of the option or the variable.
@@ -89,12 +91,12 @@ public protocol AccountApplication: Sendable {
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName]
 
-    /// Reads the sign-in that an older app saved; `nil` if the app has no `import` command.
+    /// A function that reads the sign-in that an older app saved; `nil` if the app has no `import` command.
     static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
 
 extension AccountApplication {
-    /// By default, the last part of the identifier in capitals, such as `GISTS` for `com.example.gists`.
+    /// Returns the last part of the identifier in capitals, such as `GISTS` for `com.example.gists`.
     public static var environmentPrefix: String {
         let name = identifier.split(separator: ".").last ?? "ACCOUNT"
         return String(name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
@@ -138,16 +140,16 @@ extension AccountApplication {
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName] {
         throw AccountError(
-            .invalidArgument, "this tool cannot list the sessions of a store", hint: "choose one with --session")
+            .invalidArgument, "this tool cannot list the sessions of a store", hint: "choose a session with --session")
     }
 
-    /// `nil`: by default, there is no `import` command.
+    /// Returns `nil`: by default, there is no `import` command.
     public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }
 }
 
 /// A service, with the options of a sign-in.
 public struct AccountService: Sendable, Equatable, Codable {
-    /// The name of a service that the app knows, such as `github`.
+    /// The name of a known service, such as `github`.
     public var name: String?
 
     /// The issuer's URL (RFC 8414, section 2).
@@ -169,34 +171,36 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The scopes to request in addition to the authority's default scopes.
     public var additionalScopes: [String] { usesDefaultScopes ? scopes : [] }
 
-    /// The redirect URI, for a service that accepts only a registered one; with `nil`, the authority chooses.
+    /// The redirect URI, for a service that accepts only registered URIs. With `nil`, the authority chooses the URI.
     public var redirectURI: String?
 
     /// The `audience` of the tokens, for services that support this parameter.
     public var audience: String?
 
-    /// The APIs of the tokens (RFC 8707).
+    /// The APIs that the tokens are for (RFC 8707).
     public var resources: [String]
 
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
     public var parameters: [String: String]
 
-    /// How the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect Core, section 9);
-    /// with `nil`, the authority chooses.
+    /// The method by which the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect
+    /// Core, section 9). With `nil`, the authority chooses the method.
     public var clientAuthentication: String?
 
-    /// The user name, for a service that does not identify the user. It is not stored.
+    /// The user name, for a service that does not identify the user. This property is not stored.
     public var username: String?
 
-    /// The client secret that the user entered. It is not stored with the service, but encrypted with the account.
+    /// The client secret that the user entered. AccountKit encrypts the secret and stores it with the account, not with
+    /// the service.
     public var clientSecret: Secret?
 
-    /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account that
-    /// an earlier version stored without its secret. Other accounts contain the secret of their client. This property
-    /// is not stored.
+    /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
+    /// and for an account that an earlier version stored without its client secret. Other accounts contain their client
+    /// secret. This property is not stored.
     public private(set) var acceptsGivenSecret = true
 
-    /// Creates a service; see the properties. With `nil`, ``usesDefaultScopes`` is `true` only if there are no scopes.
+    /// Creates a service; see the properties. If `usesDefaultScopes` is `nil`, the property is `true` only if there are
+    /// no scopes.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
         usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
@@ -214,9 +218,10 @@ public struct AccountService: Sendable, Equatable, Codable {
         self.clientAuthentication = clientAuthentication
     }
 
-    /// Creates the service of an account. The scopes are the requested ones, not the granted ones.
+    /// Creates the service of an account, with the requested scopes instead of the granted scopes.
     ///
-    /// - Parameter remembered: The service of the last sign-in. It is used if its issuer is the account's.
+    /// - Parameter remembered: The service of the last sign-in, which is used only if its issuer is the account's
+    ///   issuer.
     init(of account: Account, remembered: AccountService?) {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer
@@ -256,7 +261,7 @@ public struct ServiceDescription: Sendable {
     /// The name to show, such as `GitHub`.
     public var title: String
 
-    /// The issuer's URL, as the authority of the service spells it.
+    /// The issuer's URL, in the spelling that the service's authority uses.
     public var issuer: String
 
     /// The page on which the user registers an app, to obtain a client ID.

@@ -5,7 +5,7 @@ extension AccountCommand {
     package static func runProcess() -> Never {
         runTool(signInCommand: "\(CommandLine.toolName) login") { arguments in
             var arguments = arguments
-            // Docker runs this program through a link of that name.
+            // Docker runs this program through a link, such as `docker-credential-account`.
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
                 arguments.insert("docker-credential", at: 0)
             }
@@ -16,7 +16,8 @@ extension AccountCommand {
         }
     }
 
-    /// Throws an error for `help` with an unknown command. The parser would show the help of the parent command.
+    /// Throws an error for `help` with an unknown command, for which the parser would show the help of the parent
+    /// command.
     static func checkHelp(_ arguments: [String]) throws {
         guard arguments.first == "help" else { return }
         var subcommands = Self.configuration.subcommands
@@ -34,11 +35,12 @@ extension AccountCommand {
         }
     }
 
-    /// Parses the subcommand that the first word names, because building the whole tree of commands takes long. Returns
-    /// `nil` for input that needs the whole tree, such as `--help` and mistakes. With a `_superCommandName`, the parser
-    /// does not look for a request for a completion script.
+    /// Parses only the subcommand that the first word names, because building the whole command tree is slow. Returns
+    /// `nil` for input that requires the whole tree, such as `--help` and invalid options. With a `_superCommandName`,
+    /// the parser does not check for a request for a completion script.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
-        // Prompts and scripts run these commands often, and parsing would take longer than the rest of the command.
+        // Shell prompts and scripts run these commands often, and parsing would take longer than the rest of the
+        // command.
         switch arguments {
         case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
         case ["token"]: return TokenCommand<App>(minValidity: nil)
@@ -47,14 +49,15 @@ extension AccountCommand {
         for group in App.commandGroups {
             if let command = group.parsedAlone(arguments) { return command }
         }
-        // Comparing names creates the help texts of all commands before the right one.
+        // Use a table: comparing the names of commands in order would create the help texts of all commands before the
+        // match.
         let frequent: [String: any ParsableCommand.Type] = [
             "token": TokenCommand<App>.self, "whoami": WhoAmICommand<App>.self,
         ]
         guard let name = arguments.first,
             let subcommand = frequent[name]
                 ?? configuration.subcommands.first(where: { $0.configuration.commandName == name }),
-            // On an error, the whole tree fails for the same reason and reports it.
+            // If this fails, parsing with the whole tree fails for the same reason, and reports the error.
             let command = try? subcommand.parseAsRoot(Array(arguments.dropFirst())), type(of: command) == subcommand
         else { return nil }
         return command as? any AsyncParsableCommand

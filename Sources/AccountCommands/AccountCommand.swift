@@ -10,8 +10,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "account", abstract: "Sign in once, and stay signed in.",
             discussion: """
-                The account is stored encrypted in Documents/Account.plist. It is removed when you sign out or when \
-                the service ends the session, but never because of network problems.
+                The tool stores the account encrypted in Documents/Account.plist until you sign out or the service \
+                ends the session. Network problems do not sign you out.
 
                   \(CommandLine.toolName) login
                   \(CommandLine.toolName) whoami

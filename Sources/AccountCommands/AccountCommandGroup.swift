@@ -6,7 +6,8 @@ public struct AccountCommandGroup<App: AccountApplication>: Sendable {
     package let name: String
     package let subcommands: [any AsyncParsableCommand.Type]
 
-    /// Creates a command that other programs run often, without the parser; `nil` for all other arguments.
+    /// Creates a command that other programs run often, without using the parser. Returns `nil` for all other
+    /// arguments.
     package let parsedAlone: @Sendable (_ arguments: [String]) -> (any AsyncParsableCommand)?
 
     /// Returns the findings of `doctor` about other programs.

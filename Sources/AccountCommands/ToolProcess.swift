@@ -29,7 +29,7 @@ extension AccountApplication where Self: AsyncParsableCommand {
 extension AsyncParsableCommand where Self: SendableMetatype {
     /// Runs this command with the arguments of the process, and ends the process.
     ///
-    /// If one type is both an `AsyncParsableCommand` and an ``AccountApplication``, this happens automatically:
+    /// If one type is both an `AsyncParsableCommand` and an ``AccountApplication``, its `main` calls this method:
     ///
     /// ```swift
     /// @main struct Notes: AsyncParsableCommand, AccountApplication { … }
@@ -37,15 +37,15 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     ///
     /// Call this method from `main` if the command and the ``AccountApplication`` are separate types.
     ///
-    /// A signal, such as Ctrl-C, ends the process immediately, except during a token request: a refresh token can be
-    /// used only once, so the process first stores the new one. This applies to stores from
+    /// A signal, such as SIGINT after Ctrl-C, ends the process immediately, except during a token request. A refresh
+    /// token can be used only once, so the process first stores the new token. This applies to stores from
     /// ``AccountApplication/store(session:logger:)`` and to stores with `AccountStore.delaySignals()`. If `run()`
     /// returns or throws during a token request, the process also waits for the request.
     ///
     /// `run()` begins on the main thread. A tool that only prints stored data never starts another thread.
     ///
-    /// An `AccountError` is printed after the name of the tool, with its hint on the next line, and its `exitCode` is the
-    /// exit code. Errors of the parser are printed in the same format, and end the process with exit code 64.
+    /// An `AccountError` is printed after the name of the tool, with its hint on the next line, and its `exitCode` is
+    /// the exit code. Errors of the parser are printed in the same format, and end the process with exit code 64.
     ///
     /// - Parameter parse: Parses the arguments. By default, the parser builds the whole tree of commands.
     public static func runTool(
@@ -108,7 +108,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             let name = CommandLine.toolName
             // The parser's text contains "See 'notes account login --help' for more information."
             var help = text.firstRange(of: "  See '").map { String(text[$0.upperBound...].prefix { $0 != "'" }) }
-            // A command that was parsed again does not know the app that it belongs to.
+            // If a command was parsed again, the text lacks the name of the app.
             if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
                 help = name + text.dropFirst("account".count)
             }

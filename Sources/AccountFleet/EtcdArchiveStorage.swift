@@ -4,25 +4,26 @@ public import Logging
 
 /// Stores archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
 ///
-/// The entries are encrypted, so etcd, its backups and its administrators see ciphertext. All machines need the same
-/// key: a passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
+/// The entries are encrypted, so etcd, its backups and its administrators see only ciphertext. All machines need the
+/// same key: a passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
 ///
-/// - A quorum confirms each read. Without a quorum, the account is read from this machine's replica: the last version
-///   that was read or written, still encrypted, with its date in `StoredEntry.asOf`. Nothing is written from a replica.
-/// - A transaction holds a lock: a key with a lease of 10 s that is kept alive. A refresh holds another one of 15 s,
-///   and of 75 s when the token may have been sent, since a token request may take 60 s. After a process is killed,
-///   other processes wait no longer than these times.
+/// - A quorum confirms each read. Without a quorum, AccountKit reads the account from this machine's replica: the
+///   encrypted version that this machine last read or wrote, with its date in `StoredEntry.asOf`. AccountKit never
+///   writes the content of a replica to the cluster.
+/// - A transaction holds a lock: a key with an etcd lease of 10 s, which the process renews. A refresh holds another
+///   lock with a lease of 15 s. If the process may have sent the refresh token, this lease is 75 s, because a token
+///   request may take 60 s. After a process is killed, other processes wait no longer than these times.
 /// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was
-///   suspended for longer than its lease changes nothing, and gets `AccountError.Code.conflict`.
+///   suspended for longer than its lease cannot change an entry, and receives `AccountError.Code.conflict`.
 /// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
 ///
-/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; in the keys of locks, the entry begins with a dot. The
-/// role of the etcd user needs permission for keys with this prefix, and for no others.
+/// The keys are `<prefix>/<app identifier>/<session>/<entry>`. In the keys of locks, the entry begins with a dot. The
+/// role of the etcd user needs permission only for keys with this prefix.
 public struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
     public let location: EtcdLocation
 
-    /// The prefix of the keys. An entry that is copied to another prefix does not open there.
+    /// The prefix of the keys. If an entry is copied to another prefix, AccountKit cannot open the copy.
     public var sharedPlace: String? { location.prefix }
 
     let client: EtcdClient
@@ -30,15 +31,15 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     private let folder: String
     private let watch: SessionWatch
 
-    /// Creates the storage of a session. Nothing is sent yet.
+    /// Creates the storage of a session. The initializer sends no requests.
     ///
     /// - Parameters:
     ///   - location: The cluster and the prefix.
     ///   - credentials: The credentials for the cluster.
-    ///   - container: The container of the app. Its identifier is part of the keys, and its caches folder holds the
+    ///   - container: The container of the app. Its identifier is part of the keys, and its caches folder contains the
     ///     replica.
     ///   - session: The session.
-    ///   - logger: The logger; `nil` for none. No secrets and no personal data are logged.
+    ///   - logger: The logger, or `nil` for none. AccountKit logs no secrets and no personal data.
     /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
     public init(
         location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
@@ -51,14 +52,14 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         replica = Replica(of: location, container: container, session: session, logger: logger)
     }
 
-    /// Returns the sessions of an app with data in a cluster: the default one first, then the others by name.
+    /// Returns the sessions of an app that have data in a cluster: the default session first, then the others by name.
     ///
     /// - Parameters:
     ///   - location: The cluster and the prefix.
     ///   - credentials: The credentials for the cluster.
     ///   - container: The container of the app.
-    ///   - logger: The logger; `nil` for none.
-    /// - Throws: `AccountError.Code.storeUnreachable` without a quorum; others as for reading an entry.
+    ///   - logger: The logger, or `nil` for none.
+    /// - Throws: `AccountError.Code.storeUnreachable` without a quorum, and the errors of ``read(_:)``.
     public static func sessions(
         at location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), in container: AppContainer,
         logger: Logger? = nil
@@ -79,7 +80,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return (names.contains(.default) ? [.default] : []) + others
     }
 
-    /// Reads an entry, confirmed by a quorum. Without a quorum, the account is read from the replica on this machine.
+    /// Reads an entry, confirmed by a quorum. Without a quorum, this method reads the account from the replica on this
+    /// machine.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         do {
             let stored = try await newest(entry)
@@ -91,7 +93,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// Waits for the lock, which the whole cluster shares.
+    /// Acquires the lock, which all machines share, and begins a transaction.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await beginTransaction(timeout: timeout, refresh: nil)
     }
@@ -106,17 +108,18 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdTransaction(storage: self, lock: lock, refresh: refresh)
     }
 
-    /// Returns how long a call may take: for new tokens that only this process knows, until the end of its lease.
+    /// Returns the time limit for a call. If only this process has the new tokens, the limit is the end of its lease.
     func timeout(_ usual: EtcdClient.Timeout, of refresh: EtcdLock?) -> EtcdClient.Timeout {
         guard let refresh, refresh.isExchanging else { return usual }
         return .saving(until: refresh.lease.end)
     }
 
-    /// How long a token request may take. Other processes wait this long if its process does not extend the lease.
+    /// The maximum duration of a token request. If the process that sends it does not extend its lease, other processes
+    /// wait this long.
     static let longestExchange = Duration.seconds(60)
 
-    /// Waits for the lease. After its holder has died, other processes wait 15 s, or 75 s if the intent to send the
-    /// refresh token was written, since the request may take 60 s.
+    /// Acquires the refresh lease. If the holder is killed, other processes wait 15 s. If the holder had recorded its
+    /// intent to send the refresh token, they wait 75 s, because the request may take 60 s.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lock = try await client.mapping {
             try await EtcdLock.take(
@@ -125,8 +128,9 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdRefreshLease(storage: self, lock: lock)
     }
 
-    /// Returns a stream that yields when any machine has written or removed an entry since it was last read here. If
-    /// the entry has not been read yet, the first element comes at once. All listeners of this storage share one watch.
+    /// Returns a stream that yields when any machine has written or removed an entry since this storage last read the
+    /// entry. If this storage has not read the entry yet, the stream yields its first element immediately. All streams
+    /// of this storage share one watch.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         watch.changes(of: key(entry.rawValue))
     }
@@ -146,7 +150,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     func newest(key: String) async throws -> EtcdKeyValue? {
         let response = try await client.mapping { try await client.send(.range(key), .reading) }
         guard let revision = response.object.revision else {
-            throw AccountError(.inaccessible, "\(location) gave an unexpected response")
+            throw AccountError(.inaccessible, "\(location) returned an unexpected response")
         }
         let entry = EtcdKeyValue(response.object["kvs"]?.elements.first)
         watch.noteReading(of: key, entry, at: revision)
@@ -170,7 +174,7 @@ extension ArchiveRevision {
         self.init(bytes: modRevision.bigEndianBytes)
     }
 
-    /// The `mod_revision`; `nil` for a revision of another storage.
+    /// The `mod_revision`, or `nil` for a revision of another storage.
     var modRevision: Int64? {
         bytes.count == 8 ? Int64(bigEndianBytes: bytes) : nil
     }

@@ -2,7 +2,7 @@ public import AccountKit
 import AccountSupport
 import NIOSSL
 
-/// The credentials for an etcd cluster, like those of `etcdctl`.
+/// The credentials for an etcd cluster, which correspond to those of `etcdctl`.
 public struct EtcdCredentials: Sendable {
     /// An etcd user.
     public struct User: Sendable {
@@ -25,7 +25,7 @@ public struct EtcdCredentials: Sendable {
         var key: String?
     }
 
-    /// A PEM file with the trusted certificates; `nil` for the system's certificates.
+    /// A PEM file with the trusted certificates, or `nil` for the system's certificates.
     public var certificateAuthorityFile: String? {
         get { files.authority }
         set { files.authority = newValue }
@@ -48,7 +48,7 @@ public struct EtcdCredentials: Sendable {
 
     var files: Files
 
-    /// Creates credentials; see the properties.
+    /// Creates credentials. The parameters are the same as the properties.
     public init(
         certificateAuthorityFile: String? = nil, certificateFile: String? = nil, keyFile: String? = nil,
         user: User? = nil
@@ -57,8 +57,9 @@ public struct EtcdCredentials: Sendable {
         self.user = user
     }
 
-    /// Returns the credentials in the variables of `etcdctl`: `ETCDCTL_CACERT`, `ETCDCTL_CERT`, `ETCDCTL_KEY` and
-    /// `ETCDCTL_USER` (`name:password`). Without the first one, `SSL_CERT_FILE` names the trusted certificates.
+    /// Returns the credentials in the environment variables of `etcdctl`: `ETCDCTL_CACERT`, `ETCDCTL_CERT`,
+    /// `ETCDCTL_KEY` and `ETCDCTL_USER` (`name:password`). If `ETCDCTL_CACERT` is not set, `SSL_CERT_FILE` names the
+    /// file with the trusted certificates.
     ///
     /// - Throws: `AccountError.Code.invalidArgument` if a variable is malformed.
     public static func fromEnvironment() throws(AccountError) -> EtcdCredentials {
@@ -72,11 +73,11 @@ public struct EtcdCredentials: Sendable {
             keyFile: value("ETCDCTL_KEY"))
         guard (files.certificate == nil) == (files.key == nil) else {
             throw AccountError(
-                .invalidArgument, "ETCDCTL_CERT and ETCDCTL_KEY belong together", hint: "set both, or neither")
+                .invalidArgument, "only one of ETCDCTL_CERT and ETCDCTL_KEY is set", hint: "set both, or neither")
         }
         guard let text = value("ETCDCTL_USER") else { return }
         guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
-            // etcdctl would ask the user for the password, which is impossible here.
+            // Without a password, etcdctl would prompt the user, which is impossible here.
             throw AccountError(.invalidArgument, "ETCDCTL_USER is not of the form name:password")
         }
         user = User(name: String(text[..<colon]), password: Secret(String(text[text.index(after: colon)...])))
@@ -106,7 +107,7 @@ extension EtcdCredentials.Files {
         do {
             return try body(path)
         } catch {
-            // The error may quote the file.
+            // Drop the original error, which may quote the file.
             throw AccountError(
                 .misconfigured, "\(path) cannot be used: it is missing, not readable, or not a PEM file")
         }

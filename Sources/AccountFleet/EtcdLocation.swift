@@ -6,7 +6,7 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
     /// A node of the cluster, as `host:port`. An IPv6 address is in brackets.
     typealias Endpoint = String
 
-    /// The nodes, in the order in which they are tried.
+    /// The nodes, in the order in which AccountKit tries them.
     public let endpoints: [String]
 
     /// The prefix of the keys, without a slash at either end.
@@ -17,7 +17,7 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
 
     /// Parses a location.
     ///
-    /// - Parameter text: The location. The default port is 2379, and the default prefix `account`.
+    /// - Parameter text: The location. The default port is 2379, and the default prefix is `account`.
     /// - Throws: `AccountError.Code.invalidArgument` if the text is malformed.
     public init(_ text: String) throws(AccountError) {
         func flaw(_ what: String) -> AccountError {
@@ -32,8 +32,8 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
         usesTLS = scheme == "etcds://"
         let rest = text.dropFirst(scheme.count)
         let hosts = rest.prefix { $0 != "/" }
-        // The message does not quote the text, which may contain a password.
-        guard !hosts.contains("@") else { throw flaw("a user and password do not belong in it, but in ETCDCTL_USER") }
+        // Don't quote the text in the message: it may contain a password.
+        guard !hosts.contains("@") else { throw flaw("it contains a user and password, which must be in ETCDCTL_USER") }
         var endpoints: [Endpoint] = []
         for host in hosts.split(separator: ",", omittingEmptySubsequences: false) {
             guard let server = HostAndPort(host) else { throw flaw("\"\(host)\" is not a host and port") }
@@ -45,7 +45,7 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
         while prefix.last == "/" { prefix = prefix.dropLast() }
         guard prefix.utf8.allSatisfy({ $0.isASCIIAlphanumeric || "-_./".utf8.contains($0) }), !prefix.contains("//")
         else {
-            throw flaw("a prefix has letters, digits, dots, underscores, hyphens and slashes")
+            throw flaw("a prefix may contain only letters, digits, dots, underscores, hyphens and slashes")
         }
         self.prefix = prefix.isEmpty ? "account" : String(prefix)
     }
@@ -57,15 +57,15 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
 
     var isLoopback: Bool { endpoints.allSatisfy { LoopbackHost.contains(Self.hostAndPort($0).host) } }
 
-    /// Returns the URLs of a node in the order of attempts. Without TLS, `localhost` becomes the loopback addresses,
-    /// since a hosts file or a name server could redirect it to another machine.
+    /// Returns the URLs of a node, in the order in which to try them. Without TLS, loopback addresses replace
+    /// `localhost`, because a hosts file or a name server could resolve `localhost` to another machine.
     func urls(of endpoint: Endpoint) -> [String] {
         let (host, port) = Self.hostAndPort(endpoint)
         guard !usesTLS, host == LoopbackHost.name else { return ["\(usesTLS ? "https" : "http")://\(endpoint)"] }
         return LoopbackHost.addresses.map { "http://\($0):\(port)" }
     }
 
-    /// The host is in lower case. An endpoint always ends with its port.
+    /// Returns the host in lower case, and the port. An endpoint always ends with its port.
     private static func hostAndPort(_ endpoint: Endpoint) -> (host: String, port: Substring) {
         guard let colon = endpoint.lastIndex(of: ":") else { return (endpoint.lowercased(), "") }
         return (endpoint[..<colon].lowercased(), endpoint[endpoint.index(after: colon)...])

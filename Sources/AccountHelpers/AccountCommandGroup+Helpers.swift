@@ -1,8 +1,8 @@
 public import AccountCommands
 
 extension AccountCommandGroup {
-    /// Commands that pass the session on to other programs: `exec`, `keep`, `rule`, and the credential helpers for git,
-    /// Docker and kubectl. `doctor` then also checks the settings of these programs.
+    /// Commands that pass the tokens of a session to other programs: `exec`, `keep`, `rule`, and the credential helpers
+    /// for git, Docker and kubectl. `doctor` then also checks the settings of these programs.
     ///
     /// ```swift
     /// static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }

@@ -18,7 +18,7 @@ struct HelperToken {
 
 extension CommandContext {
     /// Returns the token of the session, refreshing it first if needed. A token from the environment replaces the
-    /// archive only for the current session, because it belongs to one service.
+    /// archive only for the current session, because the token is for one service.
     func helperToken() async throws -> HelperToken {
         if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
             return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
@@ -39,8 +39,8 @@ extension CommandContext {
         await archive.load().account?.credentials.accessToken == token
     }
 
-    /// Marks a token that a server rejected, so that it is refreshed before its next use. A token that cannot be
-    /// refreshed is left unchanged. The user stays signed in.
+    /// Marks a token that a server rejected as expired, so that it is refreshed before its next use. A token that
+    /// cannot be refreshed is left unchanged. The user stays signed in.
     func distrust(_ token: Secret) async throws {
         guard await isCurrent(token) else { return }
         let now = SystemWallClock().now

@@ -2,7 +2,7 @@ import AccountCommands
 import AccountKit
 import ArgumentParser
 
-/// Options of commands whose output is determined by another program's protocol, and whose session by rules.
+/// Options of commands for which another program's protocol determines the output, and rules determine the session.
 struct HelperOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Location of sessions (default: the store in the environment).", valueName: "url"))
     var store: String?

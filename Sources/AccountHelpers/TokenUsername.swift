@@ -3,7 +3,8 @@ import AccountCommands
 /// Chooses the user name for a program that sends a token as a password: some services accept only a certain name, and
 /// none accepts an empty one.
 enum TokenUsername {
-    /// `requested` is the name in the URL; empty if there is none. `service` is the name of a known service, or `nil`.
+    /// Returns the user name. `requested` is the name in the URL; empty if there is none. `service` is the name of a
+    /// known service, or `nil`.
     static func name(
         rule: Rule, requested: String = "", challenges: [String] = [], service: @autoclosure () -> String? = nil,
         account: String?
@@ -32,7 +33,7 @@ enum TokenUsername {
         "bitbucket.org": "x-token-auth",
     ]
 
-    /// How the realm of a self-hosted instance begins, in lower case.
+    /// The beginnings of the realms of self-hosted instances, in lower case.
     private static let realms = [
         "gitlab": "oauth2", "gitea": "oauth2", "forgejo": "oauth2", "bitbucket": "x-token-auth",
         "atlassian bitbucket": "x-token-auth",

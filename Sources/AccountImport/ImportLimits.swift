@@ -1,21 +1,22 @@
 import AccountKit
 
-/// The limits that keep a hostile file from exhausting memory, time or the stack.
+/// The limits that prevent a hostile file from exhausting memory, time or the stack.
 enum ImportLimits {
-    /// Deeper than any account, and well within the stack of a thread.
+    /// The maximum depth of nested values, which is deeper than any account and well within the stack of a thread.
     static let depth = 64
 
-    /// A value counts each time that it is referenced.
+    /// The maximum number of values. A value counts each time that the archive refers to it.
     static let valueCount = 20_000
     static let keyByteCount = 256
 
-    /// In bytes. Only a file with repeated references exceeds its own size.
+    /// The maximum number of bytes to copy. This number exceeds the size of a file only if the file contains repeated
+    /// references.
     static let copiedByteCount = 2 * LegacyArchive.maximumByteCount
 }
 
 // `LegacyArchive` prefixes these messages with the name of the file.
 extension AccountError {
-    /// `what` completes "It is damaged: …".
+    /// Returns the error for a damaged file. `what` completes the sentence "It is damaged: …".
     static func damaged(_ what: String) -> AccountError {
         AccountError(.damaged, "It is damaged: \(what). Copy it again from the old app's folder or from a backup.")
     }

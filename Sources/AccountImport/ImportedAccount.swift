@@ -13,7 +13,7 @@ public struct ImportedAccount: Sendable {
 }
 
 extension ImportedAccount {
-    /// A file format. More may be added, so a `switch` needs a `default`.
+    /// A file format. Later versions may add formats, so a `switch` needs a `default`.
     public struct Format: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
         /// The name of the format in JSON output.
         public let rawValue: String

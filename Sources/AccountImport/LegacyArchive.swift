@@ -14,10 +14,10 @@ public import Foundation
 /// imported.warnings.forEach { print($0) }
 /// ```
 ///
-/// In a keyed archive, the object named `root` is read, or the only object, whatever its class. The file is parsed as
-/// data, within fixed limits; no class is looked up and no object is created, since `NSKeyedUnarchiver` ends the
-/// process on damaged input. The file is never changed. Tokens are moved to guarded memory, the buffers in between are
-/// wiped, and no error or warning contains a token.
+/// In a keyed archive, AccountKit reads the object named `root`, or the only object. The object may be of any class.
+/// AccountKit parses the file as data, within fixed limits. It does not use `NSKeyedUnarchiver`, which ends the process
+/// on damaged input, so it looks up no classes and creates no objects. AccountKit does not change the file. It moves
+/// tokens to guarded memory and wipes the intermediate buffers. No error or warning contains a token.
 public enum LegacyArchive {
     /// The maximum size of a file, in bytes.
     public static let maximumByteCount = 1024 * 1024
@@ -26,9 +26,9 @@ public enum LegacyArchive {
     ///
     /// - Parameters:
     ///   - path: A regular file of at most ``maximumByteCount`` bytes, or a symbolic link to such a file.
-    ///   - now: The time at which the tokens were received, unless the file has another one.
+    ///   - now: The time at which the app received the tokens, used if the file contains no such time.
     /// - Throws: The errors of ``read(_:now:)``; `inaccessible` if the file is missing or cannot be read;
-    ///   `invalidArgument` if it is not a regular file.
+    ///   `invalidArgument` if the path does not lead to a regular file.
     public static func read(contentsOf path: String, now: Date) throws(AccountError) -> ImportedAccount {
         do throws(AccountError) {
             return try account(in: try SourceFile.read(path), now: now)
@@ -39,8 +39,8 @@ public enum LegacyArchive {
 
     /// Reads the account in the bytes of a file.
     ///
-    /// Capitals, `_`, `-` and `.` in a key are ignored: `access_token` equals `accessToken`. If several keys have the
-    /// same meaning, the first in this table is used.
+    /// AccountKit ignores case, `_`, `-` and `.` in a key, so `access_token` equals `accessToken`. If several keys have
+    /// the same meaning, AccountKit uses the first key in this table.
     ///
     /// | field | keys |
     /// | --- | --- |
@@ -56,19 +56,21 @@ public enum LegacyArchive {
     /// | telephone | `phone_number`, `phone` |
     /// | fields `points`, `signature_text`, `qq_number` | `points`; `signature_text`, `saytext`; `qq_number`, `qq` |
     ///
-    /// Times are Unix seconds as a number or text, dates, `yyyy-MM-dd` or `yyyy-MM-dd HH:mm:ss` (UTC without an
-    /// offset). A registration time in any other format is kept unchanged in the field `register_time_text`.
+    /// A time is a number of seconds since 1970 (as a number or text), a date, or a text in the format `yyyy-MM-dd` or
+    /// `yyyy-MM-dd HH:mm:ss` (in UTC if there is no offset). If a registration time has another format, AccountKit
+    /// keeps the text in the field `register_time_text`.
     ///
-    /// Every other key becomes a profile field of the same name, if a property list can hold its value. At any depth,
-    /// these are left out with a warning: keys that look like a secret (such as `password`, `passcode`, `secret`,
-    /// `token`, `cookie`, `api_key`), strings that contain one of the tokens, and data that is itself an archive.
+    /// Every other key becomes a profile field of the same name, if a property list can represent its value. At any
+    /// depth, AccountKit omits the following values and adds a warning: values whose key looks like a secret (such as
+    /// `password`, `passcode`, `secret`, `token`, `cookie`, `api_key`), strings that contain one of the tokens, and
+    /// data that is itself an archive.
     ///
     /// - Parameters:
     ///   - bytes: The whole file, at most ``maximumByteCount`` bytes.
-    ///   - now: The time at which the tokens were received, unless the file has another one.
+    ///   - now: The time at which the app received the tokens, used if the file contains no such time.
     /// - Throws: `damaged` if the bytes are truncated or contradictory; `unsupportedVersion` for a later version of a
-    ///   format; `invalidArgument` if it is another kind of file, or has no token or user ID. An optional field of the
-    ///   wrong kind, or a string that cannot be decoded, is *not* an error but a warning.
+    ///   format; `invalidArgument` if the file is of another kind, or contains no token or user ID. An optional field
+    ///   of the wrong kind, or a string that cannot be decoded, is *not* an error but a warning.
     public static func read(_ bytes: some Collection<UInt8>, now: Date) throws(AccountError) -> ImportedAccount {
         do throws(AccountError) {
             guard bytes.count <= maximumByteCount else { throw .tooLarge }

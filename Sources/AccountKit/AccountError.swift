@@ -7,13 +7,13 @@ public struct AccountError: Error, Sendable {
     /// The kind of error.
     public var code: Code
 
-    /// The problem, for the user. It says what to do as well, unless there is a ``hint``.
+    /// A description of the problem for the user. Unless there is a ``hint``, the message also explains what to do.
     public var message: String
 
-    /// What the user can do about the problem, such as a command to run. A tool shows it on a separate line.
+    /// What the user can do about the problem, such as a command to run. A tool shows the hint on a separate line.
     public var hint: String?
 
-    /// The underlying error, such as a system call and its errno.
+    /// The underlying error, such as a failed system call with its errno.
     public var cause: (any Error)?
 
     /// Creates an error. Neither the message nor the cause may contain a secret.
@@ -31,7 +31,7 @@ extension AccountError {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// Creates a code for an adapter that the app provides.
+        /// Creates a code for a type that an app implements, such as its own authority or storage.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
@@ -46,7 +46,7 @@ extension AccountError {
         /// The file is not an archive, or is incomplete.
         public static let damaged = Code(rawValue: "damaged")
 
-        /// A later version wrote the archive, or it uses an option that this version does not know.
+        /// A later version wrote the archive, or the archive uses an option that this version does not support.
         public static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
 
         /// The operating system refused to read or write the file.
@@ -103,7 +103,7 @@ extension AccountError: CustomStringConvertible {
 
     /// The message, and the cause in brackets.
     package var problem: String {
-        // The message already says why a request failed.
+        // The message already explains why a request failed.
         guard let cause, requestFailure == nil else { return message }
         // Name the file once.
         if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
@@ -111,7 +111,7 @@ extension AccountError: CustomStringConvertible {
     }
 }
 
-/// The reason for a missing response, so that a caller knows whether the service may have carried out the request.
+/// The reason for a missing response, so that a caller can tell whether the service may have carried out the request.
 package struct RequestFailure: Error {
     package let failure: AuthorityError
 

@@ -15,7 +15,7 @@ extension AccountError {
                 "\(name) cannot be saved, since the disk is full or its maximum size is reached: it was not changed",
                 cause: error)
         case let error as DatabaseError
-        // A statement that no longer compiles: the schema is not the one of this module.
+        // `SQLITE_ERROR` means that a statement does not compile, because the schema is not the schema of this module.
         where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode):
             self.init(.damaged, "\(name) is damaged", cause: error)
         case is RowDecodingError, is DecodingError: self.init(.damaged, "\(name) is damaged", cause: error)

@@ -1,2 +1,2 @@
-/// The version of AccountKit, as the commands print it and the HTTP client sends it.
+/// The version of AccountKit, which the commands print and the HTTP client sends.
 package let accountKitVersion = "0.1.0"

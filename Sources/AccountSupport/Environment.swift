@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 package enum Environment {
-    /// Returns `nil` for a variable that is not set or empty.
+    /// Returns the value of a variable, or `nil` if the variable is not set or empty.
     package static func value(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
         return String(cString: value)

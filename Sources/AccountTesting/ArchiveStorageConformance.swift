@@ -12,7 +12,8 @@ public struct ArchiveStorageConformance: Sendable {
     private let open: @Sendable () throws -> any ArchiveStorage
     private let entry = ArchiveEntry.account
 
-    /// - Parameter open: Opens the same storage each time, as several processes would; it is empty at first.
+    /// - Parameter open: A function that opens the same storage each time, as several processes would. The storage must
+    ///   be empty at first.
     public init(open: @escaping @Sendable () throws -> any ArchiveStorage) {
         self.open = open
     }
@@ -107,7 +108,7 @@ public struct ArchiveStorageConformance: Sendable {
         await expectAccountError(.busy, "a second lease waits, and times out") {
             try await open().withRefreshLease(timeout: .zero) { _ in }
         }
-        // A refresh that waits for its service does not delay a change.
+        // A refresh that waits for the service does not delay a change.
         try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
         try await removeEntry()
         try await open().withTransaction(timeout: .seconds(10)) { _ in
@@ -191,7 +192,8 @@ public struct ArchiveStorageConformance: Sendable {
         }
     }
 
-    /// Records an issue. The macro would print both sides, which may have a megabyte each.
+    /// Records an issue if the condition is false. Used directly, the macro would print both sides of the comparison,
+    /// which may have a megabyte each.
     private func expect(
         _ isSo: Bool, _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation
     ) {

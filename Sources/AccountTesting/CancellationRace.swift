@@ -2,16 +2,16 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Cancels listeners again and again while they get elements.
+/// Repeatedly cancels listeners while they receive elements.
 ///
-/// The runtime locks a task while its cancellation handlers run, and also while it is resumed. Code that resumes a
-/// listener under a lock that the cancellation handler acquires too causes a deadlock.
+/// The runtime locks a task while its cancellation handlers run, and also while it is resumed. If code resumes a
+/// listener under a lock that the cancellation handler also acquires, the result is a deadlock.
 package enum CancellationRace {
     private final class Counter: Sendable {
         let count = Atomic(0)
     }
 
-    /// A thread for the listeners, since the shared threads are busy in a run of many tests.
+    /// A thread for the listeners, because the shared threads are busy in a run of many tests.
     private final class ListenerThread: TaskExecutor {
         private let queue = DispatchQueue(label: "listener")
 
@@ -21,8 +21,8 @@ package enum CancellationRace {
         }
     }
 
-    /// - Parameter listen: Listens until its task is cancelled, and reports each element.
-    /// - Returns: Whether all rounds ended within a minute, each after several elements.
+    /// - Parameter listen: A function that listens until its task is cancelled, and reports each element.
+    /// - Returns: Whether all rounds ended within a minute, each after at least two elements.
     package static func run(
         rounds: Int = 1000, _ listen: @escaping @Sendable (_ isTold: () -> Void) async -> Void,
         against tell: @escaping @Sendable () -> Void
@@ -43,7 +43,7 @@ package enum CancellationRace {
                 let task = Task(executorPreference: thread) { await listen { told.count.add(1, ordering: .relaxed) } }
                 // The first element may be the initial state.
                 while told.count.load(ordering: .relaxed) < 2, isOver.count.load(ordering: .relaxed) == 0 { usleep(1) }
-                // Each round cancels at another moment.
+                // Cancel at a different moment in each round.
                 usleep(UInt32(round % 64))
                 task.cancel()
             }

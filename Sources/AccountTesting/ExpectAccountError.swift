@@ -7,7 +7,7 @@ public import Testing
 /// await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
 /// ```
 ///
-/// - Returns: The error, for checks of its message or cause; `nil` if there was no such error.
+/// - Returns: The error, for checks of its message or cause, or `nil` if the code threw no such error.
 @discardableResult
 public func expectAccountError<Value>(
     _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,
@@ -23,7 +23,7 @@ public func expectAccountError<Value>(
 
 /// Expects synchronous code to throw an `AccountError` with a code, and records an issue otherwise.
 ///
-/// - Returns: The error, for checks of its message or cause; `nil` if there was no such error.
+/// - Returns: The error, for checks of its message or cause, or `nil` if the code threw no such error.
 @discardableResult
 public func expectAccountError<Value>(
     _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,

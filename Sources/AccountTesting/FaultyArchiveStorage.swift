@@ -1,7 +1,7 @@
 public import AccountKit
 import Synchronization
 
-/// Wraps a storage, and makes calls fail or stall on request.
+/// A storage that wraps another storage, and makes calls fail or stall on request.
 public final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
     public enum Call: Sendable, Hashable, CaseIterable {
@@ -10,10 +10,10 @@ public final class FaultyArchiveStorage: ArchiveStorage {
 
     /// A fault to inject into a call.
     public enum Fault: Sendable {
-        /// The call fails, and nothing changes.
+        /// The call fails without an effect.
         case fails(AccountError)
 
-        /// The call waits until ``FaultyArchiveStorage/release()``, and is then carried out.
+        /// The call waits until ``FaultyArchiveStorage/release()``, and then continues.
         case stalls
     }
 
@@ -28,7 +28,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     private let base: any ArchiveStorage
     private let state = Mutex(State())
 
-    /// Wraps `base`.
+    /// Creates a storage that wraps `base`.
     public init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
 
     /// The shared place of the wrapped storage.
@@ -43,8 +43,8 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     ///
     /// - Parameters:
     ///   - fault: The fault.
-    ///   - number: The number of the call, counted from 1 from now on.
-    ///   - call: The kind of calls to count; `nil` counts calls of any kind.
+    ///   - number: The number of the call. The next call has the number 1.
+    ///   - call: The kind of calls to count, or `nil` to count calls of any kind.
     public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in
             let done = call.map { state.counts[$0, default: 0] } ?? state.total
@@ -75,19 +75,19 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         for continuation in stalled { continuation.resume() }
     }
 
-    /// Reads an entry, or fails.
+    /// Reads an entry, or throws an injected error.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await pass(.read)
         return try await base.read(entry)
     }
 
-    /// Waits for exclusive access, or fails.
+    /// Waits for exclusive access, or throws an injected error.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await pass(.begin)
         return FaultyTransaction(base: try await base.beginTransaction(timeout: timeout), storage: self)
     }
 
-    /// Waits for the lease, or fails.
+    /// Waits for the lease, or throws an injected error.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         try await pass(.lease)
         return FaultyLease(base: try await base.acquireRefreshLease(timeout: timeout), storage: self)

@@ -1,7 +1,7 @@
 public import AccountKit
 import Synchronization
 
-/// An in-memory storage. It meets all requirements of `ArchiveStorage` except durability across power cuts.
+/// A storage in memory that meets all requirements of `ArchiveStorage` except durability across power cuts.
 public final class InMemoryArchiveStorage: ArchiveStorage {
     fileprivate enum LockName: Hashable { case transaction, refresh }
 
@@ -21,18 +21,18 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
 
     fileprivate let state = Mutex(State())
 
-    /// The name of the storage, to simulate a storage that machines share; `nil` for a storage of one machine.
+    /// The name of the storage, to simulate a storage that machines share, or `nil` for a storage of one machine.
     public let sharedPlace: String?
 
     /// Creates an empty storage.
     ///
-    /// - Parameter sharedPlace: The name of a storage that machines share; `nil` for a storage of one machine.
+    /// - Parameter sharedPlace: The name of a storage that machines share, or `nil` for a storage of one machine.
     public init(sharedPlace: String? = nil) { self.sharedPlace = sharedPlace }
 
     /// All entries.
     public var entries: [ArchiveEntry: StoredEntry] { state.withLock { $0.entries } }
 
-    /// Replaces the bytes of an entry without a lock or a revision, like a fault or another program.
+    /// Replaces the bytes of an entry without a lock or a revision, to simulate a fault or another program.
     public func overwrite(_ entry: ArchiveEntry, with bytes: [UInt8]?) {
         state.withLock { state in
             state.set(entry, bytes.map { StoredEntry(bytes: $0, revision: state.nextRevision()) })
@@ -44,13 +44,13 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         state.withLock { $0.entries[entry] }
     }
 
-    /// Waits for exclusive access, first come, first served.
+    /// Waits for exclusive access. Callers receive access in the order of their calls.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await wait(for: .transaction, timeout: timeout)
         return InMemoryTransaction(lock: HeldLock(.transaction, of: self))
     }
 
-    /// Waits for the lease, first come, first served.
+    /// Waits for the lease. Callers receive the lease in the order of their calls.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         try await wait(for: .refresh, timeout: timeout)
         return InMemoryLease(lock: HeldLock(.refresh, of: self))
@@ -64,7 +64,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
             await withCheckedContinuation { continuation in
                 guard join(waiter, name, continuation) else { return }
                 timer = Task {
-                    // A cancelled sleep ends at once.
+                    // A cancelled sleep ends immediately.
                     try? await Task.sleep(for: timeout)
                     leave(waiter, name)
                 }
@@ -87,14 +87,14 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
             state.listeners[id] = (entry, continuation)
             return id
         }
-        // In a separate task: a listener may be cancelled while it gets an element under the lock.
+        // Use a separate task, because a listener may be cancelled while it receives an element under the lock.
         continuation.onTermination = { [weak self] _ in
             Task { self?.state.withLock { state in state.listeners[id] = nil } }
         }
         return stream
     }
 
-    /// Returns whether the caller must wait for the lock.
+    /// Acquires the lock if it is free. Returns whether the caller must wait for the lock.
     private func join(_ waiter: UInt64, _ name: LockName, _ continuation: CheckedContinuation<Bool, Never>) -> Bool {
         let isMine: Bool? = state.withLock { state in
             if !state.locks[name]!.isHeld {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that does not wait. Instead it moves forward by the requested time.
+/// A clock that does not wait, but moves forward by the requested time.
 package final class InstantClock: Clock {
     package typealias Duration = Swift.Duration
 

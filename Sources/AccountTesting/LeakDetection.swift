@@ -4,7 +4,7 @@ public import Logging
 public import Testing
 
 /// Runs `body` with a logger for all levels, and records an issue for each line that contains a secret or the first
-/// eight characters of one.
+/// eight characters of a secret.
 public func expectNoLeak<Result>(
     of secrets: [Secret], sourceLocation: SourceLocation = #_sourceLocation,
     during body: (Logger) async throws -> Result
@@ -20,7 +20,7 @@ public func expectNoLeak<Result>(
     return result
 }
 
-/// Records an issue if `text` contains a secret or the first eight characters of one.
+/// Records an issue if `text` contains a secret or the first eight characters of a secret.
 public func expectNoLeak(
     of secrets: [Secret], in text: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {

@@ -8,11 +8,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A clock that changes only when a test moves it, forwards or back.
+/// A clock that changes only when a test moves it forward or back.
 public final class ManualClock: WallClock {
     private let date: Mutex<Date>
 
-    /// Creates a clock with a date; by default noon of 1 January 2030, UTC.
+    /// Creates a clock with a date. The default is noon UTC on January 1, 2030.
     public init(_ date: Date = Date(timeIntervalSince1970: 1_893_499_200)) {
         self.date = Mutex(date)
     }
@@ -23,7 +23,7 @@ public final class ManualClock: WallClock {
         set { date.withLock { $0 = newValue } }
     }
 
-    /// Moves the clock; a negative duration moves it back.
+    /// Moves the clock. A negative duration moves the clock back.
     public func advance(by duration: Duration) {
         date.withLock { $0 = $0.addingTimeInterval(duration.seconds) }
     }

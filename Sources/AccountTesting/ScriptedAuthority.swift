@@ -9,7 +9,8 @@ import Foundation
 
 /// A service with scripted responses, which records its requests.
 ///
-/// Each kind of request has a list of responses, of which the last one repeats. Without a list, each one is accepted.
+/// Each kind of request has a list of responses. The last response of the list repeats. If a list is empty, the service
+/// accepts each request of this kind.
 public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, TokenExchangeAuthority {
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
@@ -24,13 +25,14 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         /// The request fails.
         case refuse(AuthorityError)
 
-        /// The service accepts the request, and names this user.
+        /// The service accepts the request, and returns this user.
         case identity(Identity)
 
         /// The service accepts the request, and issues these tokens.
         case tokens(Credentials)
 
-        /// No response until ``ScriptedAuthority/release()`` or a cancellation. Then the service accepts the request.
+        /// The service does not respond until ``ScriptedAuthority/release()``, and then accepts the request. A
+        /// cancellation ends the wait.
         case hang
     }
 
@@ -55,7 +57,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     ///   - revoke: The responses to revocations.
     ///   - signIn: The responses to sign-ins.
     ///   - derive: The responses to requests for other tokens.
-    ///   - clock: The date of new tokens.
+    ///   - clock: The clock that determines the date of new tokens.
     public init(
         verify: [Response] = [], refresh: [Response] = [], revoke: [Response] = [], signIn: [Response] = [],
         derive: [Response] = [], clock: any WallClock = ManualClock()
@@ -76,7 +78,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         state.withLock { $0.responses[request] = responses }
     }
 
-    /// Lets current and future hanging requests continue.
+    /// Continues current and future hanging requests.
     public func release() {
         let hanging = state.withLock { state in
             defer { state.hanging = [:] }
@@ -100,13 +102,14 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     // MARK: AccountAuthority
 
-    /// Returns the identity in the script, or else the identity of the account.
+    /// Returns the identity in the script, or the identity of the account if there is none.
     public func verify(_ account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.verify) { return identity }
         return Identity(id: account.id, username: account.username)
     }
 
-    /// Issues `access-2` and `refresh-2`, then `access-3` and so on, valid for an hour, or the tokens in the script.
+    /// Returns the tokens in the script. If there are none, this method issues tokens that are valid for an hour:
+    /// `access-2` and `refresh-2`, then `access-3` and `refresh-3`, with increasing numbers.
     public func refresh(_ account: Account) async throws -> Credentials {
         if case .tokens(let credentials) = try await next(.refresh) { return credentials }
         return newTokens()
@@ -135,18 +138,20 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         try await signIn(username: "alice", password: token)
     }
 
-    /// Accepts the profile, and returns the identity in the script, or else the identity of the account.
+    /// Accepts the profile, and returns the identity in the script, or the identity of the account if there is none.
     public func updateProfile(of account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.updateProfile) { return identity }
         return Identity(id: account.id, username: account.username)
     }
 
-    /// Returns `tokenExchange` if the target has an audience, or the account has no refresh token; otherwise `refresh`.
+    /// Returns `tokenExchange` if the target has an audience or the account has no refresh token, and otherwise
+    /// `refresh`.
     public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }
 
-    /// Issues `derived-1`, `derived-2` and so on, valid for an hour, with no refresh token; or the scripted tokens.
+    /// Returns the tokens in the script. If there are none, this method issues tokens that are valid for an hour,
+    /// without a refresh token: `derived-1`, then `derived-2`, with increasing numbers.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {

@@ -21,7 +21,7 @@ public final class ScriptedTransport: Sendable {
         /// A complete response.
         case response(HTTPResponse, Data)
 
-        /// No response, for this reason.
+        /// No response, because of this error.
         case refuse(AuthorityError)
 
         /// A response with a JSON body.
@@ -35,14 +35,14 @@ public final class ScriptedTransport: Sendable {
             .response(HTTPResponse(status: status), Data())
         }
 
-        /// 401 with the challenge for an invalid token (RFC 6750, section 3.1).
+        /// A 401 response with the challenge for an invalid token (RFC 6750, section 3.1).
         public static var expiredToken: Response {
             let head = HTTPResponse(
                 status: .unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#])
             return .response(head, Data())
         }
 
-        /// The service is unreachable.
+        /// No response, because the service is unreachable.
         public static var offline: Response { .refuse(.noResponse(.unreachable)) }
     }
 
@@ -57,7 +57,8 @@ public final class ScriptedTransport: Sendable {
 
     private let state: Mutex<(responses: [Response], requests: [Request])>
 
-    /// Creates an API with responses, of which the last one repeats. Without any, each request gets 204 (No Content).
+    /// Creates an API with a list of responses. The last response of the list repeats. If the list is empty, the
+    /// response to each request is 204 (No Content).
     public init(_ responses: [Response] = []) {
         state = Mutex((responses.isEmpty ? [.status(.noContent)] : responses, []))
     }
@@ -65,7 +66,8 @@ public final class ScriptedTransport: Sendable {
     /// The requests, in order.
     public var requests: [Request] { state.withLock { $0.requests } }
 
-    /// Receives a request; for the parameter `transport` of `AuthenticatedClient`.
+    /// Records a request, and returns the next response. Pass this method as the parameter `transport` of
+    /// `AuthenticatedClient`.
     ///
     /// - Throws: The `AuthorityError` of the script.
     public func send(_ request: HTTPRequest, body: Data?) async throws -> (head: HTTPResponse, body: Data) {

@@ -8,12 +8,12 @@ public import Foundation
 #endif
 
 extension Account {
-    /// Returns an account for tests: user "alice", with tokens that were received at `date`.
+    /// Returns an account for tests, with the user "alice" and with tokens that were received at `date`.
     ///
     /// - Parameters:
-    ///   - id: The id of the user.
-    ///   - date: When the tokens were received.
-    ///   - duration: How long the access token is valid after `date`; `nil` if the lifetime is unknown.
+    ///   - id: The ID of the user.
+    ///   - date: The time at which the tokens were received.
+    ///   - duration: The lifetime of the access token after `date`, or `nil` if the lifetime is unknown.
     ///   - hasRefreshToken: Whether there is a refresh token.
     public static func testing(
         id: String = "248289761001", at date: Date, expiringIn duration: Duration? = .seconds(3600),
@@ -45,13 +45,14 @@ extension AccountStore {
     ) async throws -> AccountStore {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-            // Tests wait only for each other here.
+            // Use a long timeout, because tests wait only for each other.
             lockTimeout: .seconds(300))
         if let account { try await store.signIn { account } }
         return store
     }
 
-    /// Makes `store` the shared store in `body`, for its task and child tasks only: parallel tests do not share it.
+    /// Makes `store` the shared store in `body`, only for its task and child tasks. Parallel tests do not share the
+    /// store.
     ///
     /// ```swift
     /// try await AccountStore.withShared(.testing(signedIn: .fresh(at: clock.now))) {
@@ -59,7 +60,8 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// Calls of ``AccountStore/makeShared()`` in `body` affect only it. A detached task has the process's shared store.
+    /// Calls of ``AccountStore/makeShared()`` in `body` have no effect outside `body`. A detached task uses the shared
+    /// store of the process.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
@@ -67,17 +69,17 @@ extension AccountStore {
     }
 }
 
-/// A constant key for tests. It protects nothing.
+/// A constant key for tests, which provides no protection.
 public struct InMemoryKey: KeySource {
     private let byte: UInt8
 
     /// Creates a key of 32 equal bytes.
     public init(byte: UInt8 = 7) { self.byte = byte }
 
-    /// The kind `file`.
+    /// The kind of the key: `keyFile`.
     public var kind: KeyKind { .keyFile }
 
-    /// Returns the key, 32 copies of `byte`.
+    /// Returns the key, which consists of 32 copies of `byte`.
     public func key() async throws -> ArchiveKey? { try await makeKey() }
 
     /// Returns the same key as ``key()``.

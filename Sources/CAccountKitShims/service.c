@@ -37,7 +37,7 @@ int accountkit_alarm_set(int alarm, double seconds) {
     if (seconds > 0) {
         setting.it_value.tv_sec = (time_t)seconds;
         setting.it_value.tv_nsec = (long)((seconds - (double)setting.it_value.tv_sec) * 1e9);
-        // Zero would mean never.
+        // Zero would mean that the alarm never rings.
         if (setting.it_value.tv_sec == 0 && setting.it_value.tv_nsec == 0) setting.it_value.tv_nsec = 1;
     } else if (seconds < 0) {
         setting.it_value.tv_nsec = 1;
@@ -120,8 +120,8 @@ int accountkit_notify(const char *socket_path, const char *message) {
     int descriptor = socket(AF_UNIX, SOCK_DGRAM, 0);
 #endif
     if (descriptor < 0) return -1;
-    // The queue of a busy manager may be full. Wait for it: the manager would never learn of a dropped message such as
-    // READY=1.
+    // The queue of a busy manager may be full. Wait until there is space, because the manager would not receive a
+    // dropped message such as READY=1.
     struct timeval timeout = {.tv_sec = 5};
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 #ifdef MSG_NOSIGNAL
@@ -140,7 +140,7 @@ int accountkit_is_in_memory(const char *folder) {
 #ifdef __linux__
     struct statfs status;
     if (statfs(folder, &status) != 0) return -1;
-    // On some systems that header has no name for ramfs.
+    // On some systems, the header has no name for ramfs.
     return status.f_type == TMPFS_MAGIC || (unsigned long)status.f_type == 0x858458f6UL;
 #else
     (void)folder;

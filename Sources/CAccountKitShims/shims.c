@@ -99,7 +99,7 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
     posix_spawnattr_t attributes;
     status = posix_spawnattr_init(&attributes);
     if (status == 0) {
-        // The program gets the default signal handling, even for signals that this process holds back or ignores.
+        // Start the program with the default signal handling, even for signals that this process holds back or ignores.
         sigset_t none, usual;
         sigemptyset(&none);
         sigfillset(&usual);
@@ -207,7 +207,7 @@ int accountkit_keyring_remove(const char *name) {
 
 int accountkit_keyring_is_absent(int code) {
 #ifdef __linux__
-    // A container may forbid the call altogether: then no key was stored either.
+    // A container may forbid the call. In this case, no key was stored either.
     return code == ENOKEY || code == EKEYEXPIRED || code == EKEYREVOKED || code == ENOSYS || code == EPERM;
 #else
     return code == ENOSYS;

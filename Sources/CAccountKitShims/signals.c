@@ -34,13 +34,13 @@ __attribute__((constructor)) static void remember_inherited(void) {
 static atomic_int is_holding, is_waiting, is_ending, noted, remembered_terminal = -1;
 static struct termios terminal;
 
-// When a further SIGINT ends the process, in nanoseconds of the monotonic clock. 0 before the first SIGINT; `never` if
-// no terminal shows the notice.
+// The time from which a further SIGINT ends the process, in nanoseconds of the monotonic clock. 0 before the first
+// SIGINT, and `never` if no terminal shows the notice.
 static atomic_llong patience_end;
 static const long long never = INT64_MAX, patience = 1000000000;
 static const char advice[] = "Press Ctrl-C again to stop at once.\n";
 
-// Two buffers each: the handler may write one to the terminal while the other is filled.
+// Two buffers for each text: the handler may write one buffer to the terminal while the process fills the other.
 static char notices[2][512], farewells[2][64];
 static atomic_int notice, farewell;
 
@@ -63,7 +63,7 @@ static long long now(void) {
 
 _Noreturn static void end_by(int number) {
     atomic_store(&is_ending, 1);
-    // If the terminal program is gone, SIGPIPE must not replace this signal.
+    // If the terminal program has ended, SIGPIPE must not replace this signal.
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
@@ -102,7 +102,7 @@ static void handle(int number) {
     int expected = 0;
     if (!atomic_load(&is_holding)) end_by(number);
     int is_first = atomic_compare_exchange_strong(&noted, &expected, number);
-    // If the process released the signals in between, it may have missed the noted signal.
+    // If the process released the signals in between, it may have missed the recorded signal.
     if (is_first && !atomic_load(&is_holding)) end_by(number);
     if (number == SIGINT) {
         handle_interrupt();
@@ -160,7 +160,7 @@ void accountkit_signals_hold(const char *text) {
 void accountkit_signals_release(void) {
     atomic_store(&is_holding, 0);
     uninstall();
-    // A handler on another thread either sees that no signals are held back, or has noted its signal by now.
+    // A handler on another thread either sees that no signals are held back, or has already recorded its signal.
     int number = atomic_exchange(&noted, 0);
     if (number != 0) end_by(number);
 }
@@ -189,7 +189,7 @@ int accountkit_signals_remember_terminal(int descriptor) {
 }
 
 void accountkit_signals_raise(int number) {
-    // Wait for other threads that must finish something, as for a signal from outside.
+    // Wait until other threads have finished their work, as for a signal from another process.
     if (atomic_load(&is_holding) && is_handled_here(number)) {
         raise(number);
         return;
@@ -235,7 +235,7 @@ ssize_t accountkit_write(int descriptor, const void *bytes, size_t count) {
     } while (written < 0 && errno == EINTR);
     int code = errno;
     if (written < 0 && code == EPIPE && !was_pending) {
-        // The SIGPIPE that this write caused.
+        // Consume the SIGPIPE that this write caused.
         sigpending(&pending);
         int number;
         if (sigismember(&pending, SIGPIPE)) sigwait(&pipe, &number);

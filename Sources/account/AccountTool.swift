@@ -13,8 +13,8 @@ import Logging
 @main
 enum AccountTool {
     static func main() {
-        // This process briefly holds tokens and keys in memory. If the kernel does not support the request, only this
-        // protection is missing.
+        // Prevent memory dumps: this process briefly has tokens and keys in memory. If the kernel does not support the
+        // request, only this protection is missing.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
         AccountCommand<StandAlone>.runProcess()
@@ -38,7 +38,7 @@ enum StandAlone: AccountApplication {
         }
     }
 
-    /// Some services issue a secret with the client ID, although every copy of a program contains it.
+    /// Some services issue a secret with the client ID, although every copy of the program contains the secret.
     private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
 
     static let signInHelp = """
@@ -56,7 +56,7 @@ enum StandAlone: AccountApplication {
             let names = KnownService.all.map(\.name).joined(separator: ", ")
             throw AccountError(
                 .invalidArgument,
-                "unknown service. The known services are \(names). For any other, omit --service and pass its "
+                "unknown service. The known services are \(names). For any other service, omit --service and pass its "
                     + "address with --issuer")
         }
         guard let issuer = service.issuer ?? known?.issuer else {

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: signals)
-    func `A signal ends the process after the last exchange`(signal: Int32) throws {
+    func `Ends the process on a deferred signal after the last exchange`(signal: Int32) throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         try process.tell("begin 60")
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: signals)
-    func `A signal ends the process at once if no exchange is running`(signal: Int32) throws {
+    func `Ends the process on a signal at once if no exchange is running`(signal: Int32) throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         try process.tell("end")
@@ -44,8 +44,7 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGHUP, SIGQUIT], [false, true])
-    func `The first Ctrl-C after another signal does not interrupt the exchange`(signal: Int32, onTerminal: Bool) throws
-    {
+    func `Continues an exchange after a first Ctrl-C that follows a signal`(signal: Int32, onTerminal: Bool) throws {
         let process = try GuardedProcess(onTerminal: onTerminal)
         try process.tell("begin 60")
         process.send(signal)
@@ -56,7 +55,7 @@ import Testing
         #expect(try process.end() == signal)
     }
 
-    @Test func `On a terminal, a second Ctrl-C interrupts, but not within a second`() throws {
+    @Test func `Stops an exchange on a second Ctrl-C in a terminal after one second`() throws {
         let process = try GuardedProcess(onTerminal: true)
         try process.tell("begin 60")
         let start = ContinuousClock.now
@@ -66,12 +65,12 @@ import Testing
         #expect(start.duration(to: .now) >= .seconds(1))
     }
 
-    @Test func `Without a terminal, Ctrl-C never interrupts the exchange`() throws {
+    @Test func `Never interrupts an exchange on Ctrl-C without a terminal`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         process.send(SIGINT)
         try #require(try process.tell("interrupted") == "yes")
-        // Longer than the second after which a user at a terminal can interrupt.
+        // Wait for more than one second, after which a user at a terminal could interrupt the exchange.
         let end = ContinuousClock.now + .milliseconds(1100)
         while ContinuousClock.now < end {
             process.send(SIGINT)
@@ -81,7 +80,7 @@ import Testing
         #expect(try process.end() == SIGINT)
     }
 
-    @Test func `Later signals are held back too, and the first one takes effect`() throws {
+    @Test func `Defers all signals during an exchange, then ends by the first signal`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         process.send(SIGINT)
@@ -110,7 +109,7 @@ import Testing
         #expect(try process.end() == 0)
     }
 
-    @Test func `A handler that is installed during the exchange stays`() throws {
+    @Test func `Keeps a signal handler that is installed during an exchange`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
         try process.tell("handle \(SIGTERM)")
@@ -120,7 +119,7 @@ import Testing
         #expect(try process.end() == 0)
     }
 
-    @Test func `A terminal shows what is being finished, and the time limit`() throws {
+    @Test func `Shows the time limit of pending requests on a terminal after a signal`() throws {
         let process = try GuardedProcess(onTerminal: true)
         try process.tell("begin 5")
         try process.tell("begin 60")
@@ -128,7 +127,7 @@ import Testing
         let text = try process.errors(until: " s.")
         #expect(text.contains("Finishing requests to the service first, for at most 60 s."))
         #expect(try process.tell("interrupted") == "yes")
-        // Only Ctrl-C can interrupt, so only then does the guard explain how.
+        // Only Ctrl-C can interrupt the exchange, so the guard explains this only after Ctrl-C.
         process.send(SIGINT)
         let advice = try process.errors(until: "at once.")
         #expect(advice.contains("Finishing requests to the service first, for at most 60 s."))
@@ -147,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: signals)
-    func `Interrupting a wait prints that it was cancelled`(signal: Int32) throws {
+    func `Prints a cancellation message if a signal interrupts a wait`(signal: Int32) throws {
         let process = try GuardedProcess()
         try process.tell("wait")
         process.send(signal)
@@ -155,7 +154,7 @@ import Testing
         #expect(try process.errors(until: "Cancelled.\n") == "Cancelled.\n")
     }
 
-    @Test func `Finishes an exchange that began while waiting`() throws {
+    @Test func `Finishes an exchange that began during a wait despite a signal`() throws {
         let process = try GuardedProcess()
         try process.tell("wait")
         try process.tell("begin 60")

@@ -17,12 +17,12 @@ import Foundation
         parameters: ["prompt": "login"])
 
     @Test(arguments: [whole, AccountService(), AccountService(issuer: "https://auth.example.com")])
-    func `An encoded service decodes unchanged`(service: AccountService) throws {
+    func `Encodes and decodes a remembered service without changes`(service: AccountService) throws {
         let bytes = try PropertyListEncoder().encode(service)
         #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes) == service)
     }
 
-    @Test func `Decodes what the previous version wrote`() throws {
+    @Test func `Decodes a service that the previous version of AccountKit encoded`() throws {
         struct Previous: Codable {
             var name: String?
             var issuer: String?
@@ -40,18 +40,18 @@ import Foundation
     }
 
     @Test(arguments: [true, false])
-    func `Given scopes replace the defaults only if the user requests it`(addsScopes: Bool) throws {
+    func `Adds the given scopes to the default scopes only on request`(addsScopes: Bool) throws {
         let service = AccountService(scopes: ["notes"], usesDefaultScopes: addsScopes)
         let bytes = try PropertyListEncoder().encode(service)
         let read = try PropertyListDecoder().decode(AccountService.self, from: bytes)
         #expect(read.exactScopes == (addsScopes ? nil : ["notes"]))
         #expect(read.additionalScopes == (addsScopes ? ["notes"] : []))
         #expect(AccountService().exactScopes == nil)
-        // Apps and earlier versions do not set the flag.
+        // Apps and earlier versions do not set `usesDefaultScopes`.
         #expect(AccountService(scopes: ["notes"]).exactScopes == ["notes"])
     }
 
-    @Test func `Uses a given secret for sign-ins and for accounts without their own`() throws {
+    @Test func `Uses a given client secret only if the account's secret is unknown`() throws {
         #expect(AccountService().acceptsGivenSecret)
         var account = account(issuer: "https://auth.example.com")
         for (secret, isAccepted) in [(ClientSecret.unknown, true), (.none, false), (.secret(Secret("s")), false)] {
@@ -72,7 +72,7 @@ import Foundation
                 issuedAt: Date(timeIntervalSince1970: 0)))
     }
 
-    @Test func `An account's service keeps the requested scopes, not the granted`() {
+    @Test func `Keeps an account's requested scopes instead of its granted scopes`() {
         var expected = Self.whole
         expected.clientID = "other"
         #expect(AccountService(of: account(issuer: "https://auth.example.com"), remembered: Self.whole) == expected)

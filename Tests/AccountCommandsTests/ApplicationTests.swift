@@ -47,7 +47,7 @@ import Testing
 
     // MARK: The prefix of environment variables
 
-    @Test func `Refuses an identifier that cannot prefix a variable`() throws {
+    @Test func `Refuses an app identifier that cannot prefix an environment variable`() throws {
         let error = #expect(throws: AccountError.self) { try Digit.container() }
         #expect(error?.code == .invalidArgument)
         #expect(error?.description.contains("\"2DO\"") == true)
@@ -59,12 +59,12 @@ import Testing
 
     // MARK: Help
 
-    @Test func `The version names the app's version, and always that of AccountKit`() {
+    @Test func `Prints the version of the app, and always that of AccountKit`() {
         #expect(AccountCommand<Named>.configuration.version == "1.2.0 (AccountKit \(accountKitVersion))")
         #expect(AccountCommand<Notes>.configuration.version == accountKitVersion)
     }
 
-    @Test func `Help shows only the options that the app's service supports`() {
+    @Test func `Lists only the options of the app's service in the help`() {
         let help = AccountCommand<Notes>.helpMessage(for: LoginCommand<Notes>.self, columns: 200)
         for option in ["--password", "--password-stdin", "--username", "--session", "--json"] {
             #expect(help.contains(option), "\(option)")
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `Hidden options still work`() throws {
+    @Test func `Accepts options that the help does not show`() throws {
         #expect(try LoginCommand<Notes>.parse(["--device"]).device)
         #expect(try LoginCommand<Notes>.parse(["--issuer", "https://a.example"]).issuer.issuer == "https://a.example")
     }
@@ -91,13 +91,13 @@ import Testing
         (["./notes", "help", "account", "login"], "notes account"), (["notes", "-v", "account"], "notes account"),
         (["notes"], "notes"), ([], "account"),
     ])
-    func `The tool name is the command that the user typed`(arguments: [String], name: String) {
+    func `Uses the command that the user typed as the tool name`(arguments: [String], name: String) {
         #expect(CommandLine.toolName(of: arguments) == name)
     }
 
     // MARK: Exit codes
 
-    @Test func `Each error has its exit code from sysexits`() {
+    @Test func `Maps each error to its exit code from sysexits`() {
         let codes: [(AccountError.Code, Int32)] = [
             (.invalidArgument, 64), (.noKey, 65), (.authenticationFailed, 65), (.damaged, 65),
             (.unsupportedVersion, 65),
@@ -109,7 +109,7 @@ import Testing
         for (code, exitCode) in codes { #expect(AccountError(code, "").exitCode == exitCode, "\(code)") }
     }
 
-    @Test func `An insecure container has one exit code as a state and as an error`() {
+    @Test func `Uses the same exit code for an insecure container as state and error`() {
         let error = AccountError(.insecureContainer, "")
         #expect(SessionState.unreadable(error).exitCode().rawValue == error.exitCode)
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import AccountCommands
 
 @Suite struct CommandHintTests {
-    @Test func `A hint puts session and store before other options`() throws {
+    @Test func `Writes the session and store before other options in a command hint`() throws {
         let work = try SessionName("work")
         let hint = CommandHint(tool: "gists account", session: work, store: "etcds://a.example:2379/gists")
         let options = "--session work --store etcds://a.example:2379/gists"
@@ -13,12 +13,12 @@ import Testing
         #expect(hint.command("key status") == "gists account key status \(options)")
     }
 
-    @Test func `A hint omits a session that needs no name`() {
+    @Test func `Omits the session from a command hint if it needs no name`() {
         #expect(CommandHint(tool: "account", session: .default, isNamed: false).command("login") == "account login")
         #expect(CommandHint(tool: "account", session: .default).command("login") == "account login --session default")
     }
 
-    @Test func `A hint can be pasted into a shell`() throws {
+    @Test func `Quotes a command hint so that a shell reads it unchanged`() throws {
         let hyphen = try SessionName("-x")
         #expect(CommandHint(tool: "account", session: hyphen).command("login") == "account login --session=-x")
         let hint = CommandHint(tool: "account", session: .default, isNamed: false, store: "etcd://a b")

@@ -26,7 +26,7 @@ import Testing
         #expect(try #require(await ExternalProgram.output(of: "env", [], hiding: [])).contains(hidden + "="))
     }
 
-    @Test func `Passes input to a program on standard input`() async {
+    @Test func `Passes input to an external program on standard input`() async {
         #expect(await ExternalProgram.output(of: "cat", [], input: "a b\nc", hiding: []) == "a b\nc")
         #expect(await ExternalProgram.output(of: "cat", [], hiding: []) == "")
         // The program need not read its input.
@@ -42,7 +42,7 @@ import Testing
         #expect(code?.text == expected)
     }
 
-    @Test func `Hides the app's secrets and etcd credentials from programs`() {
+    @Test func `Hides the app's secrets and etcd credentials from external programs`() {
         let ownVariables = ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"]
         let storeVariables = ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
         #expect(Set(App.secretVariables) == Set(ownVariables + storeVariables))

@@ -9,7 +9,7 @@ import Foundation
 
 @testable import AccountCommands
 
-/// A token of an account with its own lifetime.
+/// The lifetimes of an account's access token and ID token.
 @Suite struct KeptTokenTests {
     private func token(_ claims: String) -> Secret {
         let payload = Data(claims.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
@@ -21,20 +21,20 @@ import Foundation
 
     private static func date(_ seconds: TimeInterval) -> Date { issued.addingTimeInterval(seconds) }
 
-    @Test func `An ID token has its own lifetime`() throws {
+    @Test func `Uses the lifetime of the ID token, not of the access token`() throws {
         var credentials = Credentials(
             accessToken: Secret("access"), refreshToken: Secret("refresh"), issuedAt: Self.date(1000),
             expiresAt: Self.date(1060))
         credentials.idToken = token(#"{"iat":1900000000,"exp":1900007200}"#)
         let kept = try KeptToken(.id, of: credentials, in: .default)
         #expect(kept.issuedAt == Self.issued && kept.expiresAt == Self.date(7200) && kept.isRenewable)
-        // A service's clock that is ahead does not make the token younger than its response.
+        // If the service's clock is ahead, the issue date is the date of the response.
         credentials.idToken = token(#"{"iat":1900005000,"exp":1900007200}"#)
         #expect(try KeptToken(.id, of: credentials, in: .default).issuedAt == credentials.issuedAt)
         #expect(try KeptToken(.access, of: credentials, in: .default).expiresAt == credentials.expiresAt)
     }
 
-    @Test func `Explains how to get a missing ID token`() throws {
+    @Test func `Names the command that gets a missing ID token`() throws {
         let credentials = Credentials(accessToken: Secret("access"), issuedAt: Self.issued)
         let session = try SessionName("work")
         let error = #expect(throws: AccountError.self) { try KeptToken(.id, of: credentials, in: session) }
@@ -67,10 +67,10 @@ import Foundation
             (3600.0, nil, 3539.0, true), (3600, nil, 3540, false), (60, nil, 29, true), (60, nil, 30, false),
             (3600, .seconds(600), 2999, true), (3600, .seconds(600), 3000, false), (3600, .zero, 3599, true),
             (3600, .zero, 3600, false), (3600, .seconds(7200), 0, false), (nil, .seconds(7200), 9e9, true),
-            // The clock was set back since the token was issued.
+            // The clock was set back after the token was issued.
             (3600, nil, -301, false),
         ] as [(TimeInterval?, Duration?, TimeInterval, Bool)])
-    func `A token is valid if it lasts as long as required`(
+    func `Treats a token as valid if it lasts for the required time`(
         life: TimeInterval?, validity: Duration?, now: TimeInterval, isGood: Bool
     ) {
         #expect(Self.kept(life: life).isGood(for: validity, at: Self.date(now)) == isGood)
@@ -85,7 +85,7 @@ import Foundation
             // The token expired after the last response, or before it.
             (nil, 3550, 3601, true), (nil, 3601, 3602, false), (nil, 3600, 7200, false),
         ] as [(Duration?, TimeInterval, TimeInterval, Bool)])
-    func `Asks a service that returns no ID token on refresh only once`(
+    func `Refreshes only once for an ID token if the service returns no ID token`(
         validity: Duration?, response: TimeInterval, now: TimeInterval, isWorth: Bool
     ) {
         func isWorthRenewing(_ token: KeptToken) -> Bool {

@@ -41,7 +41,7 @@ import Testing
         "nonce",
         "response_type", "grant_type", "request_uri",
     ])
-    func `Refuses a parameter that the sign-in sets itself`(name: String) throws {
+    func `Refuses an authorization parameter that AccountKit sets`(name: String) throws {
         let error = try #require(throws: (any Error).self) { try parse("--parameter", "\(name)=x") }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains(name))
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [["--parameter", "prompt"], ["--parameter", "=login"], ["--parameter", ""]])
-    func `A parameter needs a name and a value`(arguments: [String]) {
+    func `Refuses an authorization parameter without a name or a value`(arguments: [String]) {
         #expect(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
     }
 
@@ -90,12 +90,12 @@ import Testing
         ["--redirect-uri", "http://127.0.0.1:1/", "--device"],
         ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
     ])
-    func `Browser options exclude other sign-in methods`(arguments: [String]) throws {
+    func `Refuses browser options with other sign-in methods`(arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
     }
 
-    @Test func `Help includes the app's text`() {
+    @Test func `Includes the app's own text in the help`() {
         #expect(LoginCommand<App>.helpMessage(columns: 80).contains("Without --client-id it is called example."))
     }
 }

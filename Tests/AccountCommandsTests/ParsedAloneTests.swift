@@ -29,7 +29,7 @@ import Testing
         ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],
         ["kube-credential", "--session", "work"], ["kube-credential", "--any-cluster"], ["docker-credential", "get"],
     ])
-    func `A subcommand parsed directly equals the result of the full parser`(arguments: [String]) throws {
+    func `Parses a subcommand directly with the same result as the full parser`(arguments: [String]) throws {
         let alone = try #require(AccountCommand<App>.parsedAlone(arguments))
         let parsed = try AccountCommand<App>.parseAsRoot(arguments)
         #expect(type(of: alone) == type(of: parsed))

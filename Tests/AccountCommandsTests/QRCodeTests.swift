@@ -7,7 +7,7 @@ import Testing
         "https://example.com/device?user_code=A", "http://192.168.1.7:8080/device", "https://user@example.com",
         "https://127.example.com", "https://[2001:db8::1]/device", "https://localhost.example.com",
     ])
-    func `A public URL is suitable for other devices`(address: String) {
+    func `Recognizes a public URL as suitable for other devices`(address: String) {
         #expect(QRCode.isForOtherDevices(address))
     }
 
@@ -17,7 +17,7 @@ import Testing
         "http://127.1.2.3:80/x", "http://[::1]:80/", "http://[::ffff:127.0.0.1]/", "http://0.0.0.0:80",
         "http://user@127.0.0.1/", "http://localhost?x=1", "not an address", "",
     ])
-    func `A loopback or invalid URL is not suitable for other devices`(address: String) {
+    func `Recognizes a loopback or invalid URL as unsuitable for other devices`(address: String) {
         #expect(!QRCode.isForOtherDevices(address))
     }
 

@@ -16,7 +16,7 @@ import AccountSupport
         try test(folder)
     }
 
-    @Test func `The page is private and can be removed`() throws {
+    @Test func `Creates a private redirect page that the caller can remove`() throws {
         try run { folder in
             let page = try RedirectPage(to: Self.address, in: folder, below: folder)
             let attributes = try FileManager.default.attributesOfItem(atPath: page.path)
@@ -30,7 +30,7 @@ import AccountSupport
         }
     }
 
-    @Test func `The page's URL leads to its file`() throws {
+    @Test func `Returns a URL that leads to the file of the redirect page`() throws {
         try run { folder in
             let page = try RedirectPage(to: Self.address, in: folder, below: folder)
             #expect(page.url.utf8.allSatisfy { 0x21...0x7E ~= $0 })
@@ -38,7 +38,7 @@ import AccountSupport
         }
     }
 
-    @Test func `Creates no page in a folder that others can write to`() throws {
+    @Test func `Creates no redirect page in a folder that others can write to`() throws {
         try run { folder in
             try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder)
             let error = #expect(throws: AccountError.self) {

@@ -8,24 +8,24 @@ import Testing
         result.text(service: "https://auth.example.com", reason: UnverifiedReason(.offline))
     }
 
-    @Test func `A successful revocation needs no message`() {
+    @Test func `Prints no message about a successful revocation`() {
         #expect(text(.done) == "")
         #expect(text(.notNeeded) == "")
     }
 
-    @Test func `A queued revocation says when it will be delivered`() {
+    @Test func `States when a queued revocation will be sent`() {
         #expect(
             text(.queued)
-                == " https://auth.example.com has not been notified yet (offline). The next command that reaches it "
-                + "revokes the tokens.")
+                == " https://auth.example.com has not been notified yet (offline). The next command that reaches the "
+                + "service revokes the tokens.")
     }
 
     @Test(arguments: [RevocationResult.refused, .notSupported, .lost])
-    func `A failed revocation says that the tokens stay valid`(result: RevocationResult) {
+    func `Warns that the tokens stay valid if the revocation failed`(result: RevocationResult) {
         #expect(text(result).contains("The tokens stay valid there until they expire"))
     }
 
-    @Test func `The JSON values are stable`() {
+    @Test func `Keeps the JSON values of revocation results stable`() {
         let all: [RevocationResult] = [.notNeeded, .done, .queued, .refused, .notSupported, .lost]
         #expect(all.map(\.rawValue) == ["notNeeded", "done", "queued", "refused", "notSupported", "lost"])
     }

@@ -22,7 +22,7 @@ import Foundation
         rules.rule(for: try RuleURL(url), username: username) { directory }?.session.rawValue
     }
 
-    @Test func `The longest URL wins, whatever the order`() throws {
+    @Test func `Chooses the rule with the longest matching URL, in any order`() throws {
         let all = [
             try rule("https://a.example", "host"), try rule("https://a.example/team", "team"),
             try rule("https://a.example/team/x", "deep"), try rule("https://a.example:8443", "port"),
@@ -36,12 +36,12 @@ import Foundation
         }
     }
 
-    @Test func `Without a matching rule, there is no session`() throws {
+    @Test func `Returns no session for a URL that no rule matches`() throws {
         #expect(try session(RuleSet(), "https://a.example") == nil)
         #expect(try session(RuleSet([rule("https://a.example", "a")]), "https://b.example") == nil)
     }
 
-    @Test func `Of rules for the same URL, one for a directory wins`() throws {
+    @Test func `Prefers a rule for a directory among rules for the same URL`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "any"), try rule("https://a.example", "work", directory: "/home/a/work"),
             try rule("https://a.example", "deep", directory: "/home/a/work/deep"),
@@ -58,7 +58,7 @@ import Foundation
         #expect(try session(root, "https://a.example", in: "/srv") == "root")
     }
 
-    @Test func `Asks for the directory only if a rule needs it`() throws {
+    @Test func `Looks up the directory only if a rule names a directory`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "any"), try rule("https://b.example", "work", directory: "/home/a/work"),
         ])
@@ -69,7 +69,7 @@ import Foundation
         #expect(found?.session.rawValue == "any")
     }
 
-    @Test func `A rule with a user name matches that user or an unnamed one`() throws {
+    @Test func `Matches a rule's user name with the same user name or none`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "alice", username: "alice"),
             try rule("https://a.example", "bob", username: "bob"),
@@ -88,12 +88,12 @@ import Foundation
     }
 
     @Test(arguments: ["oauth2", "x-access-token", "x-token-auth"])
-    func `A placeholder user name matches all users`(name: String) throws {
+    func `Matches all users with a placeholder user name`(name: String) throws {
         let rules = RuleSet([try rule("https://a.example", "any", username: name)])
         #expect(try session(rules, "https://a.example", username: "alice") == "any")
     }
 
-    @Test func `A rule replaces another one for the same URL, user and directory`() throws {
+    @Test func `Replaces a rule that has the same URL, user and directory`() throws {
         var rules = RuleSet([try rule("https://a.example", "a")])
         #expect(rules.add(try rule("https://A.example:443/", "b"))?.session.rawValue == "a")
         #expect(rules.add(try rule("https://a.example", "c", directory: "/x")) == nil)
@@ -103,7 +103,7 @@ import Foundation
         #expect(rules.rules.map(\.session.rawValue) == ["b", "d"])
     }
 
-    @Test func `An automatic rule never replaces an existing rule`() throws {
+    @Test func `Never replaces an existing rule with an automatic rule`() throws {
         var rules = RuleSet([try rule("https://a.example", "a", username: "alice")])
         #expect(rules.add(unlessRuled: try rule("https://a.example", "b"))?.session.rawValue == "a")
         #expect(rules.add(unlessRuled: try rule("https://a.example", "a")) == nil)
@@ -112,7 +112,7 @@ import Foundation
         #expect(rules.rules.count == 2)
     }
 
-    @Test func `Encoded rules decode unchanged`() throws {
+    @Test func `Encodes and decodes rules without changes`() throws {
         let rules = RuleSet([
             try rule("https://a.example/a%20b", "a", username: "alice", directory: "/home/é"),
             try rule("http://[::1]:8080", "b"),

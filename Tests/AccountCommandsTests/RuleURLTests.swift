@@ -20,7 +20,7 @@ import Testing
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080/"), ("http://localhost", "http://localhost/"),
         ("http://127.1.2.3", "http://127.1.2.3/"), ("https://[::ffff:7f00:1]", "https://[::ffff:127.0.0.1]/"),
     ])
-    func `Normalizes URLs`(text: String, written: String) throws {
+    func `Normalizes the URL of a rule`(text: String, written: String) throws {
         let url = try RuleURL(text)
         #expect(url.description == written)
         #expect(try RuleURL(written) == url)
@@ -61,18 +61,18 @@ import Testing
             ("https://[fe80::1%25eth0]", .malformed),
             ("https://[127.0.0.1]", .malformed),
         ] as [(String, RuleURL.Flaw)])
-    func `Refuses a URL that cannot have a rule, and says why`(text: String, flaw: RuleURL.Flaw) {
+    func `Refuses a URL that cannot have a rule, and states the reason`(text: String, flaw: RuleURL.Flaw) {
         #expect(throws: flaw) { try RuleURL(text) }
     }
 
-    @Test func `Refuses a URL that is too long`() {
+    @Test func `Refuses a rule whose URL is too long`() {
         let label = String(repeating: "a", count: 1 << 20)
         #expect(throws: RuleURL.Flaw.malformed) { try RuleURL("https://\(label).example") }
         #expect(throws: RuleURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: label) }
         #expect(throws: RuleURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: "a.example", path: label) }
     }
 
-    @Test func `Reads a URL in parts, with a decoded path`() throws {
+    @Test func `Splits a rule's URL into its parts, and decodes the path`() throws {
         let url = try RuleURL(scheme: "https", authority: "Git.Example.com:8443", path: "team/a b/")
         #expect(url == (try RuleURL("https://git.example.com:8443/team/a%20b")))
         #expect(try RuleURL(scheme: "HTTPS", authority: "a.example").path == [])
@@ -103,7 +103,7 @@ import Testing
         ("http://127.0.0.1", "http://localhost", false),
         ("https://[2001:db8::1]", "https://[2001:0db8::0:1]", true),
     ])
-    func `A rule covers its host, port and the paths at or below its own`(rule: String, url: String, covers: Bool)
+    func `Covers only the rule's host, port and paths at or below its path`(rule: String, url: String, covers: Bool)
         throws
     {
         #expect(try RuleURL(rule).covers(RuleURL(url)) == covers)

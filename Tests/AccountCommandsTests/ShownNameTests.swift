@@ -10,7 +10,7 @@ import Foundation
 @testable import AccountCommands
 
 struct ShownNameTests {
-    @Test func `Shows a name from the profile like a user name`() {
+    @Test func `Formats a name from the profile like a user name`() {
         let account = Account(
             id: "1", credentials: Credentials(accessToken: Secret("t"), issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["name": "Alice\u{1B}[2J"])

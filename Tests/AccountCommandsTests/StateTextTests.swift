@@ -32,7 +32,7 @@ import Foundation
             CommandHint(tool: "gists account", session: session, isNamed: session != .default))
     }
 
-    @Test func `Says when a non-renewable sign-in ends, and how to change that`() throws {
+    @Test func `States when a non-renewable sign-in ends, and how to make it renewable`() throws {
         let text = try #require(limit(account(lifetime: 3600), .scope("offline_access")))
         #expect(text.hasPrefix("This session lasts until \(Self.end): the service issued no refresh token."))
         #expect(text.contains("`gists account login --scope offline_access`"))
@@ -42,34 +42,34 @@ import Foundation
         #expect(parameter.contains("`gists account login --session work --parameter prompt=consent`"))
     }
 
-    @Test func `Without a known option, advises only the settings`() throws {
+    @Test func `Advises only the service's settings if no option is known`() throws {
         let text = try #require(limit(account(lifetime: 3600)))
         #expect(!text.contains("login"))
         #expect(text.contains("settings"))
     }
 
-    @Test func `For a supplied token, says only when the session ends`() {
+    @Test func `States only the end of the session for a supplied token`() {
         let advice = RefreshTokenAdvice.scope("offline_access")
         #expect(
             limit(account(lifetime: 3600), advice, isToken: true) == "This session lasts until \(Self.end).")
     }
 
-    @Test func `Says nothing about a renewable sign-in or an unknown expiry`() {
+    @Test func `Prints no end date for a renewable sign-in or an unknown expiry`() {
         #expect(limit(account(refreshToken: "refresh", lifetime: 3600)) == nil)
         #expect(limit(account(lifetime: nil)) == nil)
     }
 
-    @Test func `A sign-in has ended if its token expired and cannot be renewed`() {
+    @Test func `Treats a sign-in as ended if its token expired and is not renewable`() {
         let end = Self.issued.addingTimeInterval(3600)
         #expect(account(lifetime: 3600).isOver(at: end))
         #expect(!account(lifetime: 3600).isOver(at: end.addingTimeInterval(-1)))
         #expect(!account(refreshToken: "refresh", lifetime: 3600).isOver(at: end))
         #expect(!account(lifetime: nil).isOver(at: end))
-        // The clock was set back since, so the expiry is meaningless.
+        // The clock was set back after the token was issued, so the expiry is meaningless.
         #expect(!account(lifetime: -7200).isOver(at: Self.issued.addingTimeInterval(-3600)))
     }
 
-    @Test func `The end of a sign-in names the service, the date and the command`() {
+    @Test func `Names the service, the date and the command after a sign-in has ended`() {
         #expect(
             StateText.sentences(StateText.end(of: account(lifetime: 3600), Self.hint))
                 == "Your session at https://auth.example.com ended \(StateText.relative(Self.endDate)), and the service issued no "

@@ -5,11 +5,11 @@ import Testing
 @Suite struct StyledTextTests {
     private let text: StyledText = "Signed in as \(bold: "alice") at \("example.com")."
 
-    @Test func `Contains neither colors nor symbols without a terminal`() {
+    @Test func `Writes neither colors nor symbols without a terminal`() {
         #expect(text.rendered(with: .success, isStyled: false) == "Signed in as alice at example.com.")
     }
 
-    @Test func `Begins with a colored symbol, and shows names in bold`() {
+    @Test func `Writes a message with a colored symbol and bold names on a terminal`() {
         #expect(
             text.rendered(with: .success, isStyled: true)
                 == "\u{1B}[32m✓\u{1B}[0m Signed in as \u{1B}[1malice\u{1B}[0m at example.com.")
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `An interpolated value neither controls the terminal nor adds lines`(isStyled: Bool) {
+    func `Removes control characters and line breaks from interpolated values`(isStyled: Bool) {
         let name = "al\u{1B}[31mice\nroot"
         let shown: StyledText = "\(bold: name) \(name)"
         let rendered = shown.rendered(isStyled: isStyled)
@@ -26,7 +26,7 @@ import Testing
         #expect(!rendered.contains("\n"))
     }
 
-    @Test func `Keeps the lines of a message, without control characters`() {
+    @Test func `Keeps a message's line breaks but no other control characters`() {
         #expect(StyledText("one\ntwo\u{7}").rendered(isStyled: false) == "one\ntwo\u{FFFD}")
     }
 }

@@ -21,21 +21,21 @@ import Testing
         ("keys", "key"), ("session", "sessions"), ("who", "whoami"), ("tokens", "token"), ("refesh", "refresh"),
         ("signin", "login"), ("sign-in", "login"), ("auth", "login"), ("signout", "logout"), ("me", "whoami"),
     ])
-    func `A mistyped subcommand suggests the right one`(word: String, meant: String) async throws {
+    func `Suggests the right subcommand for a mistyped subcommand`(word: String, meant: String) async throws {
         #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'. Did you mean '\(meant)'?")
     }
 
     @Test(arguments: ["frobnicate", "x", "ls", "unknow"])
-    func `An unknown subcommand without a similar one has no suggestion`(word: String) async throws {
+    func `Suggests nothing for an unknown subcommand without a similar name`(word: String) async throws {
         #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'")
     }
 
-    @Test func `Later arguments do not hide an unknown subcommand`() async throws {
+    @Test func `Reports an unknown subcommand even if other arguments follow`() async throws {
         #expect(try await message(for: ["logn", "--web", "--help"])?.hasSuffix("Did you mean 'login'?") == true)
         #expect(try await message(for: ["--frob"]) == "Unknown option '--frob'")
     }
 
-    @Test func `An option before the subcommand is shown in its place`() async throws {
+    @Test func `Suggests a corrected command if an option precedes the subcommand`() async throws {
         #expect(try await message(for: ["--json", "status"])?.hasSuffix("status --json`") == true)
     }
 
@@ -45,7 +45,7 @@ import Testing
         ("--store file: key add command -- pass show key", "key add --store file: command -- pass show key"),
         ("--json key", "key --json"),
     ])
-    func `Moves common options after the subcommand`(line: String, moved: String) {
+    func `Moves common options from before the subcommand to after it`(line: String, moved: String) {
         let words = line.split(separator: " ").map(String.init)
         #expect(UnknownCommand<App>.movingCommonOptions(words)?.joined(separator: " ") == moved)
     }
@@ -54,18 +54,18 @@ import Testing
         "whoami --offline", "--offline whoami", "--session work", "--json nosuch", "--json unknown-subcommand",
         "--session", "",
     ])
-    func `Moves nothing unless common options precede a subcommand`(line: String) {
+    func `Moves no arguments unless common options precede a subcommand`(line: String) {
         let words = line.split(separator: " ").map(String.init)
         #expect(UnknownCommand<App>.movingCommonOptions(words) == nil)
     }
 
-    @Test func `Shows help without a subcommand`() async throws {
+    @Test func `Shows the help if the command line has no subcommand`() async throws {
         let text = try #require(try await message(for: []))
         #expect(text.contains("SUBCOMMANDS"))
         #expect(!text.contains("unknown"))
     }
 
-    @Test func `A mistyped subcommand of key suggests a subcommand of key`() async throws {
+    @Test func `Suggests a key subcommand for a mistyped key subcommand`() async throws {
         #expect(try await message(for: ["key", "ad"]) == "Unknown subcommand 'ad'. Did you mean 'add'?")
     }
 
@@ -78,7 +78,7 @@ import Testing
         #expect(Suggestion.distance(left, right) == count)
     }
 
-    /// The message of a command line without an effect.
+    /// Returns the error message of a command line that has no effect.
     private func message(for arguments: [String]) async throws -> String? {
         do {
             var command = try await AccountCommand<App>.asyncParseAsRoot(arguments)

@@ -7,7 +7,7 @@ struct RowSealTests {
     private let seal = RowSeal(key: key, owner: ["https://id.example", "u-1"])
 
     @Test(arguments: [0, 1, 63, 64, 65, 1000])
-    func `Opens what was sealed, and the length shows only in steps of 64`(count: Int) {
+    func `Opens a sealed row, and shows its length only in steps of 64`(count: Int) {
         let text = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
         let sealed = seal.seal(text, type: "gist", id: [1])
         #expect(seal.open(sealed, type: "gist", id: [1]) == text)
@@ -15,7 +15,7 @@ struct RowSealTests {
         #expect(sealed != seal.seal(text, type: "gist", id: [1]))
     }
 
-    @Test func `A sealed row opens only for its type, id, owner and key`() {
+    @Test func `Opens a sealed row only for its type, id, owner and key`() {
         let sealed = seal.seal([1, 2, 3], type: "gist", id: [1])
         #expect(seal.open(sealed, type: "list", id: [1]) == nil)
         #expect(seal.open(sealed, type: "gist", id: [2]) == nil)
@@ -26,7 +26,7 @@ struct RowSealTests {
         #expect(other.open(sealed, type: "gist", id: [1]) == nil)
     }
 
-    @Test func `Detects a flipped bit or a missing byte`() {
+    @Test func `Detects a flipped bit or a missing byte in a sealed row`() {
         let sealed = seal.seal([1, 2, 3], type: "gist", id: [1])
         for index in sealed.indices {
             var changed = sealed
@@ -37,7 +37,7 @@ struct RowSealTests {
         #expect(seal.open(sealed + [UInt8](repeating: 0, count: 64), type: "gist", id: [1]) == nil)
     }
 
-    @Test func `An id has the same keyed hash only for the same type and owner`() {
+    @Test func `Hashes an id to the same value only for the same type and owner`() {
         #expect(seal.keyedID("a".utf8, type: "gist") == seal.keyedID("a".utf8, type: "gist"))
         let others = [
             seal.keyedID("b".utf8, type: "gist"), seal.keyedID("a".utf8, type: "list"),

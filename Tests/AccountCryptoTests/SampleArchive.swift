@@ -39,7 +39,7 @@ struct SampleArchive {
         envelope = Envelope.seal(plaintext, generation: 1, keys: keys, context: Self.context)
     }
 
-    /// A passphrase for that kind, or 32 random bytes for any other.
+    /// Returns a passphrase for the kind `passphrase`, or 32 random bytes for any other kind.
     static func opener(of kind: KeySlot.Kind) -> KeySlot.Opener {
         kind == .passphrase ? .passphrase(GuardedBytes(copying: passphrase.utf8)) : .key(.random(count: 32))
     }
@@ -64,7 +64,7 @@ struct SampleArchive {
 }
 
 extension Envelope {
-    /// The keys, unlocked by an opener for one of the slots of a kind.
+    /// Returns the keys that an opener unlocks from one of the slots of a kind.
     func unlock(
         with opener: KeySlot.Opener, kind: KeySlot.Kind, context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {
@@ -115,14 +115,14 @@ func expect(
 }
 
 extension [UInt8] {
-    /// Bytes from hexadecimal digits. Ignores spaces and line breaks.
+    /// Creates bytes from hexadecimal digits. Ignores spaces and line breaks.
     init(hex: String) {
         let digits = hex.filter { !$0.isWhitespace }.map { UInt8($0.hexDigitValue!) }
         precondition(digits.count.isMultiple(of: 2))
         self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
-    /// A copy with other bytes from `offset` on.
+    /// Returns a copy with `bytes` from `offset` on.
     func replacing(at offset: Int, with bytes: [UInt8]) -> [UInt8] {
         var changed = self
         changed.replaceSubrange(offset..<offset + bytes.count, with: bytes)

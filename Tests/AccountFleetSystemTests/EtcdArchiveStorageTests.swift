@@ -5,23 +5,23 @@ import Testing
 
 @testable import AccountFleet
 
-/// Tests with one node that all tests of the suite share, each under its own prefix.
+/// Tests that share one etcd node. Each test has its own prefix.
 @Suite(.sharedCluster) struct EtcdArchiveStorageTests {
     private func cluster() throws -> EtcdCluster { try #require(SharedCluster.current) }
 
-    @Test func `A single node conforms to the storage requirements`() async throws {
+    @Test func `Meets all storage requirements with a single etcd node`() async throws {
         let cluster = try cluster()
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
-    @Test func `Keys are under the prefix, the app and the session`() async throws {
+    @Test func `Writes etcd keys below the prefix, the app and the session`() async throws {
         let cluster = try cluster()
         try await cluster.storage("keys").write([1])
         let keys = try cluster.etcdctl("get", "--prefix", "--keys-only", "keys/")
         #expect(keys.split(separator: "\n") == ["keys/exerciser/default/Account.plist"], "locks are gone too")
     }
 
-    @Test func `Lists the sessions that have entries`() async throws {
+    @Test func `Lists only the sessions that have entries in etcd`() async throws {
         let cluster = try cluster()
         let container = try cluster.folder.container()
         func sessions(_ prefix: String = "sessions", of container: AppContainer) async throws -> [String] {
@@ -42,7 +42,7 @@ import Testing
         #expect(try await sessions("session", of: container) == [])
     }
 
-    @Test func `A lock timeout names the holder`() async throws {
+    @Test func `Names the lock holder if a wait for the etcd lock times out`() async throws {
         let storage = try cluster().storage("holder")
         let held = try await storage.beginTransaction(timeout: .seconds(60))
         await #expect {
@@ -54,7 +54,7 @@ import Testing
         await held.end()
     }
 
-    @Test func `A waiting caller acquires the lock when it is released`() async throws {
+    @Test func `Acquires the etcd lock for a waiting caller after its release`() async throws {
         let storage = try cluster().storage("waiting")
         let held = try await storage.beginTransaction(timeout: .seconds(60))
         let waiting = Task { try await storage.beginTransaction(timeout: .seconds(120)) }
@@ -62,7 +62,7 @@ import Testing
         await (try await waiting.value).end()
     }
 
-    @Test func `A cancelled wait leaves no lease`() async throws {
+    @Test func `Leaves no etcd lease after a cancelled wait`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("cancelled")
         let held = try await storage.acquireRefreshLease(timeout: .seconds(60))
@@ -74,7 +74,7 @@ import Testing
         await next.end()
     }
 
-    @Test func `Etcd's files reveal nothing about the user`() async throws {
+    @Test func `Reveals nothing about the user in etcd's files`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let container = try cluster.folder.container()
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: The fence
 
-    @Test func `A holder that lost the lock changes nothing`() async throws {
+    @Test func `Refuses changes of a holder that lost the etcd lock`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("fence")
         let first = try await storage.write([1])
@@ -126,7 +126,7 @@ import Testing
         #expect(try await storage.read(.account) == StoredEntry(bytes: [1], revision: first))
     }
 
-    @Test func `A holder that lost the lease changes nothing`() async throws {
+    @Test func `Refuses changes of a holder that lost the etcd lease`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("refreshing")
         let first = try await storage.write([1])
@@ -155,7 +155,7 @@ import Testing
     // MARK: Faults
 
     @Test(arguments: [CuttingProxy.Fault.response, .request])
-    func `A change is made only once if its response is lost`(_ fault: CuttingProxy.Fault) async throws {
+    func `Makes an etcd change only once if the connection is cut`(_ fault: CuttingProxy.Fault) async throws {
         let cluster = try cluster()
         let proxy = try await CuttingProxy(to: cluster.nodes[0].port)
         let storage = try EtcdArchiveStorage(
@@ -178,12 +178,12 @@ import Testing
         await proxy.close()
     }
 
-    @Test func `A change succeeds after one with an unknown result`() async throws {
+    @Test func `Makes an etcd change after an earlier change with an unknown result`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("uncertain")
         let first = try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
-        // As if an earlier change had been made.
+        // Change the lock's version, as an earlier change with an unknown result would.
         try cluster.etcdctl("put", "uncertain/exerciser/default/.lock", "--ignore-value", "--ignore-lease")
         let receipt = try await transaction.replace(.account, with: [2], ifRevision: first)
         #expect(try await transaction.read(.account)?.bytes == [2])
@@ -191,7 +191,7 @@ import Testing
         #expect(try await storage.read(.account) == StoredEntry(bytes: [2], revision: receipt.revision))
     }
 
-    @Test func `Refuses a value above etcd's limit before anything is spent`() async throws {
+    @Test func `Refuses a value above etcd's limit before a refresh token is spent`() async throws {
         let storage = try cluster().storage("large")
         let first = try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
@@ -209,7 +209,7 @@ import Testing
         #expect(try await storage.read(.account)?.bytes == [2])
     }
 
-    @Test func `A revision of another storage is a conflict`() async throws {
+    @Test func `Reports a conflict for the revision of another storage`() async throws {
         let storage = try cluster().storage("foreign")
         try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
@@ -222,7 +222,7 @@ import Testing
 
     // MARK: Changes
 
-    @Test func `Reports changes from another machine`() async throws {
+    @Test func `Reports changes that another machine makes in etcd`() async throws {
         let cluster = try cluster()
         let (here, there) = (try cluster.storage("changes"), try cluster.storage("changes", machine: TemporaryFolder()))
         var changes = here.changes(of: .account).makeAsyncIterator()
@@ -237,7 +237,7 @@ import Testing
         #expect(try await here.read(.account) == nil)
     }
 
-    @Test func `Reports changes since an entry was last read`() async throws {
+    @Test func `Reports etcd changes since the last read of an entry`() async throws {
         let cluster = try cluster()
         let (here, there) = (try cluster.storage("since"), try cluster.storage("since", machine: TemporaryFolder()))
         try await there.write([1])
@@ -247,12 +247,12 @@ import Testing
         #expect(try await here.read(.account)?.revision == last)
     }
 
-    @Test func `A watch without changes ends after its time limit`() async throws {
+    @Test func `Ends an etcd watch without changes after its time limit`() async throws {
         let client = try cluster().client()
         try await client.watch(.watch("nothing/", toEndOf: "nothing/", from: 1), for: .milliseconds(300)) { _ in true }
     }
 
-    @Test func `Reports changes after a compaction`() async throws {
+    @Test func `Reports changes after a compaction of etcd`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("compacted")
         let first = try #require(try await storage.write([1]).modRevision)
@@ -261,7 +261,7 @@ import Testing
         try cluster.etcdctl("compaction", "\(last)")
         let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: first)
         var changes = watch.changes(of: storage.key("Account.plist")).makeAsyncIterator()
-        // The watch has begun.
+        // Wait until the watch has begun.
         try await changes.next()
         // Etcd ends a watch of a compacted revision. The next watch begins at an available one.
         try await changes.next()
@@ -270,24 +270,24 @@ import Testing
     }
 
     /// The restored cluster counts from an older revision.
-    @Test func `Reports changes after a backup was restored`() async throws {
+    @Test func `Reports changes after a restored backup of etcd`() async throws {
         let storage = try cluster().storage("restored")
         let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: 1_000_000_000)
         var changes = watch.changes(of: storage.key("Account.plist")).makeAsyncIterator()
-        // The watch has begun, and begun again.
+        // Wait until the watch has begun for the second time.
         try await changes.next()
         try await changes.next()
         try await storage.write([1])
         try await changes.next()
     }
 
-    @Test func `Many listeners share one watch and receive only their entries`() async throws {
+    @Test func `Shares one etcd watch among listeners of different entries`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (here, there) = (try cluster.storage("many"), try cluster.storage("many", machine: TemporaryFolder()))
         let accounts = (1...1000).map { _ in here.changes(of: .account) }
         let signOuts = here.changes(of: .signOut)
-        // The watch has begun.
+        // Wait until the watch has begun.
         for changes in accounts + [signOuts] { for try await _ in changes { break } }
         try await there.write([1])
         for changes in accounts { for try await _ in changes { break } }
@@ -299,7 +299,7 @@ import Testing
         try await next.value
     }
 
-    @Test func `A caller that knows the lease is held waits without another read`() async throws {
+    @Test func `Waits for a held lease without another read of etcd`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (here, there) = (try cluster.storage("wait"), try cluster.storage("wait", machine: TemporaryFolder()))
@@ -319,7 +319,7 @@ import Testing
         #expect(try reads() - before == 2, "one read when the lock was held, and one after its release")
     }
 
-    @Test func `A lease released during an exchange lasts as if its holder had died`() async throws {
+    @Test func `Keeps a lease for 75 seconds after its release during an exchange`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("unfinished")
         let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
@@ -333,7 +333,7 @@ import Testing
         #expect(try cluster.timeToLive(ofLeaseOf: "unfinished/exerciser/default/.refresh") == 75)
     }
 
-    @Test func `Inspection reports members, quorum, TLS and the refreshing process`() async throws {
+    @Test func `Reports etcd members, quorum, TLS and the refreshing process`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let storage = try cluster.storage("inspection")
@@ -356,15 +356,15 @@ import Testing
         let one = try EtcdArchiveStorage(
             location: EtcdLocation("etcd://\(cluster.nodes[0].endpoint)/inspection"),
             container: cluster.folder.container())
-        #expect(await one.inspect().contains { $0.text == "1 of 3 are named" && $0.advice != nil })
+        #expect(await one.inspect().contains { $0.text == "the address names 1 of 3" && $0.advice != nil })
         cluster.kill("node1")
         cluster.kill("node2")
         #expect(await texts("Quorum").first?.hasPrefix("none") == true)
         members = await texts("Member")
-        #expect(members.count { $0.contains("check that it runs") } == 2, "\(members)")
+        #expect(members.count { $0.contains("check that the node runs") } == 2, "\(members)")
     }
 
-    @Test func `The lease of a dead holder lasts longer once the token may be sent`() async throws {
+    @Test func `Extends the lease to 75 seconds before the token may be sent`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("stages")
         let key = "stages/exerciser/default/.refresh"
@@ -389,7 +389,7 @@ import Testing
 }
 
 extension EtcdArchiveStorage {
-    /// Writes the account, whatever is stored.
+    /// Writes the account in place of any stored account.
     @discardableResult
     func write(_ bytes: [UInt8]) async throws -> ArchiveRevision {
         let transaction = try await beginTransaction(timeout: .seconds(120))

@@ -8,14 +8,14 @@ import Testing
 
 /// Tests with three nodes.
 @Suite(.serialized) struct EtcdFailoverTests {
-    @Test func `Three nodes conform to the storage requirements`() async throws {
+    @Test func `Meets all storage requirements with three etcd nodes`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
     /// Each writer adds its own marks, one after the other, while the leader is killed and restarted.
-    @Test func `Killing the leader neither loses nor repeats a confirmed write`() async throws {
+    @Test func `Neither loses nor repeats a confirmed write if the leader is killed`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let confirmed = Confirmed()
@@ -33,7 +33,7 @@ import Testing
             group.addTask {
                 var additions = confirmed.additions.makeAsyncIterator()
                 for round in 1...rounds {
-                    // While the writers are running.
+                    // Wait for ten more confirmed writes while the writers are running.
                     while confirmed.count < round * 10 { await additions.next() }
                     let leader = try cluster.leader()
                     cluster.kill(leader)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `Without a quorum, reads use the replica and writes fail`() async throws {
+    @Test func `Reads from the replica and fails writes without a quorum`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let machine = try TemporaryFolder()
@@ -62,7 +62,7 @@ import Testing
         cluster.kill("node1")
         #expect(try await storage.write([2]) != revision, "two of three are enough")
         cluster.kill("node2")
-        // The same storage object, and a new one.
+        // Use the same storage object and a new storage object.
         for storage in [storage, try cluster.storage("quorum", machine: machine)] {
             let stored = try #require(try await storage.read(.account))
             #expect(stored.bytes == [2] && stored.asOf != nil)
@@ -95,7 +95,9 @@ private final class Confirmed: Sendable {
 extension EtcdArchiveStorage {
     /// Appends a mark.
     ///
-    /// - Returns: Whether the mark is known to be stored. Retries if a transaction could not begin.
+    /// Retries if a transaction could not begin.
+    ///
+    /// - Returns: Whether the mark is known to be stored.
     fileprivate func add(_ mark: UInt8) async throws -> Bool {
         let deadline = ContinuousClock.now + .seconds(300)
         while true {
@@ -116,7 +118,7 @@ extension EtcdArchiveStorage {
                 where [.storeUnreachable, .conflict].contains(error.code) && ContinuousClock.now < deadline
             {
                 await transaction.end()
-                // After a conflict the mark is certainly not stored, otherwise a read tells.
+                // After a conflict, the mark is certainly not stored. After any other error, read the marks.
                 if error.code == .conflict { continue }
             }
             while ContinuousClock.now < deadline {

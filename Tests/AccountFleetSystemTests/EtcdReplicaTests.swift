@@ -5,9 +5,9 @@ import Testing
 
 @testable import AccountFleet
 
-/// A node that no longer exists.
+/// Reads from the replica after the only node was removed.
 @Suite struct EtcdReplicaTests {
-    @Test func `Reads the account from the replica while no node responds`() async throws {
+    @Test func `Reads the account from the replica while no etcd node responds`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (writer, reader, stranger) = (try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder())
@@ -47,7 +47,7 @@ import Testing
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
         _ = try await transaction.remove(.account, ifRevision: revision)
         await transaction.end()
-        // The other machine learns of the sign-out by reading.
+        // The other machine finds the sign-out at its next read.
         #expect(try await cluster.storage("replica", machine: writer).read(.account) == nil)
 
         cluster.kill("node1")

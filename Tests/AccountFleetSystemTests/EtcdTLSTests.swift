@@ -25,7 +25,7 @@ import Testing
         return EtcdCredentials(certificateAuthorityFile: certificate, certificateFile: certificate, keyFile: key)
     }
 
-    @Test func `Client and server authenticate each other`() async throws {
+    @Test func `Authenticates the client and the etcd server to each other with TLS`() async throws {
         let folder = try TemporaryFolder()
         let own = try makeCertificate("own", in: folder)
         let other = try makeCertificate("other", in: folder)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `A node's certificate must name the node's host`() async throws {
+    @Test func `Rejects an etcd certificate that does not name the node's host`() async throws {
         let folder = try TemporaryFolder()
         let credentials = try makeCertificate("own", for: "DNS:localhost", in: folder)
         let cluster = try await EtcdCluster(

@@ -5,9 +5,9 @@ import Testing
 
 @testable import AccountFleet
 
-/// Etcd's own users.
+/// The users and roles of etcd.
 @Suite struct EtcdUserTests {
-    @Test func `A user has the rights of its role`() async throws {
+    @Test func `Limits an etcd user to the permissions of its role`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         try cluster.etcdctl("user", "add", "root:r")
@@ -49,7 +49,7 @@ import Testing
             #expect(user.text.hasPrefix(name) && (user.advice == nil) == isWell, "\(user)")
         }
 
-        // A restarted node does not know the tokens that it issued before.
+        // A restarted node rejects the tokens that it issued before the restart.
         cluster.kill("node1")
         try cluster.start("node1")
         while true {

@@ -12,7 +12,7 @@ struct SessionWatchSystemTests {
         SessionWatch(client: storage.client, folder: storage.key(""), interval: interval)
     }
 
-    @Test func `A listener learns of a change whose event is lost`() async throws {
+    @Test func `Reports a change to a listener even if etcd's event is lost`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let proxy = try await CuttingProxy(to: cluster.nodes[0].port)
@@ -22,7 +22,7 @@ struct SessionWatchSystemTests {
         let watch = self.watch(here)
         var changes = watch.changes(of: here.key("Account.plist")).makeAsyncIterator()
         var removals = watch.changes(of: here.key("Account.plist"), isForRemoval: true).makeAsyncIterator()
-        // The watch has begun.
+        // Wait until the watch has begun.
         try await changes.next()
         try await removals.next()
         proxy.dropEvents()
@@ -45,7 +45,7 @@ struct SessionWatchSystemTests {
         await proxy.close()
     }
 
-    @Test func `A listener learns of a change while its node is paused`() async throws {
+    @Test func `Reports a change to a listener while its etcd node is paused`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let (here, there) = (try cluster.storage("paused"), try cluster.storage("paused", machine: TemporaryFolder()))
@@ -62,7 +62,7 @@ struct SessionWatchSystemTests {
         #expect(try await here.read(.account)?.bytes == [2])
     }
 
-    @Test func `Reads all entries once in each interval beside the watch`() async throws {
+    @Test func `Reads all watched etcd entries once in each interval`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let storage = try cluster.storage("interval")

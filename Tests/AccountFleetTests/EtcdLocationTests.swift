@@ -4,14 +4,14 @@ import Testing
 @testable import AccountFleet
 
 @Suite struct EtcdLocationTests {
-    @Test func `The shared place has the name of the prefix`() throws {
+    @Test func `Names the shared place of an etcd storage after the prefix`() throws {
         let storage = try EtcdArchiveStorage(
             location: EtcdLocation("etcd://a.example,b.example:2380//notes/team/"),
             container: AppContainer(root: "/nonexistent", identifier: "testing"))
         #expect(storage.sharedPlace == "notes/team")
     }
 
-    @Test func `A location names nodes and a prefix`() throws {
+    @Test func `Parses an etcd location into nodes and a prefix`() throws {
         let location = try EtcdLocation("etcds://a.example:2379,10.0.0.2:4001,[::1]:99/teams/ci/")
         #expect(location.endpoints == ["a.example:2379", "10.0.0.2:4001", "[::1]:99"])
         #expect(location.prefix == "teams/ci")
@@ -20,7 +20,7 @@ import Testing
         #expect(try EtcdLocation(location.description) == location)
     }
 
-    @Test func `A location has a default port and prefix`() throws {
+    @Test func `Uses a default port and prefix for an etcd location`() throws {
         let location = try EtcdLocation("etcd://localhost,[fe80::1]")
         #expect(location.endpoints == ["localhost:2379", "[fe80::1]:2379"])
         #expect(location.prefix == "account")
@@ -36,7 +36,7 @@ import Testing
         #expect { try EtcdLocation(text) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
     }
 
-    @Test func `Rejects a location with a password without repeating it`() {
+    @Test func `Rejects an etcd location with a password and hides the password`() {
         #expect {
             try EtcdLocation("etcd://root:hunter2@a:2379/x")
         } throws: { error in
@@ -77,11 +77,11 @@ import Testing
     }
 
     @Test(arguments: [["ETCDCTL_CERT": "/c"], ["ETCDCTL_KEY": "/k"], ["ETCDCTL_USER": "ci"], ["ETCDCTL_USER": ":x"]])
-    func `Refuses incomplete credentials`(_ values: [String: String]) {
+    func `Refuses incomplete etcd credentials`(_ values: [String: String]) {
         #expect { try credentials(values) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
     }
 
-    @Test func `Sends a password only over TLS`() throws {
+    @Test func `Sends an etcd password only over TLS`() throws {
         let container = try AppContainer(root: "/nowhere", identifier: "tests")
         let user = EtcdCredentials(user: .init(name: "ci", password: Secret("x")))
         func storage(_ location: String) throws -> EtcdArchiveStorage {

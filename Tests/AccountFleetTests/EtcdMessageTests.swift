@@ -8,7 +8,7 @@ import AccountSupport
 @Suite struct EtcdMessageTests {
     private func object(_ json: String) throws -> JSONObject { try #require(JSONObject.read(Array(json.utf8))) }
 
-    @Test func `Writes a transaction in the gateway's format`() throws {
+    @Test func `Encodes an etcd transaction in the format of the gateway`() throws {
         let call = EtcdCall.transaction(
             if: [.modRevision("a", 7), .createRevision("b", 0)],
             then: [.touch("b"), .put("a", [1, 2], lease: 9), .delete("c")], else: [.range("a")])
@@ -27,20 +27,20 @@ import AccountSupport
         #expect(json["failure"]?[0]["request_range"] as? [String: String] == ["key": "YQ=="])
     }
 
-    @Test func `Escapes a user name and password in JSON`() throws {
+    @Test func `Escapes an etcd user name and password in JSON`() throws {
         let call = EtcdCall.authenticate(.init(name: "a\"b", password: Secret("\\\u{1}\né")))
         let json = try JSONSerialization.jsonObject(with: Data(call.json.utf8)) as? [String: String]
         #expect(json == ["name": "a\"b", "password": "\\\u{1}\né"])
     }
 
-    @Test func `Omitted fields are zero or empty`() throws {
+    @Test func `Reads omitted fields of an etcd response as zero or empty`() throws {
         let value = EtcdKeyValue(
             try object(#"{"kvs":{"key":"YQ==","create_revision":"2","mod_revision":"9007199254740993"}}"#)["kvs"])
         #expect(
             value == EtcdKeyValue(key: "a", value: [], createRevision: 2, modRevision: 9_007_199_254_740_993, lease: 0))
     }
 
-    @Test func `Reads the response to a transaction`() throws {
+    @Test func `Decodes the response to an etcd transaction`() throws {
         let failed = try #require(
             EtcdTransactionResponse(
                 try object(
@@ -60,15 +60,15 @@ import AccountSupport
         #expect(EtcdTransactionResponse(try object(#"{"succeeded":true}"#)) == nil)
     }
 
-    @Test func `A plain-text refusal by the gateway does not count as unreachable`() {
+    @Test func `Does not treat a plain-text refusal by etcd as unreachable`() {
         let text = "CommonName of client sending a request against gateway will be ignored and not used as expected\n"
         #expect(
             AccountError(EtcdFailure(status: 400, text: text), store: "etcds://host/x").description.contains(
-                "use one whose subject has none"))
+                "use a certificate whose subject has no Common Name"))
         #expect(EtcdFailure(status: 502, text: "Bad Gateway").code == nil, "the next node may respond")
     }
 
-    @Test func `Reads the messages of a watch`() throws {
+    @Test func `Decodes the messages of an etcd watch`() throws {
         func message(_ json: String) throws -> EtcdWatchMessage { EtcdWatchMessage(try object(json)) }
         #expect(
             try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress(revision: 5))
@@ -116,7 +116,7 @@ import AccountSupport
         #expect(EtcdFailure(try object(#"{"message":"\#(text)","code":\#(code)}"#)).code == nil)
     }
 
-    @Test func `An encoded replica decodes unchanged, and a damaged one is rejected`() throws {
+    @Test func `Encodes and decodes a replica unchanged, and rejects a damaged replica`() throws {
         let content = ReplicaContent(
             location: "etcd://a:1/x", revision: 0x0102_0304_0506_0708, date: Date(timeIntervalSince1970: 1_700_000_000),
             bytes: [1, 2, 3])
@@ -128,7 +128,7 @@ import AccountSupport
         #expect(ReplicaContent([UInt8](repeating: 0xFF, count: 100)) == nil)
     }
 
-    @Test func `A revision is eight bytes`() {
+    @Test func `Encodes an etcd revision in eight bytes`() {
         #expect(ArchiveRevision(258).bytes == [0, 0, 0, 0, 0, 0, 1, 2])
         #expect(ArchiveRevision(.max).modRevision == .max)
         #expect(ArchiveRevision(bytes: [1]).modRevision == nil)

@@ -9,7 +9,7 @@ struct EtcdVersionTests {
         ("3.4.100", 0), ("3.5.0-rc.1", 3), ("3.5.13", 2), ("3.5.27", 2), ("3.5.28", 0), ("3.6.8", 2), ("3.6.9+x", 0),
         ("3.7.0", 0), ("4.0.0", 0),
     ])
-    func `A version has each fault that a later release of its series fixes`(text: String, count: Int) throws {
+    func `Lists each fault that a later release of an etcd series fixes`(text: String, count: Int) throws {
         let version = try #require(EtcdVersion(text))
         #expect(version.faults.count == count, "\(version.faults)")
         #expect((version.update == nil) == (count == 0))
@@ -17,7 +17,7 @@ struct EtcdVersionTests {
     }
 
     @Test(arguments: ["", "3", "3.4", "3.4.x", "3.4.23.1", "..", "unknown"])
-    func `Rejects text that is not a version`(text: String) {
+    func `Rejects text that is not an etcd version`(text: String) {
         #expect(EtcdVersion(text) == nil)
     }
 
@@ -31,7 +31,7 @@ struct EtcdVersionTests {
             })
     }
 
-    @Test func `Nodes with the same version share one report of faults and advice`() throws {
+    @Test func `Reports faults and advice once for etcd nodes with the same version`() throws {
         let found = observations(["3.4.23", "3.4.42", "3.4.23", "3.5.27", "unknown"])
         #expect(found.count == 2)
         let first = try #require(found.first)

@@ -4,8 +4,8 @@ import Testing
 @testable import AccountFleet
 
 struct SessionWatchTests {
-    @Test func `A change stream ends when its listener is cancelled during a change`() async throws {
-        // No server listens there.
+    @Test func `Ends an etcd change stream if its listener is cancelled on a change`() async throws {
+        // No server listens at this address.
         let client = try EtcdClient(
             location: EtcdLocation("etcd://127.0.0.1:1/test"), credentials: EtcdCredentials(), logger: nil)
         let watch = SessionWatch(client: client, folder: "test/", revision: 1)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Archives in the format of iOS, made by another program")
 struct ArchiveOfApplesMakeTests {
     @Test(
-        "Imports every field of the committed archives",
+        "Imports every field of iOS archives that another program made",
         arguments: [
             ("JFAccountModel.plist", ImportedAccount.Format.binaryKeyedArchive),
             ("JFAccountModel.xml.plist", .xmlKeyedArchive),

@@ -37,7 +37,7 @@ struct BinaryPropertyListTests {
         try Legacy.read(list(account(extra: objects))).account.profile
     }
 
-    @Test("Reads every kind of value")
+    @Test("Reads every kind of value in a binary property list")
     func readsValues() throws {
         #expect(try Self.profile(extra: [0x08]) == ["extra": false])
         #expect(try Self.profile(extra: [0x09]) == ["extra": true])
@@ -59,7 +59,7 @@ struct BinaryPropertyListTests {
     }
 
     @Test(
-        "Rejects a malformed value as damaged",
+        "Rejects a malformed value in a binary property list as damaged",
         arguments: [
             [0x0F], [0x15], [0x24], [0x32], [0x70], [0xC1, 4], [0xE0], [0x88], [0x5F, 0x50], [0x5F, 0x14, 0x00],
             [0x5F, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
@@ -74,7 +74,7 @@ struct BinaryPropertyListTests {
     }
 
     @Test(
-        "Omits text that cannot be decoded, unless it is required",
+        "Omits undecodable text in a binary list unless its field is required",
         arguments: [[0x51, 0x80], [0x61, 0xD8, 0x00], [0x61, 0xDC, 0x00], [0x62, 0xD8, 0x00, 0x00, 0x41]] as [[UInt8]])
     func leavesOutUndecodableTexts(object: [UInt8]) throws {
         let imported = try Legacy.read(Self.list(Self.account(extra: [object])))
@@ -92,14 +92,14 @@ struct BinaryPropertyListTests {
         #expect(Legacy.refusal(of: Self.list(objects))?.code == .damaged, "a key")
     }
 
-    @Test("Omits a UID in a plain list")
+    @Test("Omits a UID in a binary property list")
     func leavesOutReference() throws {
         let imported = try Legacy.read(Self.list(Self.account(extra: [[0x80, 3]])))
         #expect(imported.account.profile == [:])
         #expect(imported.warnings.count == 1)
     }
 
-    @Test("Rejects a wrong trailer as damaged")
+    @Test("Rejects a binary property list with a wrong trailer as damaged")
     func refusesWrongTrailers() {
         let objects = Self.account(extra: [[0x09]])
         let hostile = [
@@ -115,20 +115,20 @@ struct BinaryPropertyListTests {
         for data in hostile { #expect(Legacy.refusal(of: data)?.code == .damaged) }
     }
 
-    @Test("Names another version of the format")
+    @Test("Reports a binary property list of another format version")
     func refusesVersions() {
         let error = Legacy.refusal(of: Data("bplist15".utf8) + Data(count: 100))
         #expect(error?.code == .unsupportedVersion)
     }
 
-    @Test("Rejects lists that grow without limit when expanded")
+    @Test("Rejects a binary property list that expands without limit")
     func refusesGrowth() {
         let lists = (0..<60).map { [0xA4] + Array(repeating: UInt8($0 + 7), count: 4) } + [[0x09]]
         #expect(Legacy.refusal(of: Self.list(Self.account(extra: lists)))?.code == .damaged)
     }
 
     @Test(
-        "Rejects a list that is not a dictionary",
+        "Rejects a binary property list that is not a dictionary",
         arguments: [[0x09], [0xA0], [0x51, 0x61]] as [[UInt8]])
     func refusesOtherRoots(object: [UInt8]) {
         let error = Legacy.refusal(of: Self.list([object]))

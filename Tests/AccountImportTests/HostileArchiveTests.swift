@@ -23,12 +23,12 @@ struct HostileArchiveTests {
         """
     }
 
-    @Test("Reads the account around the hostile field")
+    @Test("Reads the other account fields of an archive with an extra field")
     func readsBase() throws {
         #expect(try Legacy.read(Self.archive(extra: "<string>x</string>")).account.profile == ["extra": "x"])
     }
 
-    @Test("Rejects a list that contains itself")
+    @Test("Rejects a keyed archive with a list that contains itself")
     func refusesCycle() {
         let direct = Self.list(of: [4], className: 5) + Legacy.classObject("NSArray")
         let error = Legacy.refusal(of: Self.archive(extra: direct))
@@ -41,7 +41,7 @@ struct HostileArchiveTests {
         #expect(Legacy.refusal(of: Self.archive(extra: indirect))?.code == .damaged)
     }
 
-    @Test("Omits a reference to the account instead of following it")
+    @Test("Omits a field that refers to the account itself")
     func leavesOutItself() throws {
         let objects = Self.account.replacingOccurrences(of: "<integer>4</integer>", with: "<integer>1</integer>")
         let imported = try Legacy.read(Legacy.xmlArchive(objects: objects))
@@ -49,14 +49,14 @@ struct HostileArchiveTests {
         #expect(imported.warnings.count == 1)
     }
 
-    @Test("Rejects deeply nested objects")
+    @Test("Rejects a keyed archive with deeply nested objects")
     func refusesDepth() {
         let lists = (0..<2000).map { Self.list(of: [$0 + 6], className: 5) }
         let objects = Self.list(of: [6], className: 5) + Legacy.classObject("NSArray") + lists.joined()
         #expect(Legacy.refusal(of: Self.archive(extra: objects))?.code == .damaged)
     }
 
-    @Test("Rejects objects that grow without limit when expanded, quickly")
+    @Test("Rejects a keyed archive that expands without limit, in a short time")
     func refusesGrowth() {
         let lists = (0..<40).map { Self.list(of: [$0 + 7, $0 + 7], className: 5) }
         let objects =
@@ -64,7 +64,7 @@ struct HostileArchiveTests {
         #expect(Legacy.refusal(of: Self.archive(extra: objects))?.code == .damaged)
     }
 
-    @Test("Rejects a long text with many references")
+    @Test("Rejects a keyed archive with many references to a long text")
     func refusesRepetition() {
         let objects =
             Self.list(of: Array(repeating: 6, count: 200), className: 5) + Legacy.classObject("NSArray")
@@ -73,7 +73,8 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "Rejects a dangling reference", arguments: [5, 1_000_000, Int(Int32.max), -1, Int(UInt32.max), Int.max])
+        "Rejects a keyed archive with a dangling reference",
+        arguments: [5, 1_000_000, Int(Int32.max), -1, Int(UInt32.max), Int.max])
     func refusesWrongReferences(place: Int) {
         let objects = Self.list(of: [place], className: 5)
         #expect(Legacy.refusal(of: Self.archive(extra: objects))?.code == .damaged)
@@ -82,7 +83,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "Rejects a malformed object",
+        "Rejects a keyed archive with a malformed object",
         arguments: [
             "<dict/>", "<array/>", "<dict><key>$class</key><integer>5</integer></dict>",
             "<dict><key>$class</key>\(Legacy.uid(0))</dict>", "<dict><key>$class</key>\(Legacy.uid(4))</dict>",
@@ -123,7 +124,7 @@ struct HostileArchiveTests {
 
     private static let dictionaryContent = "<key>NS.objects</key><array>\(Legacy.uid(3))</array>"
 
-    @Test("Reports an incomplete archive or another version")
+    @Test("Reports a keyed archive that is incomplete or of another version")
     func refusesIncompleteArchives() throws {
         let archiver = Legacy.xml("<dict><key>$archiver</key><string>NSKeyedArchiver</string></dict>")
         #expect(Legacy.refusal(of: archiver)?.code == .damaged)
@@ -135,7 +136,7 @@ struct HostileArchiveTests {
         #expect(Legacy.refusal(of: inline)?.code == .damaged)
     }
 
-    @Test("Looks up no class and does not show its name")
+    @Test("Neither looks up nor displays the class names of a keyed archive")
     func hidesClassNames() throws {
         let objects = "<dict><key>$class</key>\(Legacy.uid(5))</dict>" + Legacy.classObject(Legacy.canary)
         let imported = try Legacy.read(Self.archive(extra: objects))

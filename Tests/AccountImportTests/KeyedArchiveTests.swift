@@ -6,7 +6,7 @@ import Testing
 @Suite("Archives by NSKeyedArchiver")
 struct KeyedArchiveTests {
     @Test(
-        "Imports every field, whatever the class name and archive format",
+        "Imports every field for any class name and archive format",
         arguments: ["JFAccountModel", "_TtC5MyApp14JFAccountModel", "MyApp.JFAccountModel", "NSObject"],
         [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func takesEveryField(className: String, format: PropertyListSerialization.PropertyListFormat) throws {
@@ -41,18 +41,18 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("The only object is the account, under any key")
+    @Test("Imports the only object of an archive as the account, under any key")
     func takesTheOnlyObject() throws {
         #expect(try Legacy.read(Legacy.archive(Legacy.needed(), key: "accountModel")).account.id == "8")
     }
 
-    @Test("Of several objects, the one named root is the account")
+    @Test("Imports the object named root if the archive has several objects")
     func takesTheRoot() throws {
         let data = Legacy.archive(of: ["other": "text", "root": LegacyModel(Legacy.needed())])
         #expect(try Legacy.read(data).account.id == "8")
     }
 
-    @Test("Refuses several objects without a root, with the fix")
+    @Test("Refuses several objects without a root and names the fix")
     func refusesSeveralObjects() throws {
         let error = try #require(throws: AccountError.self) {
             try Legacy.read(Legacy.archive(of: ["first": "text", "second": LegacyModel(Legacy.needed())]))
@@ -61,14 +61,14 @@ struct KeyedArchiveTests {
         #expect(error.description.contains("archive only the account"))
     }
 
-    @Test("Accepts a dictionary with the fields as an account")
+    @Test("Imports a dictionary with the required fields as an account")
     func takesDictionary() throws {
         let imported = try Legacy.read(Legacy.archive(of: ["root": ["token": Legacy.canary, "id": "8"]]))
         #expect(imported.account.id == "8")
         #expect(imported.format == .binaryKeyedArchive)
     }
 
-    @Test("Refuses an account inside of a list or dictionary")
+    @Test("Refuses an account inside a list or dictionary")
     func refusesNestedAccount() throws {
         let model = LegacyModel(Legacy.needed())
         let list = try #require(throws: AccountError.self) { try Legacy.read(Legacy.archive(of: ["root": [model]])) }
@@ -83,7 +83,7 @@ struct KeyedArchiveTests {
         #expect(text.message.contains("is a string, not an account"))
     }
 
-    @Test("Accepts numbers and text as ids, inline or as objects")
+    @Test("Imports numbers and text as user ids, inline or as objects")
     func takesIDs() throws {
         let ids: [(Any, String)] = [
             (8, "8"), (-8, "-8"), (Int.max, "9223372036854775807"), (NSNumber(value: 8), "8"),
@@ -99,7 +99,7 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("Converts between numbers and text")
+    @Test("Converts imported numbers and text to the type of the field")
     func takesNumbersAndTexts() throws {
         let fields: [String: Any] = ["points": "1350", "phone": 13_800_138_000, "qq": NSNumber(value: 10001)]
         let profile = try Legacy.read(try Legacy.archive(Legacy.needed(and: fields))).account.profile
@@ -108,7 +108,7 @@ struct KeyedArchiveTests {
         #expect(profile["qq_number"] == "10001")
     }
 
-    @Test("Reads a registration time as seconds, a date or text")
+    @Test("Imports a registration time from seconds, a date or text")
     func takesRegistrationTimes() throws {
         let date = Date(timeIntervalSince1970: 1_448_266_500)
         let times: [Any] = [
@@ -129,7 +129,7 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("Keeps unknown fields as profile fields")
+    @Test("Imports unknown fields as profile fields")
     func keepsUnknownFields() throws {
         let fields: [String: Any] = [
             "level": 3, "ratio": 0.5, "born": NSDate(timeIntervalSince1970: 1), "tags": ["a", "b"],
@@ -148,7 +148,7 @@ struct KeyedArchiveTests {
         }
     }
 
-    @Test("Omits an object that no property list can contain")
+    @Test("Omits an imported object that no property list can contain")
     func leavesOutObjects() throws {
         let fields: [String: Any] = [
             "friend": LegacyModel(["x": 1]), "friends": [LegacyModel(["x": 1])],
@@ -164,7 +164,7 @@ struct KeyedArchiveTests {
             ])
     }
 
-    @Test("Null values, empty text and NSNull count as missing")
+    @Test("Treats null values, empty text and NSNull in an archive as missing")
     func readsAbsence() throws {
         let objects = """
             <dict><key>$class</key>\(Legacy.uid(2))<key>token</key>\(Legacy.uid(3))<key>id</key><integer>8</integer>

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Times in old files")
 struct LegacyDateTests {
-    @Test("Dates agree with Foundation")
+    @Test("Reads dates in old files like Foundation")
     func agreesWithFoundation() throws {
         var calendar = Calendar(identifier: .iso8601)
         calendar.timeZone = TimeZone(secondsFromGMT: 0)!
@@ -21,7 +21,7 @@ struct LegacyDateTests {
     }
 
     @Test(
-        "Rejects an invalid time",
+        "Rejects an invalid time in an old file",
         arguments: [
             "", " ", "soon", "2015", "2015-11", "15-11-23", "2015/11/23", "٢٠١٥-١١-٢٣", "2015-13-01", "2015-00-01",
             "2015-02-29", "1900-02-29", "2015-11-31", "2015-11-00", "0000-01-01", "2015-11-23 ", "2015-11-23 08:15",
@@ -33,7 +33,7 @@ struct LegacyDateTests {
         #expect(LegacyDate.date(text) == nil)
     }
 
-    @Test("Reads seconds up to the year 9999, but no milliseconds")
+    @Test("Reads a time in seconds up to the year 9999, but not in milliseconds")
     func readsSeconds() {
         #expect(LegacyDate.unixDate(0) == Date(timeIntervalSince1970: 0))
         #expect(LegacyDate.unixDate(1_448_266_500.5) == Date(timeIntervalSince1970: 1_448_266_500.5))

@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// Every slightly wrong file results in an account or an error with a reason, and neither shows the token.
+/// Every damaged file results in an account or in an error with a reason. Neither result shows the token.
 @Suite("Damaged files")
 struct MutationTests {
     private static let names = ["JFAccountModel.plist", "JFAccountModel.xml.plist"]
@@ -16,7 +16,7 @@ struct MutationTests {
         private static let parts = [Legacy.canary.prefix(16), Legacy.canary.suffix(16)]
 
         mutating func read(_ data: Data) async {
-            // Thousands of reads take seconds, and other tests watch the clock.
+            // Yield, because thousands of reads take seconds and other tests measure time.
             await Task.yield()
             let texts: [String]
             do {
@@ -31,7 +31,7 @@ struct MutationTests {
         }
     }
 
-    @Test("Every flipped bit gives an account or an error", arguments: names, 0..<8)
+    @Test("Returns an account or an error for an old file with any flipped bit", arguments: names, 0..<8)
     func flips(name: String, bit: Int) async throws {
         let original = try Legacy.fixture(name)
         var outcome = Outcome()
@@ -45,7 +45,7 @@ struct MutationTests {
         #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument, .unsupportedVersion]))
     }
 
-    @Test("Every truncation gives an error", arguments: names)
+    @Test("Returns an error for every truncated old file", arguments: names)
     func truncations(name: String) async throws {
         let original = try Legacy.fixture(name)
         // The XML file ends with a line break, which may be missing.
@@ -56,7 +56,7 @@ struct MutationTests {
         #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument]))
     }
 
-    @Test("Every replaced byte gives an account or an error")
+    @Test("Returns an account or an error for an old file with a replaced byte")
     func replacedBytes() async throws {
         let original = try Legacy.fixture("JFAccountModel.plist")
         var outcome = Outcome()
@@ -70,7 +70,7 @@ struct MutationTests {
         #expect(outcome.accountCount > 0)
     }
 
-    @Test("Many random changes give an account or an error", arguments: names, 0..<4)
+    @Test("Returns an account or an error for an old file with random changes", arguments: names, 0..<4)
     func randomChanges(name: String, seed: UInt64) async throws {
         let original = try Legacy.fixture(name)
         var random = SplitMix64(state: seed)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Other files")
 struct OtherFileTests {
     @Test(
-        "Refuses a file that is not a property list, with the fix",
+        "Refuses a file that is not a property list and names the fix",
         arguments: [
             "{\"token\": \"\(Legacy.canary)\", \"id\": 8}", "{ token = \"\(Legacy.canary)\"; id = 8; }", Legacy.canary,
             "SQLite format 3\u{0}", "<html><body>Sign in</body></html>", "<?xml version=\"1.0\"?><rss/>", "\u{0}\u{1}",
@@ -27,7 +27,7 @@ struct OtherFileTests {
         #expect(Legacy.refusal(of: own)?.message.contains("already") == true)
     }
 
-    @Test("Refuses more than 1 MiB")
+    @Test("Refuses an old file of more than 1 MiB")
     func refusesLargeData() {
         let error = Legacy.refusal(of: Data(count: 2 * 1024 * 1024))
         #expect(error?.code == .invalidArgument)

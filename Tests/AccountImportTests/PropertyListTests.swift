@@ -6,7 +6,7 @@ import Testing
 @Suite("Plain property lists")
 struct PropertyListTests {
     @Test(
-        "Accepts the names of OAuth and OpenID Connect",
+        "Imports fields with the names of OAuth and OpenID Connect",
         arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func takesOAuthNames(format: PropertyListSerialization.PropertyListFormat) throws {
         let fields: [String: Any] = [
@@ -34,7 +34,9 @@ struct PropertyListTests {
                     profile: profile))
     }
 
-    @Test("Ignores case, underscores and hyphens in names", arguments: ["accessToken", "access-token", "ACCESS_TOKEN"])
+    @Test(
+        "Ignores case, underscores and hyphens in imported field names",
+        arguments: ["accessToken", "access-token", "ACCESS_TOKEN"])
     func foldsKeys(key: String) throws {
         let data = try Legacy.propertyList([key: Legacy.canary, "userId": 8, "login": "wang"])
         let account = try Legacy.read(data).account
@@ -43,14 +45,14 @@ struct PropertyListTests {
         #expect(account.username == "wang")
     }
 
-    @Test("Accepts the old account's own names")
+    @Test("Imports fields with the names of the old account class")
     func takesLegacyNames() throws {
         let account = try Legacy.read(try Legacy.propertyList(Legacy.allFields, format: .xml)).account
         #expect(account == (try Legacy.read(try Legacy.archive(Legacy.allFields)).account))
     }
 
     @Test(
-        "Reads an expiry as seconds, a date or text",
+        "Imports an expiry from seconds, a date or text",
         arguments: ["1700003600", "2023-11-14T23:13:20Z", "2023-11-14T23:13:20.000Z", "2023-11-15 07:13:20+0800"])
     func takesExpiries(text: String) throws {
         let expected = Date(timeIntervalSince1970: 1_700_003_600)
@@ -60,7 +62,7 @@ struct PropertyListTests {
         }
     }
 
-    @Test("Warns of an invalid expiry and treats it as unknown")
+    @Test("Warns about an invalid expiry and imports the expiry as unknown")
     func warnsOfExpiries() throws {
         for value in ["soon", -5, 1_700_003_600_000, true, [1]] as [Any] {
             let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: ["expires_at": value])))
@@ -74,7 +76,7 @@ struct PropertyListTests {
         #expect(imported.warnings.first?.contains("the expiry is unknown") == true)
     }
 
-    @Test("Omits fields of a wrong type with a warning")
+    @Test("Omits imported fields of a wrong type with a warning")
     func warnsOfWrongKinds() throws {
         let fields: [String: Any] = [
             "refresh_token": 5, "id_token": "two words", "token_type": "a b", "username": ["wang"], "email": true,
@@ -91,7 +93,7 @@ struct PropertyListTests {
         #expect(imported.warnings.count == fields.count - 1)
     }
 
-    @Test("Omits numbers and dates that cannot be represented")
+    @Test("Omits imported numbers and dates that cannot be represented")
     func warnsOfOddValues() throws {
         let fields: [String: Any] = [
             "a": Double.nan, "b": Double.infinity, "c": Date(timeIntervalSince1970: 1e15), "d": UInt64.max,
@@ -101,7 +103,7 @@ struct PropertyListTests {
         #expect(imported.warnings.count == 4)
     }
 
-    @Test("Omits a duplicate field with a warning")
+    @Test("Omits an imported duplicate field with a warning")
     func warnsOfDuplicates() throws {
         let fields: [String: Any] = ["picture": "https://example.com/1.png", "avatarUrl": "https://example.com/2.png"]
         let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
@@ -114,7 +116,7 @@ struct PropertyListTests {
     }
 
     @Test(
-        "Names a missing, empty or invalid token",
+        "Names the field of a missing, empty or invalid token",
         arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func namesTheToken(format: PropertyListSerialization.PropertyListFormat) throws {
         let missing = Legacy.refusal(of: try Legacy.propertyList(["id": 8], format: format))
@@ -129,7 +131,7 @@ struct PropertyListTests {
     }
 
     @Test(
-        "Refuses a token that no header can carry",
+        "Refuses an imported token that is invalid in a header",
         arguments: ["a b", "a\r\nX-Evil: 1", "tökén", "a\u{0}b"])
     func refusesUnsendableTokens(token: String) throws {
         let error = Legacy.refusal(of: try Legacy.propertyList(["id": 8, "token": token]))
@@ -137,7 +139,7 @@ struct PropertyListTests {
         #expect(error?.description.contains("characters that are not valid in a token") == true)
     }
 
-    @Test("Names a missing, empty or invalid user id")
+    @Test("Names the field of a missing, empty or invalid user id")
     func namesTheID() throws {
         let missing = Legacy.refusal(of: try Legacy.propertyList(["token": Legacy.canary]))
         #expect(missing?.code == .invalidArgument)

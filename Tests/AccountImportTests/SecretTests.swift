@@ -6,7 +6,7 @@ import Testing
 @Suite("Secrets in old files")
 struct SecretTests {
     @Test(
-        "Omits a field that looks like a secret",
+        "Omits an imported field whose name suggests a secret",
         arguments: [
             "password", "userPassword", "Pass_Word", "pwd", "passcode", "secret", "clientSecret", "deviceToken",
             "push_token", "apiKey", "api-key", "privateKey", "session", "cookie", "Authorization", "jwt", "PIN", "密码",
@@ -25,14 +25,14 @@ struct SecretTests {
     }
 
     @Test(
-        "Keeps ordinary fields",
+        "Imports fields whose names do not suggest a secret",
         arguments: ["passport", "keyboard", "author", "spinner", "company"])
     func keepsOrdinaryFields(name: String) throws {
         let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: [name: "x"])))
         #expect(imported.account.profile[name] == "x")
     }
 
-    @Test("Omits any field that contains a token")
+    @Test("Omits any imported field that contains a token")
     func keepsTokensApart() throws {
         let refresh = "refresh-canary-0123456789"
         let fields: [String: Any] = [
@@ -58,7 +58,7 @@ struct SecretTests {
         #expect(sameID?.description.contains("canary") == false)
     }
 
-    @Test("Does not search for a short token, which may occur by chance")
+    @Test("Does not search imported fields for a short token")
     func ignoresShortTokens() throws {
         let imported = try Legacy.read(try Legacy.propertyList(["token": "8", "id": 8, "phone": "888"]))
         #expect(imported.account.id == "8")
@@ -67,7 +67,7 @@ struct SecretTests {
     }
 
     @Test(
-        "Finds a token at any position", arguments: ["ababababac", "aaaaaaaab", "abcabcabd"])
+        "Finds a token at any position in an imported field", arguments: ["ababababac", "aaaaaaaab", "abcabcabd"])
     func findsTokens(token: String) throws {
         for text in ["\(token)", "ab\(token)", "abababab\(token)", "aaaa\(token)aaaa", "abcabc\(token)"] {
             let fields: [String: Any] = ["token": token, "id": 8, "nickname": text, "title": String(text.dropLast(5))]
@@ -78,7 +78,7 @@ struct SecretTests {
         #expect(try Legacy.read(try Legacy.propertyList(fields)).account.profile.nickname != nil)
     }
 
-    @Test("Omits an archive inside a field's data, which may contain secrets")
+    @Test("Omits an imported field whose data contains an archive")
     func leavesOutInnerArchives() throws {
         let fields: [String: Any] = ["inner": try Legacy.archive(["password": "x"]), "xml": Legacy.xml("<true/>")]
         let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
@@ -86,7 +86,7 @@ struct SecretTests {
         #expect(imported.warnings.count == 2)
     }
 
-    @Test("Sanitizes the names in warnings and limits their number")
+    @Test("Sanitizes field names in import warnings and limits their number")
     func warnsSafely() throws {
         var fields: [String: Any] = ["\u{1B}[2Jpassword": 1, String(repeating: "p", count: 200) + "wd": 1]
         var imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
@@ -98,7 +98,7 @@ struct SecretTests {
         #expect(imported.warnings.last == "452 more fields were left out.")
     }
 
-    @Test("Printing an imported account shows no token")
+    @Test("Hides the tokens of an imported account that is printed")
     func printsNoToken() throws {
         let imported = try Legacy.read(try Legacy.archive(Legacy.allFields))
         var dumped = ""

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Files on the disk")
 struct SourceFileTests {
-    /// Gives `body` a folder that is removed afterwards.
+    /// Calls `body` with a folder, and removes the folder afterwards.
     private func withFolder(_ body: (URL) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -21,7 +21,7 @@ struct SourceFileTests {
         return error
     }
 
-    @Test("Reads a file, also through a symbolic link, without changing it")
+    @Test("Imports a file, even by a symbolic link, and leaves the file unchanged")
     func readsFile() throws {
         try withFolder { folder in
             let file = folder.appendingPathComponent("old.plist")
@@ -37,7 +37,7 @@ struct SourceFileTests {
         }
     }
 
-    @Test("Reports a missing file with its path and the reason")
+    @Test("Reports a missing file for import with its path and the reason")
     func refusesMissingFile() throws {
         try withFolder { folder in
             let error = refusal(of: folder.appendingPathComponent("none.plist"))
@@ -52,7 +52,7 @@ struct SourceFileTests {
         #expect(error?.code == .invalidArgument)
     }
 
-    @Test("Refuses a folder and a pipe without waiting")
+    @Test("Refuses to import a folder or a pipe without waiting")
     func refusesOtherKinds() throws {
         try withFolder { folder in
             #expect(refusal(of: folder)?.code == .invalidArgument)
@@ -62,7 +62,7 @@ struct SourceFileTests {
         }
     }
 
-    @Test("Refuses an empty, a large and a damaged file")
+    @Test("Refuses to import an empty, large or damaged file")
     func refusesSizes() throws {
         try withFolder { folder in
             let file = folder.appendingPathComponent("old.plist")

@@ -14,7 +14,7 @@ struct XMLPropertyListTests {
     }
 
     @Test(
-        "Reads every kind of value like Foundation",
+        "Reads every kind of XML property list value like Foundation",
         arguments: [
             "<string>a &lt;b&gt; &amp; &quot;c&quot; &apos;d&apos; &#65;&#x1F44B;</string>",
             "<string>x<![CDATA[<b> & ]] > ]]>y</string>", "<string/>", "<string></string>", "<string > a </string >",
@@ -33,7 +33,7 @@ struct XMLPropertyListTests {
     }
 
     @Test(
-        "Rejects a malformed value as damaged",
+        "Rejects a malformed value in an XML property list as damaged",
         arguments: [
             "", "x", "<", "<true", "<TRUE/>", "<truex/>", "</true/>", "<true>x</true>", "<plist/>", "<key>a</key>",
             "<integer/>", "<integer></integer>", "<integer>1a</integer>", "<integer>--1</integer>",
@@ -53,7 +53,7 @@ struct XMLPropertyListTests {
         #expect(error?.description.contains("canary") == false)
     }
 
-    @Test("Omits text that is not UTF-8, unless it is required")
+    @Test("Omits text in XML that is not UTF-8, unless its field is required")
     func leavesOutUndecodableTexts() throws {
         let data = { (xml: String) in
             let bytes = Legacy.xml(xml).map { $0 == UInt8(ascii: "~") ? 0xFF : $0 }
@@ -72,7 +72,7 @@ struct XMLPropertyListTests {
         }
     }
 
-    @Test("Limits nesting and size before stack or memory run out")
+    @Test("Limits the nesting and size of an XML property list")
     func refusesDepthAndCount() {
         let depth = String(repeating: "<array>", count: 60_000) + String(repeating: "</array>", count: 60_000)
         #expect(Legacy.refusal(of: Self.data(extra: depth))?.code == .damaged)
@@ -82,7 +82,7 @@ struct XMLPropertyListTests {
         #expect(Legacy.refusal(of: Self.data(extra: many))?.code == .damaged)
     }
 
-    @Test("Refuses a document that declares entities")
+    @Test("Refuses an XML property list that declares entities")
     func refusesEntities() {
         let data = Data(
             """
@@ -94,7 +94,7 @@ struct XMLPropertyListTests {
         #expect(error?.description.contains("entities") == true)
     }
 
-    @Test("Skips comments, a byte order mark and a document type")
+    @Test("Skips comments, byte order mark and document type in XML")
     func readsProlog() throws {
         let body =
             "<plist version='1.0'><dict><key>token</key><string>abc</string><key>id</key><string>8</string></dict></plist>"
@@ -109,7 +109,7 @@ struct XMLPropertyListTests {
         #expect(Legacy.refusal(of: Data((body + body).utf8))?.code == .damaged)
     }
 
-    @Test("Names another encoding, with the fix")
+    @Test("Names an unsupported XML encoding and the fix")
     func refusesEncodings() {
         let text = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><plist><true/></plist>"
         for data in [Data(text.utf8), text.data(using: .utf16LittleEndian)!, text.data(using: .utf16)!] {

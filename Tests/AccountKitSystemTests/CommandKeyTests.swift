@@ -15,17 +15,17 @@ struct CommandKeyTests {
     }
 
     @Test(arguments: [["printf", "%s", text], ["/usr/bin/echo", text], ["sh", "-c", "sleep 0.05; echo \(text)"]])
-    func `A program that prints the key is a key source`(command: [String]) async throws {
+    func `Reads the key that a key program prints`(command: [String]) async throws {
         #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
         #expect(content(of: try await CommandKey(command).makeKey()) == [UInt8](0..<32))
     }
 
-    @Test func `Does not wait for a background process that the program started`() async throws {
+    @Test func `Does not wait for a background process of the key program`() async throws {
         let command = ["sh", "-c", "sleep 5 </dev/null 2>/dev/null & echo \(Self.text)"]
         #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
     }
 
-    @Test func `The key program has only its three standard files open`() async throws {
+    @Test func `Runs the key program with only its three standard files open`() async throws {
         let open = dup(0)
         defer { close(open) }
         try #require(open > 2 && fcntl(open, F_GETFD) & FD_CLOEXEC == 0)
@@ -49,7 +49,7 @@ struct CommandKeyTests {
         (["head", "-c", "1025", "/dev/zero"], "more than 1024 bytes"),
         (["sh", "-c", "echo \(text); echo \(text)"], "something other"),
     ])
-    func `Reports a key program that fails or prints something else`(
+    func `Reports a key program that fails or does not print a key`(
         command: [String], text: String
     ) async throws {
         let error = await #expect(throws: AccountError.self) { try await CommandKey(command).key() }
@@ -65,7 +65,7 @@ struct CommandKeyTests {
         #expect(error?.description.contains("took longer than") == true)
     }
 
-    @Test func `Cancelling the wait kills the key program`() async throws {
+    @Test func `Kills the key program if the wait is cancelled`() async throws {
         let folder = try TemporaryFolder()
         let pipe = folder.path + "/pipe"
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -102,7 +102,7 @@ struct CommandKeyTests {
         }
     }
 
-    @Test func `Rejects an empty command and one with a null byte`() {
+    @Test func `Rejects an empty key command, and a key command with a null byte`() {
         for command in [[], [""], ["cat", "a\0b"]] {
             expectAccountError(.invalidArgument) { try CommandKey(command) }
         }

@@ -21,7 +21,7 @@ import Testing
         return bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    @Test func `Two processes with five hundred writes each lose no change`() throws {
+    @Test func `Loses no change of two processes with five hundred writes each`() throws {
         try Exerciser.run(folder, "sign-in")
         let writers = try (0..<2).map { _ in try Exerciser.start(Exerciser.path, [folder.path, "update", "500"]) }
         for writer in writers {
@@ -32,7 +32,7 @@ import Testing
         #expect(try generation() == 1001)
     }
 
-    @Test func `A killed writer leaves the old or the new account and no lock`() throws {
+    @Test func `Leaves the old or the new account and no lock after a killed writer`() throws {
         try Exerciser.run(folder, "sign-in")
         var random = SeededGenerator(seed: 20_261_121)
         var last = 0
@@ -54,7 +54,7 @@ import Testing
         #expect(names == ["Account.lock", "Account.plist"])
     }
 
-    @Test func `Twenty simultaneous sign-ins create one key and one account`() throws {
+    @Test func `Creates one key and one account in twenty simultaneous sign-ins`() throws {
         let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [folder.path, "sign-in"]) }
         for (process, pipe) in processes {
             try process.waitForEnd()
@@ -66,7 +66,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/Library/Keys") == ["Account.key"])
     }
 
-    @Test func `Observes another process's change at once, without polling`() async throws {
+    @Test func `Observes another process's change without polling`() async throws {
         try Exerciser.run(folder, "sign-in")
         let store = AccountStore(container: try folder.container())
         _ = await store.load()

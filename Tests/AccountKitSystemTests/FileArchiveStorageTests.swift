@@ -8,7 +8,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `FileArchiveStorage conforms to the storage requirements`() async throws {
+    @Test func `Meets all storage requirements with FileArchiveStorage`() async throws {
         let container = try folder.container()
         try await ArchiveStorageConformance { FileArchiveStorage(container: container) }.run()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.documents).sorted().first == "Account.lock")
@@ -18,7 +18,7 @@ import Testing
         #"cp "$P" "$ROOT/other"; printf x >>"$ROOT/other"; mv "$ROOT/other" "$P""#, #"printf x >>"$P""#,
         #"printf '\377' | dd of="$P" conv=notrunc bs=1 seek=100 status=none"#, #"rm "$P""#,
     ])
-    func `Does not overwrite a file that was changed without the lock`(change: String) async throws {
+    func `Does not overwrite an archive that was changed without the lock`(change: String) async throws {
         for isRemoval in [false, true] {
             try Exerciser.run(folder, "sign-in")
             let storage = FileArchiveStorage(container: try folder.container())
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["000", "022", "077", "777"])
-    func `Files and folders are private whatever the umask`(umask: String) throws {
+    func `Creates private files and folders under any umask`(umask: String) throws {
         let outcome = try Exerciser.shell(folder, #"umask \#(umask); exec "$EXERCISER" "$ROOT" sign-in work"#)
         #expect(outcome == .init(status: 0, output: "signed in"))
         let session = folder.documents + "/Sessions/work"
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `The next writer removes only the temporary files of a crash`() throws {
+    @Test func `Removes only the temporary files of a crash at the next save`() throws {
         try Exerciser.run(folder, "sign-in")
         let leftover = folder.documents + "/.Account.plist.0123456789abcdef.tmp"
         let others = [folder.documents + "/.hidden.tmp", folder.documents + "/Account.plist.unreadable-1"]
@@ -66,7 +66,7 @@ import Testing
         for file in others { #expect(FileManager.default.fileExists(atPath: file)) }
     }
 
-    @Test func `A save writes and syncs a temporary file, then renames it`() throws {
+    @Test func `Saves to a synced temporary file before the rename`() throws {
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "/trace"
         let calls = "openat,fchmod,fallocate,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink"
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func `Refuses a container of another user, even as root`() throws {
+    @Test func `Refuses a container that belongs to another user, even as root`() throws {
         try Exerciser.run(folder, "sign-in")
         // A user who is not root cannot give a folder away, so use a folder of root.
         let outcome =
@@ -150,7 +150,7 @@ import Testing
     @Test(arguments: [
         #": > "$P""#, #"head -c 700 /dev/zero > "$P""#, #"head -c 32 /dev/zero > "$ROOT/Library/Keys/Account.key""#,
     ])
-    func `A sign-in moves an archive that does not open aside unchanged`(script: String) throws {
+    func `Quarantines an archive that does not open, unchanged, at a sign-in`(script: String) throws {
         try Exerciser.run(folder, "sign-in")
         _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(script)")
         let before = try folder.bytes()
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: The archive's content
 
-    @Test func `The archive is a property list that reveals no content`() throws {
+    @Test func `Writes the archive as a property list that reveals no content`() throws {
         try Exerciser.run(folder, "sign-in")
         let script =
             "import plistlib,sys;p=plistlib.load(open(sys.argv[1],'rb'));print(sorted(p),p['format'],p['version'],p['sealed'][:4])"
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `A file of another app or session does not open`() async throws {
+    @Test func `Does not open an archive of another app or session`() async throws {
         try Exerciser.run(folder, "sign-in")
         let other = try folder.container("another")
         guard case .unreadable(let error) = await AccountStore(container: other).load() else {
@@ -203,7 +203,7 @@ import Testing
         #expect(error.code == .authenticationFailed)
     }
 
-    @Test func `A sign-in costs the same with ten thousand sessions`() throws {
+    @Test func `Makes the same number of calls at a sign-in with ten thousand sessions`() throws {
         func callCount(of session: String) throws -> Int {
             let trace = folder.path + "/../trace-\(UUID().uuidString)"
             defer { try? FileManager.default.removeItem(atPath: trace) }

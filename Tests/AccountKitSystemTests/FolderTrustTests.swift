@@ -18,7 +18,7 @@ import Testing
 
     @Test(
         arguments: ["", "/Documents", "/Documents/Sessions", "/Documents/Sessions/work"], [0o777, 0o770, 0o720, 0o702])
-    func `Refuses a folder on the path that others can write to, with the fix`(
+    func `Refuses a container path that others can write to and names the fix`(
         place: String, permissions: Int
     ) async throws {
         try Exerciser.run(folder, "sign-in", "work")
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: ["000", "002", "022", "077", "277", "777"])
-    func `Each process can continue where the last one stopped, at any umask`(umask: String) throws {
+    func `Continues the work of an earlier process under any umask`(umask: String) throws {
         let outcome = try Exerciser.shellUnderPermissions(
             folder,
             """
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ["Documents/Account.plist", "Documents", ""])
-    func `Missing permissions do not count as signed out`(place: String) async throws {
+    func `Does not treat missing permissions as signed out`(place: String) async throws {
         try Exerciser.run(folder, "sign-in")
         let path = folder.path + "/" + place
         try folder.setPermissions(0, of: path)
@@ -86,7 +86,7 @@ import Testing
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
     }
 
-    @Test func `A folder that cannot be written to keeps its account`() throws {
+    @Test func `Keeps the account in a folder that cannot be written to`() throws {
         try Exerciser.run(folder, "sign-in")
         let before = try folder.bytes()
         try folder.setPermissions(0o500, of: folder.documents)
@@ -109,7 +109,7 @@ import Testing
         #expect(try folder.names() == ["Account.lock", "Account.plist"])
     }
 
-    @Test func `The documents folder may be a link to another disk`() async throws {
+    @Test func `Accepts a documents folder that is a link to another disk`() async throws {
         try folder.make(folder.path + "/elsewhere")
         #expect(symlink(folder.path + "/elsewhere", folder.documents) == 0)
         #expect(try Exerciser.run(folder, "sign-in").output == "signed in")
@@ -134,7 +134,7 @@ import Testing
         #expect(try folder.permissions(target) == 0o644)
     }
 
-    @Test func `Every lock uses the same file, which is never removed`() throws {
+    @Test func `Locks the same file in every process and never removes the file`() throws {
         let lock = folder.documents + "/Account.lock"
         let inode = { try FileManager.default.attributesOfItem(atPath: lock)[.systemFileNumber] as? UInt64 }
         try Exerciser.run(folder, "sign-in")
@@ -143,7 +143,7 @@ import Testing
         #expect(try inode() == before)
     }
 
-    @Test func `Removes only files with the exact name of a temporary file`() throws {
+    @Test func `Removes only files whose name matches a temporary file exactly`() throws {
         try Exerciser.run(folder, "sign-in")
         let stale = [
             ".Account.plist.0123456789abcdef.tmp", ".Refresh.plist.ffffffffffffffff.tmp",
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(arguments: ["folder", "2 MiB", "link"])
-    func `An unreadable sign-out record on disk does not prevent anything`(what: String) throws {
+    func `Loads and signs in despite an unreadable sign-out record on disk`(what: String) throws {
         try Exerciser.run(folder, "sign-in")
         try Exerciser.run(folder, "sign-out")
         let record = folder.documents + "/SignOut.plist"
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test(arguments: ["folder", "2 MiB", "link"])
-    func `An unreadable refresh record does not prevent a refresh`(what: String) throws {
+    func `Refreshes despite an unreadable refresh record`(what: String) throws {
         try Exerciser.run(folder, "sign-in")
         let record = folder.documents + "/Refresh.plist"
         let target = folder.path + "/target"
@@ -208,7 +208,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a folder away"))
-    func `Creates no folder below a folder of another user`() async throws {
+    func `Creates no folder below a folder that belongs to another user`() async throws {
         let home = folder.path + "/home"
         try folder.make(home)
         try give(home)
@@ -247,7 +247,7 @@ import Testing
         expectAccountError(.insecureContainer) { _ = try container.sessions() }
     }
 
-    @Test func `Reading creates no files or folders`() async throws {
+    @Test func `Creates no files or folders when reading`() async throws {
         let container = try AppContainer(root: folder.path + "/none", identifier: "exerciser")
         let store = AccountStore(container: container)
         #expect(await store.load() == .signedOut(.neverSignedIn))
@@ -256,7 +256,7 @@ import Testing
         #expect(try folder.names(in: folder.path).isEmpty)
     }
 
-    @Test func `Quarantines a second unreadable archive beside the first one`() async throws {
+    @Test func `Quarantines a second unreadable archive beside the first archive`() async throws {
         let clock = ManualClock()
         let store = AccountStore(container: try folder.container(), clock: clock)
         for count in 1...3 {
@@ -273,7 +273,7 @@ import Testing
 
     // MARK: The lock
 
-    @Test func `A lock timeout names the lock file, and cancellation ends the wait`() async throws {
+    @Test func `Names the lock file after a lock timeout, and ends a cancelled wait`() async throws {
         try Exerciser.run(folder, "sign-in")
         let container = try folder.container()
         let transaction = try await FileArchiveStorage(container: container).beginTransaction(timeout: .zero)

@@ -33,7 +33,7 @@ import Testing
     private func follow(by wrapper: [String] = [], _ test: (inout Lines) throws -> Void) throws {
         let words = wrapper + [Exerciser.path, folder.path, "follow", "signed in, 99"]
         let (process, pipe) = try Exerciser.start(words[0], Array(words.dropFirst()))
-        // A process that is left over from a failed test.
+        // Kill the process if the test failed.
         defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
         var lines = Lines(pipe)
         try test(&lines)
@@ -50,7 +50,7 @@ import Testing
         try Exerciser.run(folder, "sign-in")
         try follow { lines in
             #expect(try lines.next() == "signed in, 0")
-            // The shortest of several delays, so that the load of the machine does not matter.
+            // Use the shortest of several delays, because the machine may be busy.
             var delays: [Duration] = []
             for count in 1...5 {
                 try Exerciser.run(folder, "update", "1")
@@ -82,12 +82,12 @@ import Testing
         #expect(try String(contentsOfFile: trace, encoding: .utf8).contains("EMFILE"))
     }
 
-    @Test func `Continues to observe a folder that was replaced`() throws {
+    @Test func `Continues to observe an archive whose folder was replaced`() throws {
         try Exerciser.run(folder, "sign-in")
         try Exerciser.run(folder, "update", "7")
         try follow { lines in
             #expect(try lines.next() == "signed in, 7")
-            // Replaced by a folder synchronization or a restored backup, for example.
+            // A folder synchronization or a restored backup replaces a folder in this way.
             let documents = folder.path + "/Documents"
             let replaced = try Exerciser.shell(
                 folder,
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `A waiting observer does not poll the file`() throws {
+    @Test func `Does not poll the archive while an observer waits`() throws {
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "-trace"
         defer { try? FileManager.default.removeItem(atPath: trace) }

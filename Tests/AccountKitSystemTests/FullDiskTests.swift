@@ -7,7 +7,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `A save on a full disk fails without losing data or leaving files`() throws {
+    @Test func `Loses no data and leaves no files after a failed save on a full disk`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""
@@ -35,7 +35,7 @@ import Testing
             "\(lines)")
     }
 
-    @Test func `A disk that fills up during a refresh does not lose the new tokens`() throws {
+    @Test func `Saves the new tokens if the disk fills up during a refresh`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""
@@ -53,7 +53,7 @@ import Testing
         #expect(lines.contains { $0.contains("No space left") }, "otherwise the test checks nothing")
     }
 
-    @Test func `A sign-out succeeds on a full disk`() throws {
+    @Test func `Signs out on a full disk`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,
             #"""

@@ -26,12 +26,12 @@ import Testing
         try folder.setPermissions(permissions, of: path)
     }
 
-    @Test func `Reading a missing key file does not create it`() async throws {
+    @Test func `Does not create a missing key file when reading`() async throws {
         #expect(try await keyFile.key() == nil)
         #expect(!FileManager.default.fileExists(atPath: keys))
     }
 
-    @Test func `Concurrent tasks create the same key`() async throws {
+    @Test func `Creates one key file for concurrent tasks`() async throws {
         let keyFile = try keyFile
         let made = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
             for _ in 0..<20 { group.addTask { Self.content(of: try await keyFile.makeKey()) } }
@@ -41,7 +41,7 @@ import Testing
         try expectOneKeyFile()
     }
 
-    @Test func `Concurrent processes create the same key`() throws {
+    @Test func `Creates one key file for concurrent processes`() throws {
         let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [path, "make-key"]) }
         for (process, pipe) in processes {
             try process.waitForEnd()
@@ -58,7 +58,7 @@ import Testing
         #expect(try folder.names(in: keys) == ["Account.key"], "nothing is left behind")
     }
 
-    @Test func `makeKey creates one key for each container`() async throws {
+    @Test func `Creates one key for each container`() async throws {
         let first = Self.content(of: try await keyFile.makeKey())
         #expect(first?.count == 32)
         #expect(Self.content(of: try await keyFile.makeKey()) == first)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 31, 33, 64, 4096, 1024 * 1024])
-    func `A key file of another length is damaged and not replaced`(byteCount: Int) async throws {
+    func `Reports a key file of another length as damaged and keeps the file`(byteCount: Int) async throws {
         try write(byteCount: byteCount)
         await expectAccountError(.damaged) { try await keyFile.key() }
         await expectAccountError(.damaged) { try await keyFile.makeKey() }
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [0o640, 0o604, 0o660, 0o602, 0o620, 0o610, 0o601, 0o644, 0o777])
-    func `Refuses a key file that others can use, with the fix`(permissions: Int) async throws {
+    func `Refuses a key file that others can use and names the fix`(permissions: Int) async throws {
         try write(byteCount: 32, permissions: permissions)
         let error = await expectAccountError(.insecureContainer) { try await keyFile.key() }
         #expect(error?.description.contains("chmod 600 \(path)`") == true)
@@ -91,7 +91,7 @@ import Testing
         #expect(Self.content(of: try await keyFile.key()) == [UInt8](repeating: 7, count: 32))
     }
 
-    @Test func `Refuses a key file of another user`() async throws {
+    @Test func `Refuses a key file that belongs to another user`() async throws {
         try write(byteCount: 32)
         // A user who is not root uses a file of root.
         let isRoot = geteuid() == 0
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ["a link", "a dangling link", "a pipe", "a folder"])
-    func `Refuses a key path that is not a regular file without following it`(what: String) async throws {
+    func `Refuses a link, a pipe or a folder as key file, and follows no link`(what: String) async throws {
         try write(byteCount: 32)
         let target = folder.path + "/target"
         try FileManager.default.moveItem(atPath: path, toPath: target)
@@ -121,14 +121,14 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: target + "-nowhere"))
     }
 
-    @Test func `Creates no key in a folder that others can write to`() async throws {
+    @Test func `Creates no key file in a folder that others can write to`() async throws {
         try folder.make(keys)
         try folder.setPermissions(0o777, of: keys)
         await expectAccountError(.insecureContainer) { try await keyFile.makeKey() }
         #expect(try folder.names(in: keys).isEmpty)
     }
 
-    @Test func `An archive with a missing or wrong key opens again with the right one`() async throws {
+    @Test func `Opens an archive again after a missing or wrong key is corrected`() async throws {
         let store = AccountStore(container: try folder.container())
         try Exerciser.run(folder, "sign-in")
         let right = try folder.bytes(path)

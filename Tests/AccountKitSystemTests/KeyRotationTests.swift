@@ -35,7 +35,7 @@ struct KeyRotationTests {
         #expect(try await fresh.keySlots().contains { $0.isAvailable })
     }
 
-    @Test func `A rotation replaces key, slot and data key and leaves no file behind`() async throws {
+    @Test func `Replaces key, slot and data key in a rotation, and leaves no old file`() async throws {
         let store = try await signIn()
         let before = (key: try folder.bytes(file.path), slots: try await store.keySlots())
         try await store.rotateKey(of: .keyFile)
@@ -50,7 +50,7 @@ struct KeyRotationTests {
         #expect(state == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
-    @Test func `Another process with the archive open continues with the new key`() async throws {
+    @Test func `Continues with the new key in another process that opened the archive`() async throws {
         let store = try await signIn()
         let other = AccountStore(container: container)
         _ = await other.load()
@@ -59,7 +59,7 @@ struct KeyRotationTests {
         #expect(await AccountStore(container: container).load().account?.profile.nickname == "Al")
     }
 
-    @Test func `Each named session has a separate key`() async throws {
+    @Test func `Creates a separate key for each named session`() async throws {
         let store = try await signIn()
         let session = try SessionName("work")
         let work = AccountStore(container: container, session: session)
@@ -70,9 +70,9 @@ struct KeyRotationTests {
     }
 
     /// The state after a crash during a rotation.
-    @Test func `Restarts a rotation that crashed before the new key was installed`() async throws {
+    @Test func `Restarts a key rotation that crashed before the key was installed`() async throws {
         let store = try await signIn()
-        // First the new file only, then also its slot.
+        // First leave only the new file, then also its slot.
         _ = try await file.makeSuccessor()
         try await expectSignedIn()
         try await store.rotateKey(of: .keyFile)
@@ -87,7 +87,7 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
     }
 
-    @Test func `Finishes a rotation that crashed after the new key was installed`() async throws {
+    @Test func `Finishes a key rotation that crashed after the key was installed`() async throws {
         let store = try await signIn()
         _ = try await file.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
@@ -99,7 +99,7 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == ["Account.key"])
     }
 
-    @Test func `A missing key fails a rotation before it changes anything`() async throws {
+    @Test func `Fails a key rotation without the key before any change`() async throws {
         let elsewhere = KeyFile(path: folder.path + "/elsewhere/Account.key")
         let store = try await signIn(file, elsewhere)
         let archive = try folder.bytes()
@@ -126,7 +126,7 @@ struct KeyRotationTests {
         func remove() async throws { try await base.remove() }
     }
 
-    @Test func `A wrapper around a key file supports all that the key file does`() async throws {
+    @Test func `Supports all operations of a key file through a wrapper`() async throws {
         // Creating the archive removes leftovers of a crash beside the key.
         try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
         for path in [folder.path, folder.path + "/Library", keys] {
@@ -161,7 +161,7 @@ struct KeyRotationTests {
         #expect(try folder.names(in: keys) == [])
     }
 
-    @Test func `Removing a key slot deletes the key file`() async throws {
+    @Test func `Deletes the key file when its key slot is removed`() async throws {
         let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
         let store = try await signIn(file, command)
         let slot = try #require(try await store.keySlots().first { $0.kind == .keyFile })

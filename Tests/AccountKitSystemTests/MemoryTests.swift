@@ -45,7 +45,7 @@ import Testing
         geteuid() == 0 || (try? String(contentsOfFile: "/proc/sys/kernel/yama/ptrace_scope", encoding: .utf8)) == "0\n"
     }
 
-    @Test func `A signed-in process holds each token once, guarded, until sign-out`()
+    @Test func `Keeps each token once, in guarded memory, until the sign-out`()
         async throws
     {
         try await signIn()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: mayTrace)) func `A core dump contains no tokens, nor does a full dump after sign-out`()
+    @Test(.enabled(if: mayTrace)) func `Excludes tokens from core dumps, and from full dumps after a sign-out`()
         async throws
     {
         try await signIn()
@@ -70,7 +70,7 @@ import Testing
         run.send("")
         #expect(try run.next() == "updated")
         #expect(try copies(inDumpOf: run.processID, options: [], [access, refresh]) == [0, 0])
-        // Proves that the search finds the tokens.
+        // Check that the search finds the tokens.
         #expect(try copies(inDumpOf: run.processID, options: ["-a"], [access, refresh]) == [1, 1])
         run.send("")
         #expect(try run.next() == "signed out true")
@@ -97,7 +97,7 @@ import Testing
 
     /// The network library does not clear its buffers when it frees them, so AccountKit first overwrites what it sent
     /// and received.
-    @Test func `Requests leave no token outside of guarded memory`() async throws {
+    @Test func `Leaves no token outside of guarded memory after requests`() async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/token_server.py")
             .path
         let server = try Steps("/usr/bin/env", ["python3", script])

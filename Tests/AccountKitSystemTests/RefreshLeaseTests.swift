@@ -22,7 +22,7 @@ import Testing
         FileManager.default.fileExists(atPath: folder.documents + "/" + name)
     }
 
-    @Test func `Other processes change the account while a refresh waits`()
+    @Test func `Allows other processes to change the account while a refresh waits`()
         throws
     {
         try Exerciser.run(folder, "sign-in")
@@ -43,7 +43,7 @@ import Testing
         #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
     }
 
-    @Test func `A sign-out during a refresh is final`() throws {
+    @Test func `Stays signed out after a sign-out during a refresh`() throws {
         try Exerciser.run(folder, "sign-in")
         let steps = try refreshing()
         #expect(try Exerciser.run(folder, "sign-out").output == "signed out")
@@ -54,7 +54,7 @@ import Testing
         #expect(!exists(Self.leased))
     }
 
-    @Test func `A dead process loses its lease, and a writer removes its reserved file`()
+    @Test func `Releases the lease of a dead process and removes its reserved file`()
         async throws
     {
         try Exerciser.run(folder, "sign-in")
@@ -79,7 +79,7 @@ import Testing
         #expect(try Exerciser.run(folder, "refresh").output == "refreshed, true")
     }
 
-    @Test func `The next refresh replaces the reserved file of a dead process`() throws {
+    @Test func `Replaces the reserved file of a dead process at the next refresh`() throws {
         try Exerciser.run(folder, "sign-in")
         do {
             let steps = try refreshing()
@@ -90,7 +90,7 @@ import Testing
         #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
     }
 
-    @Test func `The lease and the lock are independent, with one holder each`() async throws {
+    @Test func `Allows one holder of the lease and one independent holder of the lock`() async throws {
         let container = try folder.container()
         let (first, second) = (FileArchiveStorage(container: container), FileArchiveStorage(container: container))
         let lease = try await first.acquireRefreshLease(timeout: .zero)
@@ -105,7 +105,7 @@ import Testing
         await next.end()
     }
 
-    @Test func `A duplicated lock descriptor, as in a forked child, holds no lock`()
+    @Test func `Releases the lock although a forked child keeps the descriptor`()
         async throws
     {
         let storage = FileArchiveStorage(container: try folder.container())

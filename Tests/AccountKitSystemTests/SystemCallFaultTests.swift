@@ -3,7 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
-/// Makes each system call of a save fail, or kills the process there, with strace.
+/// Makes each system call of a save fail with strace, or kills the process at the call.
 @Suite struct SystemCallFaultTests {
     private let folder: TemporaryFolder
 
@@ -30,7 +30,7 @@ import Testing
     ]
 
     @Test(arguments: save.dropLast(), ["EIO", "ENOSPC", "EACCES", "EDQUOT"])
-    func `A failed call leaves the old account intact and no other files`(fault: Fault, error: String) throws {
+    func `Leaves the old account intact and no other files after a failed call`(fault: Fault, error: String) throws {
         try Exerciser.run(folder, "sign-in")
         let before = try folder.bytes()
         let outcome = try Exerciser.run(
@@ -43,7 +43,7 @@ import Testing
         #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
     }
 
-    @Test func `A folder that cannot be synced does not fail the save`() throws {
+    @Test func `Saves to a folder that cannot be synced`() throws {
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(folder, "update", "1", injecting: "fsync:error=EIO:when=2")
         #expect(outcome.output == "updated 1")
@@ -61,7 +61,7 @@ import Testing
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
     }
 
-    @Test func `Works on a file system that cannot reserve space`() throws {
+    @Test func `Refreshes on a file system that cannot reserve space`() throws {
         try Exerciser.run(folder, "sign-in")
         for error in ["EOPNOTSUPP", "ENOSYS"] {
             let outcome = try Exerciser.run(folder, "refresh", injecting: "fallocate:error=\(error)")
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: save)
-    func `A killed save leaves one account, no lock and nothing legible`(
+    func `Leaves one account, no lock and no legible data after a killed save`(
         fault: Fault
     ) throws {
         try Exerciser.run(folder, "sign-in")
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: ["fchmod:signal=KILL:when=1", "fsync:signal=KILL:when=1", "rename:signal=KILL:when=1"])
-    func `A killed sign-out leaves either the account or none`(fault: String) throws {
+    func `Leaves the account or no account after a killed sign-out`(fault: String) throws {
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(folder, "sign-out", injecting: fault)
         #expect(outcome.status != 0 && outcome.output.isEmpty, "the process did not die: \(outcome)")
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: ["EACCES", "EPERM", "EIO"])
-    func `A sign-out that cannot remove a damaged archive fails`(
+    func `Fails a sign-out that cannot remove a damaged archive`(
         error: String
     ) throws {
         try Exerciser.run(folder, "sign-in")
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `Syncs a key before it is named, and never replaces an existing key`() throws {
+    @Test func `Syncs a new key file before naming it, and replaces no existing key`() throws {
         let calls = try trace(of: "sign-in")
         try expect(
             [
@@ -165,7 +165,7 @@ import Testing
         #expect(!calls.contains { $0.contains("rename(") && $0.contains("Account.key") })
     }
 
-    @Test func `A save runs under the lock and in the right order`() throws {
+    @Test func `Makes the system calls of a save in the right order under the lock`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "update", "1")
         try expect(
@@ -181,7 +181,7 @@ import Testing
         #expect(!calls.contains { $0.contains("unlink(") && $0.contains("Account.lock") })
     }
 
-    @Test func `A refresh reserves room and records the intent before the request`() throws {
+    @Test func `Reserves space and records the intent before a refresh request`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "refresh", folder.path + "/none/ballast")
         try expect(
@@ -194,7 +194,7 @@ import Testing
         #expect(calls.count { $0.contains("openat(") && $0.contains("/.Account.plist.") && $0.contains("O_EXCL") } == 1)
     }
 
-    @Test func `A sign-out is recorded and synced`() throws {
+    @Test func `Records a sign-out and syncs the record`() throws {
         try Exerciser.run(folder, "sign-in")
         try expect(
             [
@@ -203,7 +203,7 @@ import Testing
             ], in: trace(of: "sign-out"), "sign-out")
     }
 
-    @Test func `Reading opens no file for writing`() throws {
+    @Test func `Opens no file for writing when reading`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "read").filter { $0.contains("openat(") }
         #expect(calls.contains { $0.contains("/Account.plist\"") })

@@ -79,7 +79,7 @@ struct ConnectivityTests {
         let monitor = network.monitor
         #expect(monitor.current == .uncertain(nil))
         await request(monitor)
-        let problem = Connectivity.Problem(kind: .network, description: "connection to the service was refused")
+        let problem = Connectivity.Problem(kind: .network, description: "the connection to the service was refused")
         #expect(monitor.current == .uncertain(problem))
         await request(monitor)
         #expect(monitor.current == .offline(problem))
@@ -97,7 +97,7 @@ struct ConnectivityTests {
             (.status(511), .portal), (.status(200, type: "text/html; charset=utf-8"), .portal),
             (.status(503), .service), (.failure(.unavailable(status: 503, retryAfter: nil)), .service),
         ] as [(Reply, Connectivity.Kind)])
-    func `Reports why the service is unreachable`(reply: Reply, kind: Connectivity.Kind) async throws {
+    func `Reports the reason for an unreachable service`(reply: Reply, kind: Connectivity.Kind) async throws {
         let monitor = Network(reply).monitor
         await request(monitor)
         await request(monitor)
@@ -110,14 +110,14 @@ struct ConnectivityTests {
     }
 
     @Test(arguments: [Reply.cancelled, .failure(.noResponse(.cancelled)), .failure(.unauthorized)])
-    func `Ignores results that say nothing about the connection`(reply: Reply) async {
+    func `Stays online after results that do not concern the connection`(reply: Reply) async {
         let network = Network(.status(200), reply)
         let monitor = network.monitor
         for _ in 1...3 { await request(monitor) }
         #expect(monitor.current == .online)
     }
 
-    @Test func `Simultaneous failures count once`() async {
+    @Test func `Counts simultaneous failures as one`() async {
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
         let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
         let monitor = ConnectivityMonitor(
@@ -136,7 +136,7 @@ struct ConnectivityTests {
         #expect(!isOffline(monitor.current))
     }
 
-    @Test func `A conclusion expires`() async {
+    @Test func `Forgets that the service is offline after a minute`() async {
         let network = Network(.refused)
         let monitor = network.monitor
         await request(monitor)
@@ -151,7 +151,7 @@ struct ConnectivityTests {
         #expect(!isOffline(monitor.current))
     }
 
-    @Test func `Probes the service repeatedly only while it is observed`() async {
+    @Test func `Probes the service repeatedly only while a listener observes`() async {
         let network = Network(
             .refused, .refused, .refused, .refused, .refused, .refused, .refused, .refused, .status(200))
         let monitor = network.monitor
@@ -171,13 +171,13 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `A check probes twice before it concludes that it is offline`() async {
+    @Test func `Probes twice before a check reports that the service is offline`() async {
         #expect(isOffline(await Network(.refused).monitor.check()))
         #expect(await Network(.refused, .status(200)).monitor.check() == .online)
         #expect(await Network(.status(200)).monitor.check() == .online)
     }
 
-    @Test func `A check without a response is uncertain`() async {
+    @Test func `Reports an uncertain connection if a check gets no response`() async {
         let monitor = ConnectivityMonitor(
             { _, _ in
                 try await Task.sleep(for: .seconds(3600))
@@ -186,7 +186,7 @@ struct ConnectivityTests {
         #expect(await monitor.check(timeout: .milliseconds(1)) == .uncertain(nil))
     }
 
-    @Test func `A change stream ends when its listener is cancelled during a change`() async {
+    @Test func `Ends a connectivity stream if its listener is cancelled on a change`() async {
         let network = Network(.status(200))
         let monitor = network.monitor
         let hasEnded = await CancellationRace.run { isTold in

@@ -7,7 +7,7 @@ import Testing
 
 /// Reports changes by other processes, but not its own.
 struct FollowingCollectionTests {
-    @Test func `Reports changes by another collection to the outbox and to lists`() async throws {
+    @Test func `Reports changes that another collection makes to outbox and lists`() async throws {
         let scene = try await OfflineScene()
         await scene.service.create("one")
         let watcher = try await scene.open()
@@ -24,7 +24,7 @@ struct FollowingCollectionTests {
         await watcher.close()
     }
 
-    @Test func `Reads that run during a close complete`() async throws {
+    @Test func `Completes reads that run while a collection closes`() async throws {
         let scene = try await OfflineScene()
         await scene.service.create("one")
         let notes = try await scene.open()
@@ -44,7 +44,7 @@ struct FollowingCollectionTests {
         #expect(try await notes.synchronize().sentCount == 1)
     }
 
-    @Test func `A collection's own changes are not reported`() async throws {
+    @Test func `Does not report a collection's own changes`() async throws {
         let scene = try await OfflineScene()
         let watcher = try await scene.open()
         let other = try await scene.open()

@@ -22,7 +22,7 @@ struct ListEvictionTests {
         try await notes.snapshot(of: list, limit: 1000).rows.count
     }
 
-    @Test func `Evicts the least recently viewed list and the items only in it`() async throws {
+    @Test func `Evicts the least recently viewed list and its unshared items`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 200_000)
         try await notes.refreshAll("all")
@@ -45,7 +45,7 @@ struct ListEvictionTests {
         #expect(try await again.refresh("all").rows.count == 30)
     }
 
-    @Test func `Viewing a list again protects it from eviction`() async throws {
+    @Test func `Keeps a list that was viewed again from eviction`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 400_000)
         try await notes.refreshAll("starred")
@@ -60,7 +60,7 @@ struct ListEvictionTests {
         await notes.close()
     }
 
-    @Test func `The only list is kept, however large it is`() async throws {
+    @Test func `Keeps the only list, however large the list is`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 160_000)
         try await notes.refreshAll("all")
@@ -70,7 +70,7 @@ struct ListEvictionTests {
         #expect(try await count(scene.open(), "all") == 120)
     }
 
-    @Test func `Refuses data far above the limit, and keeps the stored lists`() async throws {
+    @Test func `Refuses list data far above the limit, and keeps the stored lists`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 90_000)
         await expectAccountError(.inaccessible) { try await notes.refreshAll("all") }

@@ -29,7 +29,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: 1...25)
-    func `Finds all unchanged items despite concurrent changes`(
+    func `Finds all unchanged items of a list despite concurrent changes`(
         seed: Int
     ) async throws {
         var random = SeededGenerator(seed)
@@ -66,7 +66,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: 1...20)
-    func `Finds all items despite changes between the requests of a page`(seed: Int) async throws {
+    func `Finds all list items despite changes between the requests of a page`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 1...4, using: &random))
         for number in 1...20 { await scene.service.create("text \(number)") }
@@ -92,7 +92,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: 1...12)
-    func `Keeps a starred item that moved in another list`(seed: Int) async throws {
+    func `Keeps a list item that moved in another list`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 2...4, using: &random))
         for number in 1...15 {
@@ -118,7 +118,7 @@ struct ListPagingTests {
         #expect(try await notes.ids("starred") == starred)
     }
 
-    @Test func `Pages a list with stable cursors in one request for each page`() async throws {
+    @Test func `Loads each page of a list with stable cursors in one request`() async throws {
         let scene = try await OfflineScene(pageSize: 4)
         for number in 1...20 { await scene.service.create("text \(number)") }
         let notes = try await scene.open(Notes(hasNumbers: false))
@@ -129,7 +129,7 @@ struct ListPagingTests {
     }
 
     @Test(arguments: [true, false])
-    func `Omits no item if another process stores its page out of order`(isWhole: Bool) async throws {
+    func `Omits no list item if another process stores a page out of order`(isWhole: Bool) async throws {
         let scene = try await OfflineScene(pageSize: 4)
         for number in 1...20 { await scene.service.create("text \(number)") }
         let notes = try await scene.open(Notes(pageSize: 4, hasNumbers: false, hasCursors: true))

@@ -18,7 +18,7 @@ struct ListTests {
 
     // MARK: Pages
 
-    @Test func `Stores pages in order, and reads them in another process offline`()
+    @Test func `Stores list pages in order, and reads the pages in another process`()
         async throws
     {
         let scene = try await scene()
@@ -42,7 +42,7 @@ struct ListTests {
         #expect(try await notes.storedLists().map(\.count) == [8])
     }
 
-    @Test func `Shows a list first as stored, then as the service returns it`() async throws {
+    @Test func `Returns a list first as stored, then as the service sends the list`() async throws {
         let scene = try await scene(2)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -53,7 +53,7 @@ struct ListTests {
         #expect(seen.map(\.1) == [2, 3])
     }
 
-    @Test func `A first page without overlap leaves a gap, which paging closes`() async throws {
+    @Test func `Leaves a gap below a first page without overlap until paging`() async throws {
         let scene = try await scene(6)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -70,7 +70,7 @@ struct ListTests {
         #expect(await scene.service.requests.count <= 2)
     }
 
-    @Test func `Moves an item to the front without moving others`() async throws {
+    @Test func `Moves an item to the front of a list without moving other items`() async throws {
         let scene = try await scene(8)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -79,7 +79,7 @@ struct ListTests {
         _ = try await notes.refresh("starred")
         await scene.service.edit("n3", "moved")
         #expect(try await notes.refresh("all").rows.map(\.id) == ["n3", "n8", "n7", "n6", "n5", "n4", "n2", "n1"])
-        // A whole page of moved items says nothing about the earlier order.
+        // A page that contains only moved items does not show the earlier order.
         for id in ["n4", "n5", "n6"] { await scene.service.edit(id, "moved") }
         let snapshot = try await notes.refresh("all")
         #expect(snapshot.rows.map(\.id) == ["n6", "n5", "n4", "n3", "n8", "n7", "n2", "n1"])
@@ -90,7 +90,7 @@ struct ListTests {
         #expect(try await notes.snapshot(of: "all").rows.allSatisfy { !$0.followsGap })
     }
 
-    @Test func `An item missing from a complete list is removed from all lists`() async throws {
+    @Test func `Removes an item from all lists if a complete list omits the item`() async throws {
         let scene = try await scene(8)
         let notes = try await scene.open()
         for id in ["n8", "n7", "n2", "n1"] { await scene.service.star(id) }
@@ -116,7 +116,7 @@ struct ListTests {
 
     // MARK: Unchanged lists
 
-    @Test func `A 304 updates only the list's date`() async throws {
+    @Test func `Updates only the list's date on a 304 response`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -131,7 +131,7 @@ struct ListTests {
         #expect(try scene.rows() == before)
     }
 
-    @Test func `A 304 with a new Link header updates the next page`() async throws {
+    @Test func `Updates the next page on a 304 response with a new Link header`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(hasNumbers: false))
         _ = try await notes.refresh("all")
@@ -141,13 +141,13 @@ struct ListTests {
         try await notes.loadAll()
         #expect(await scene.service.requests.map(\.path).contains("/all?page=2&x"))
         #expect(try await notes.ids() == (await scene.service.ids()))
-        // If more than the first page is stored, the link says nothing about the end.
+        // If more than the first page is stored, the link does not show where the list ends.
         await scene.service.changeLinks()
         #expect(try await notes.refresh("all").source == .notModified)
         #expect(try await !notes.snapshot(of: "all").hasMore)
     }
 
-    @Test func `Does not rewrite unchanged rows with a new entity tag`() async throws {
+    @Test func `Does not rewrite unchanged rows of a list with a new entity tag`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -158,7 +158,7 @@ struct ListTests {
     }
 
     @Test(arguments: [Notes(), Notes(hasNumbers: false), Notes(hasNumbers: false, hasCursors: true)])
-    func `Requests an unchanged list page by page, and transfers no row`(remote: Notes) async throws {
+    func `Requests an unchanged list page by page without transferring rows`(remote: Notes) async throws {
         let scene = try await scene(10)
         try await scene.open(remote).refreshAll("all")
         let ids = await scene.service.ids()
@@ -176,7 +176,7 @@ struct ListTests {
     }
 
     @Test(arguments: [Notes(), Notes(hasNumbers: false), Notes(hasNumbers: false, hasCursors: true)])
-    func `Transfers only the changed pages of a whole list`(remote: Notes) async throws {
+    func `Transfers only the changed pages in a refresh of a whole list`(remote: Notes) async throws {
         let scene = try await scene(30)
         let notes = try await scene.open(remote)
         try await notes.refreshAll("all")
@@ -198,7 +198,7 @@ struct ListTests {
     }
 
     @Test(arguments: Meanwhile.allCases, [true, false])
-    func `An unchanged page keeps its rows, whatever changed around it`(meanwhile: Meanwhile, hasNumbers: Bool)
+    func `Keeps the rows of an unchanged page if other pages change`(meanwhile: Meanwhile, hasNumbers: Bool)
         async throws
     {
         let scene = try await scene(11)
@@ -237,7 +237,7 @@ struct ListTests {
 
     // MARK: Implausible responses
 
-    @Test func `Does not show an unexpectedly empty list until it is confirmed`() async throws {
+    @Test func `Hides an unexpectedly empty list until a second response confirms it`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.refreshAll("all")
@@ -256,7 +256,7 @@ struct ListTests {
         #expect(snapshot.rows.isEmpty && snapshot.problem == nil)
     }
 
-    @Test func `Forgets an unexpectedly empty list when the items return`() async throws {
+    @Test func `Forgets an unexpectedly empty list after a response with items`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -267,7 +267,7 @@ struct ListTests {
         #expect(try await notes.refresh("all").problem == nil)
         await scene.service.fail(empty)
         #expect(try await notes.refresh("all").problem != nil)
-        // Setting the clock back does not delay this indefinitely.
+        // Setting the clock back does not delay the confirmation indefinitely.
         scene.clock.advance(by: .seconds(-100_000))
         await scene.service.fail(empty, empty)
         #expect(try await notes.refresh("all").problem != nil)
@@ -283,7 +283,7 @@ struct ListTests {
         (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .requestFailed),
         (.status(200, body: "{"), .requestFailed), (.refused, .serviceUnavailable), (.lost, .serviceUnavailable),
     ])
-    func `Never stores an invalid page`(fault: NoteService.Fault, code: AccountError.Code) async throws {
+    func `Never stores an invalid page of a list`(fault: NoteService.Fault, code: AccountError.Code) async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         await scene.service.fail(fault)
@@ -310,7 +310,7 @@ struct ListTests {
         #expect(try await notes.refresh("all").rows.map(\.id) == ["n9", "n8", "n7", "n6"])
     }
 
-    @Test func `The date of a list is unknown after the clock was set back`() async throws {
+    @Test func `Reports an unknown date of a list after the clock was set back`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")
@@ -322,7 +322,7 @@ struct ListTests {
 
     // MARK: Unusual items
 
-    @Test func `Accepts any characters in an id, and duplicates in a page`() async throws {
+    @Test func `Accepts any characters in an item id, and duplicates in a page`() async throws {
         let scene = try await OfflineScene()
         let ids = ["a\0b", "a", "", "../x", "🐻"]
         for id in ids.reversed() { await scene.service.create("text of \(id)", id: id) }
@@ -337,7 +337,7 @@ struct ListTests {
         #expect(try await notes.ids() == ["x"])
     }
 
-    @Test func `Shows unsent changes over the rows, and removes them without a trace`() async throws {
+    @Test func `Shows unsent changes in lists, and fully removes withdrawn changes`() async throws {
         let scene = try await scene(3)
         let notes = try await scene.open()
         _ = try await notes.refresh("all")

@@ -46,13 +46,13 @@ struct OfflineDamageTests {
         await again.close()
     }
 
-    @Test func `Replaces lists that are not a database and reports it once`() async throws {
+    @Test func `Replaces a list file that is not a database and reports this once`() async throws {
         let scene = try await scene()
         _ = try damage(scene, "Lists.sqlite") { $0 = Data("no database".utf8) + Data(count: 5000) }
         try await expectRebuilt(scene)
     }
 
-    @Test func `Replaces lists of a later version and reports it once`() async throws {
+    @Test func `Replaces lists of a later version and reports the replacement once`() async throws {
         let scene = try await scene()
         try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "PRAGMA user_version = 99") }
         try await expectRebuilt(scene, code: .unsupportedVersion)
@@ -98,7 +98,7 @@ struct OfflineDamageTests {
         let notes = try await scene.open()
         for _ in 1...2 {
             let snapshot = try await notes.refresh("all", limit: 100)
-            // Undetected losses are repaired by the next changed page.
+            // The next changed page repairs undetected losses.
             await scene.service.changeEntityTags()
             #expect(snapshot.problem == nil)
         }
@@ -106,7 +106,7 @@ struct OfflineDamageTests {
         #expect(try await notes.pendingChanges().count == 40)
     }
 
-    @Test func `Refuses changes that cannot be read, and keeps the file`() async throws {
+    @Test func `Refuses unreadable changes in the outbox, and keeps the file`() async throws {
         let scene = try await scene()
         let path = try scene.file("Outbox.sqlite")
         let whole = try scene.bytes(path)
@@ -130,7 +130,7 @@ struct OfflineDamageTests {
         #expect(try await scene.open().synchronize().sentCount == 40)
     }
 
-    @Test func `Refuses changes of a later version, and keeps the file`() async throws {
+    @Test func `Refuses an outbox of a later version, and keeps the file`() async throws {
         let scene = try await scene()
         let path = try scene.file("Outbox.sqlite")
         try scene.withDatabase("Outbox.sqlite") {
@@ -143,7 +143,7 @@ struct OfflineDamageTests {
         #expect(try await scene.open().synchronize().sentCount == 40)
     }
 
-    @Test func `Empties damaged lists, even if another process has them open`() async throws {
+    @Test func `Empties damaged lists, even while another process reads the lists`() async throws {
         let scene = try await scene()
         let (one, two) = (try await scene.open(), try await scene.open())
         #expect(try await two.ids().count == 140)

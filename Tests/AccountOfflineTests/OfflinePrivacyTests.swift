@@ -29,7 +29,7 @@ struct OfflinePrivacyTests {
         return (scene, notes)
     }
 
-    @Test func `No file name and no file content is legible`() async throws {
+    @Test func `Leaves no file name and no file content legible`() async throws {
         let (scene, notes) = try await scene()
         #expect(try await notes.ids().count == 9)
         #expect(scene.files.contains { $0.hasSuffix("Lists.sqlite-wal") })
@@ -40,19 +40,19 @@ struct OfflinePrivacyTests {
         }
         await notes.close()
         #expect(try scene.files(with: Self.marker) == [])
-        // Proves that a legible marker would be found.
+        // Check that the search finds a legible marker.
         try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "CREATE TABLE x AS SELECT '\(Self.marker)'") }
         #expect(try scene.files(with: Self.marker).count == 1)
     }
 
-    @Test func `Files are private`() async throws {
+    @Test func `Creates only private files for offline data`() async throws {
         let (scene, _) = try await scene()
         for path in scene.files where path.contains(".sqlite") {
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         }
     }
 
-    @Test func `Data of another user is hidden until that user signs in again`() async throws {
+    @Test func `Hides offline data of another user until that user signs in again`() async throws {
         let (scene, notes) = try await scene()
         let rows = try await notes.ids()
         await notes.close()
@@ -73,7 +73,7 @@ struct OfflinePrivacyTests {
         #expect(try await again.pendingChanges().map(\.change.kind) == [.create, .update])
     }
 
-    @Test func `After a sign-out no data is readable`() async throws {
+    @Test func `Leaves no offline data readable after a sign-out`() async throws {
         let (scene, notes) = try await scene()
         #expect(try await notes.unsentWork() == "2 unsent changes")
         let kept = try scene.bytes(try scene.file("Outbox.sqlite-wal"))
@@ -88,7 +88,7 @@ struct OfflinePrivacyTests {
         #expect(try await again.unsentWork() == nil)
     }
 
-    @Test func `Does not store a response that arrives after the sign-out`() async throws {
+    @Test func `Stores no list response that arrives after a sign-out`() async throws {
         let (scene, notes) = try await scene()
         scene.clock.advance(by: .seconds(100))
         await scene.service.create("late")
@@ -102,7 +102,7 @@ struct OfflinePrivacyTests {
         #expect(try scene.counts() == before)
     }
 
-    @Test func `A change sent as the session ended counts as sent and stays hidden`() async throws {
+    @Test func `Records a change as sent if another user signs in during the request`() async throws {
         let scene = try await OfflineScene()
         let notes = try await scene.open()
         _ = try await notes.refresh("all")

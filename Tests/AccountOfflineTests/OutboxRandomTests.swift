@@ -60,7 +60,7 @@ struct OutboxRandomTests {
     }
 
     @Test(arguments: 1...60)
-    func `Each change takes effect once, whatever is lost`(
+    func `Makes each offline change once, whatever messages are lost`(
         seed: Int
     ) async throws {
         var random = SeededGenerator(seed)
@@ -82,7 +82,7 @@ struct OutboxRandomTests {
             default: scene.clock.advance(by: .seconds(Int.random(in: 0...20, using: &random)))
             }
         }
-        // Finally, the network works for longer and longer.
+        // At the end, the network works for increasing periods.
         var runs = 0
         while try await notes.unsentWork() != nil {
             if runs < 20, let fault = faults.removeLast() { await scene.service.fail(fault) }

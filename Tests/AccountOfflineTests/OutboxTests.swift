@@ -23,7 +23,7 @@ struct OutboxTests {
 
     // MARK: In order, and once
 
-    @Test func `Keeps changes in order across processes and sends each once`() async throws {
+    @Test func `Keeps changes in order across processes and sends each change once`() async throws {
         let scene = try await scene()
         let first = await scene.service.create("old")
         let notes = try await scene.open()
@@ -42,7 +42,7 @@ struct OutboxTests {
         #expect(await scene.service.applied.values.allSatisfy { $0 == 1 })
     }
 
-    @Test func `Commits wait for the disk only in the outbox`() async throws {
+    @Test func `Waits for the disk at commits to the outbox, but not to lists`() async throws {
         let notes = try await scene().open()
         let isFull = try await notes.outbox.durability()
         let isNormal = try await notes.lists.durability()
@@ -50,7 +50,7 @@ struct OutboxTests {
         #expect(isNormal.synchronous == 1 && isNormal.journal == "wal")
     }
 
-    @Test func `An item created offline keeps its local id for edits and lookups`() async throws {
+    @Test func `Keeps the local id of an item that was created offline`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let made = try #require(try await notes.add(.create("first")))
@@ -72,7 +72,7 @@ struct OutboxTests {
         #expect(try await notes.currentID(of: made.object) == "n1")
     }
 
-    @Test func `Merges unsent edits, and drops an item created and deleted offline`() async throws {
+    @Test func `Merges unsent edits, and drops an item that was created and deleted`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let id = await scene.service.create("old")
@@ -86,7 +86,7 @@ struct OutboxTests {
         #expect(await scene.service.applied == ["PATCH n1 y": 1])
     }
 
-    @Test func `Merges edits after an attempt that did not reach the service`() async throws {
+    @Test func `Merges edits after an attempt to send that did not reach the service`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let made = try #require(try await notes.add(.create("a")))
@@ -98,7 +98,7 @@ struct OutboxTests {
         #expect(try await notes.unsentWork() == nil)
     }
 
-    @Test func `Does not lose an edit made while its change is about to be sent`() async throws {
+    @Test func `Keeps an edit that the user makes just before its change is sent`() async throws {
         let scene = try await scene()
         let id = await scene.service.create("old")
         let notes = try await scene.open()
@@ -145,7 +145,7 @@ struct OutboxTests {
         #expect(await scene.service.count == (kind == .create ? 2 : kind == .delete ? 0 : 1))
     }
 
-    @Test func `Records that a change is being sent before sending it`() async throws {
+    @Test func `Records an attempt before sending a change`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -166,7 +166,7 @@ struct OutboxTests {
         "UPDATE change SET state = 'queued'", "UPDATE change SET state = 'queued', attempts = 0, not_before = NULL",
         "UPDATE change SET state = 'waitingForSignIn', attempts = 9",
     ])
-    func `Ignores a state that another program writes into the file`(sql: String) async throws {
+    func `Ignores a change state that another program writes into the outbox`(sql: String) async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -181,7 +181,7 @@ struct OutboxTests {
         #expect(await scene.service.applied == ["POST new": 1])
     }
 
-    @Test func `Ignores a pause that another program writes into the file`() async throws {
+    @Test func `Ignores a retry pause that another program writes into the outbox file`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -225,7 +225,7 @@ struct OutboxTests {
         #expect(wasLookedFor == (state == .sending || state == .unknown))
     }
 
-    @Test func `After a cancellation while sending, checks whether the change was made`() async throws {
+    @Test func `Checks whether a change was made if its request was cancelled`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -243,7 +243,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `A cancellation after the response still records the change as sent`() async throws {
+    @Test func `Records a change as sent despite a cancellation after the response`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -258,7 +258,7 @@ struct OutboxTests {
 
     // MARK: Statuses
 
-    @Test func `Retries after a server error, and always respects a rate limit`() async throws {
+    @Test func `Retries a change after a server error, and respects a rate limit`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -283,7 +283,7 @@ struct OutboxTests {
         for limit in limits {
             await scene.service.fail { $0.method == .post ? limit : nil }
             report = try await notes.synchronize(ignoringBackOff: true)
-            #expect(report.problem?.message.contains("asked for a pause") == true)
+            #expect(report.problem?.message.contains("requested a pause") == true)
             let count = await scene.service.requests.count
             report = try await notes.synchronize(ignoringBackOff: true)
             #expect(report.problem?.code == .serviceUnavailable)
@@ -309,7 +309,7 @@ struct OutboxTests {
         #expect(try await notes.synchronize().sentCount == 2)
     }
 
-    @Test func `After a sign-in, still checks a change with an unknown result`() async throws {
+    @Test func `Checks a change with an unknown result after a new sign-in`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         try await notes.add(.create("new"))
@@ -321,7 +321,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `A refused change waits for the user, and the others continue`() async throws {
+    @Test func `Keeps a refused change for the user's decision and sends the others`() async throws {
         let scene = try await scene()
         let id = await scene.service.create("old")
         let notes = try await scene.open()
@@ -350,7 +350,7 @@ struct OutboxTests {
         #expect(try await notes.unsentWork() == nil)
     }
 
-    @Test func `The user decides if the result of a change cannot be determined`() async throws {
+    @Test func `Requests the user's decision on a change with an unknowable result`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(looks: false))
         try await notes.add(.create("new"))
@@ -365,7 +365,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 2, "as the user chose")
     }
 
-    @Test func `Keeping a change that was being sent does not mark it as unsent`() async throws {
+    @Test func `Does not repeat a change that the user keeps after a lost response`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         let change = try #require(try await notes.add(.create("new")))
@@ -376,7 +376,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `Two concurrent synchronizations send each change once`() async throws {
+    @Test func `Sends each change once in two concurrent synchronizations`() async throws {
         let scene = try await scene()
         let (one, two) = (try await scene.open(), try await scene.open())
         for number in 1...20 { try await (number.isMultiple(of: 2) ? one : two).add(.create("\(number)")) }

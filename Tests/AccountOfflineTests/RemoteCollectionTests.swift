@@ -51,21 +51,21 @@ struct RemoteCollectionTests {
     }
 
     @Test(arguments: [ChangeKind.create, .update, .delete, .star])
-    func `Sends an unsent change without a query`(kind: ChangeKind) async throws {
+    func `Sends an unsent change without a lookup of the item`(kind: ChangeKind) async throws {
         #expect(try await standing(of: Change(kind, of: "p"), wasSent: false) == .pending)
     }
 
-    @Test func `A lost create is unknown unless it is idempotent`() async throws {
+    @Test func `Treats the result of a lost create as unknown unless idempotent`() async throws {
         #expect(try await standing(of: Change(.create), wasSent: true) == .unknown)
         #expect(try await standing(of: Change(.create), wasSent: true, Pages(isCreateIdempotent: true)) == .pending)
     }
 
     @Test(arguments: [ChangeKind.delete, .star])
-    func `Sends an idempotent change again`(kind: ChangeKind) async throws {
+    func `Sends an idempotent change again after a lost response`(kind: ChangeKind) async throws {
         #expect(try await standing(of: Change(kind, of: "p"), wasSent: true) == .pending)
     }
 
-    @Test func `A lost update counts as made if it would change nothing`() async throws {
+    @Test func `Treats a lost update as made if the item already has its values`() async throws {
         let json = #"{ "title": "new", "tags": ["a", "b"], "id": "p" }"#
         let found = RemoteItem(id: "p", json: Data(json.utf8))
         #expect(try await standing(of: update, wasSent: true, finding: (200, json)) == .done(found))
@@ -74,19 +74,19 @@ struct RemoteCollectionTests {
     @Test(arguments: [
         (200, #"{"id":"p","title":"old"}"#), (200, #"{"id":"p"}"#), (404, ""), (410, #"{"message":"gone"}"#),
     ])
-    func `Sends a lost update again if the item differs or is gone`(status: Int, json: String) async throws {
+    func `Sends a lost update again if the item differs or is missing`(status: Int, json: String) async throws {
         #expect(try await standing(of: update, wasSent: true, finding: (status, json)) == .pending)
     }
 
     @Test(arguments: [401, 503, 302])
-    func `A response that is not about the item is an error`(status: Int) async throws {
+    func `Throws an error if a lookup response does not concern the item`(status: Int) async throws {
         let error = await #expect(throws: RemoteFailure.self) {
             try await standing(of: update, wasSent: true, finding: (status, "{}"))
         }
         #expect(error?.head.status.code == status)
     }
 
-    @Test func `A captive portal's page is an error`() async {
+    @Test func `Throws an error for a captive portal's page in place of an item`() async {
         await #expect(throws: DecodingError.self) {
             try await standing(of: update, wasSent: true, finding: (200, "<html>Welcome</html>"))
         }
@@ -98,7 +98,7 @@ struct RemoteCollectionTests {
         #expect(Pages().effect(of: update, on: "all") == .none)
     }
 
-    @Test func `The same value always gives the same bytes`() throws {
+    @Test func `Encodes the same item to the same bytes each time`() throws {
         let page = Page(id: "p", title: "a", tags: ["b"])
         let item = try RemoteItem(page)
         #expect(item.id == "p")

@@ -53,7 +53,7 @@ struct RequestUserTests {
         }
     }
 
-    @Test func `A user who signs in during a lookup does not send the change`() async throws {
+    @Test func `Does not send a change with the token of a new user after a lookup`() async throws {
         let app = try await App()
         let notes = try await app.open()
         let id = await app.scene.service.create("old")
@@ -75,7 +75,7 @@ struct RequestUserTests {
         #expect(await app.scene.service.applied == ["PATCH \(id) alice's": 1])
     }
 
-    @Test func `A user who signs in during a refresh does not send the change`() async throws {
+    @Test func `Does not send a change with the token of a new user after a refresh`() async throws {
         let app = try await App()
         let notes = try await app.open()
         try await notes.add(.create("alice's"))
@@ -107,7 +107,7 @@ struct RequestUserTests {
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A probe that a request starts is not bound to the request's user`() async throws {
+    func `Sends a connectivity probe independently of the request's user`() async throws {
         let app = try await App()
         let (sleeps, sleep) = AsyncStream.makeStream(of: Void.self)
         let probe = Notes().request(for: "all", at: nil)

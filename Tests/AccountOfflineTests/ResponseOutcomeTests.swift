@@ -25,22 +25,22 @@ struct ResponseOutcomeTests {
         (403, .refused("403")), (429, .pause("429", .seconds(60))),
         (408, .later("408", wait: nil)), (425, .later("425", wait: nil)),
         (500, .unknown("500", wait: nil)), (502, .unknown("502", wait: nil)), (503, .unknown("503", wait: nil)),
-        (504, .unknown("504", wait: nil)), (511, .later("another server answered (511)", wait: nil)),
-        (302, .later("another server answered (302)", wait: nil)),
+        (504, .unknown("504", wait: nil)), (511, .later("another server responded (511)", wait: nil)),
+        (302, .later("another server responded (302)", wait: nil)),
     ])
-    func `Maps a status to the outcome of an edit`(status: Int, expected: ResponseOutcome) {
+    func `Maps a response status to the outcome of an edit`(status: Int, expected: ResponseOutcome) {
         #expect(outcome(.update, status) == expected)
     }
 
     @Test
-    func `A missing item counts as deleted, but not as created`() {
+    func `Treats a missing item as deleted, but not as created`() {
         #expect(outcome(.delete, 404) == .done)
         #expect(outcome(.delete, 410) == .done)
         #expect(outcome(.create, 404) == .refused("404"))
         #expect(outcome(.create, 409) == .conflict("409"))
     }
 
-    @Test func `A rate limit pauses all changes for the requested time`() {
+    @Test func `Pauses all changes for the time that a rate limit requests`() {
         #expect(outcome(.update, 429, ["Retry-After": "7"]) == .pause("429", .seconds(7)))
         #expect(outcome(.update, 403, ["Retry-After": "7"]) == .pause("403", .seconds(7)))
         #expect(outcome(.update, 403, ["X-RateLimit-Remaining": "0"]) == .pause("403", .seconds(60)))
@@ -61,7 +61,7 @@ struct ResponseOutcomeTests {
         #expect(outcome(.update, 503, ["Retry-After": "tomorrow"]) == .unknown("503", wait: nil))
     }
 
-    @Test func `Includes the service's message as one safe line`() {
+    @Test func `Includes the service's message in an outcome as one safe line`() {
         let body = "{\"message\":\"No\\nsuch \\u001b[31mthing\"}"
         #expect(outcome(.update, 422, [:], body) == .refused("422: No such  [31mthing"))
         #expect(outcome(.update, 422, [:], #"{"message":"\#(String(repeating: "x", count: 500))"}"#).words.count < 220)
@@ -81,7 +81,7 @@ struct ResponseOutcomeTests {
         (AuthorityError.noResponse(.refused), "later"), (AuthorityError.noResponse(.reset), "unknown"),
         (AuthorityError.untrustedTLS("x"), "later"), (Notes.NotJSON(), "unknown"),
     ])
-    func `Retries without a check only if the request was certainly not sent`(error: any Error, expected: String) {
+    func `Retries a change without a check only if no request was sent`(error: any Error, expected: String) {
         #expect("\(ResponseOutcome(error, of: .update, at: Date()))".hasPrefix(expected))
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import AccountOffline
 
 @Suite struct StatementBindingTests {
-    @Test func `Binds arguments in order and separately for each run`() throws {
+    @Test func `Binds SQL arguments in order and separately for each run`() throws {
         let queue = try DatabaseQueue()
         try queue.write { database in
             try database.execute(sql: "CREATE TABLE row(a INTEGER, b INTEGER, c BLOB)")

@@ -41,7 +41,7 @@ struct SwitchedUsersTests {
 
     /// A hundred switches each.
     @Test(arguments: 1...10)
-    func `One user's data never reaches another user`(seed: Int) async throws {
+    func `Never sends or shows one user's data to another user`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene()
         let users = Users()

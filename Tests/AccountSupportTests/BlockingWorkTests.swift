@@ -15,7 +15,7 @@ struct BlockingWorkTests {
         let flag = Flag()
         return try await withThrowingTaskGroup(of: Duration.self) { group in
             group.addTask {
-                // Like a task with a deadline, it runs whenever it can.
+                // This task runs whenever it can, like a task with a deadline.
                 var longest = Duration.zero
                 var last = ContinuousClock.now
                 while !flag.isSet.load(ordering: .acquiring) {
@@ -35,8 +35,8 @@ struct BlockingWorkTests {
         }
     }
 
-    /// At least as many unlocks as the cooperative pool has threads, so that they would all be busy.
-    @Test func `Unlocks on all processors do not delay the deadline of another task`() async throws {
+    /// Starts at least as many unlocks as the cooperative pool has threads, so that they could occupy all threads.
+    @Test func `Unlocks on all processors without delaying another task's deadline`() async throws {
         let cost = try #require(PassphraseCost(operations: 3, memoryKiB: 64 * 1024))
         let storage = InMemoryArchiveStorage()
         let passphrase = PassphraseKey(cost: cost) { _ in Secret("one two three") }
@@ -53,13 +53,13 @@ struct BlockingWorkTests {
                 try await group.waitForAll()
             }
         }
-        // Other tests may occupy the threads now and then, but not every time.
+        // Other tests may occupy the threads in some of the measurements, but not in all of them.
         var delays: [Double] = []
         while delays.count < 10, delays.last ?? 1 > 0.5 { delays.append(try await Self.longestDelay(during: unlock)) }
         #expect(delays.min()! < 0.5, "the unlocks delayed a task by too much: \(delays)")
     }
 
-    @Test func `A limited number of threads does the work, and idle threads end`() async throws {
+    @Test func `Limits the number of worker threads, and ends idle threads`() async throws {
         let threads = WorkerThreads(limit: 3, idleSeconds: 0)
         let counts = Counts()
         await withTaskGroup(of: Void.self) { group in
@@ -84,7 +84,7 @@ struct BlockingWorkTests {
         await withCheckedContinuation { continuation in threads.add { continuation.resume() } }
     }
 
-    @Test func `Rethrows the error of the work, and does not stop it on cancellation`() async throws {
+    @Test func `Rethrows the error of blocking work, and ignores a cancellation`() async throws {
         await expectAccountError(.busy) {
             try await BlockingWork.run { () throws(AccountError) -> Int in throw AccountError(.busy, "") }
         }
@@ -100,7 +100,7 @@ struct BlockingWorkTests {
         #expect(await working.value == 1)
     }
 
-    @Test func `Blocking work runs outside the cooperative threads`() async {
+    @Test func `Runs blocking work outside the cooperative threads`() async {
         let own = await BlockingWork.run { pthread_self() }
         let others = await withTaskGroup(of: pthread_t.self) { group in
             for _ in 0..<32 { group.addTask { currentThread() } }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 struct DedicatedThreadTests {
-    @Test func `Runs its body on another thread`() async {
+    @Test func `Runs the body of a dedicated thread on another thread`() async {
         let own = pthread_self()
         let isOther = await withCheckedContinuation { continuation in
             let failure = DedicatedThread.start {

@@ -8,7 +8,7 @@ struct HostAndPortTests {
             ("127.0.0.1:65535", "127.0.0.1", 65_535), ("[::1]", "[::1]", nil),
             ("[2001:DB8::1]:08080", "[2001:db8::1]", 8080),
         ] as [(String, String, UInt16?)])
-    func `Reads a host and a port`(text: String, host: String, port: UInt16?) throws {
+    func `Parses a host and a port`(text: String, host: String, port: UInt16?) throws {
         let server = try #require(HostAndPort(text))
         #expect(server.host == host)
         #expect(server.port == port)

@@ -15,7 +15,7 @@ struct IPAddressTests {
     }
 
     @Test(arguments: LoopbackHost.addresses)
-    func `The addresses of localhost are loopback hosts`(address: String) {
+    func `Recognizes every address of localhost as a loopback host`(address: String) {
         #expect(LoopbackHost.contains(address))
     }
 
@@ -23,7 +23,7 @@ struct IPAddressTests {
         ("127.0.0.1", "127.0.0.1"), ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"), ("0::1", "::1"), ("::", "::"),
         ("0:1:0:1:0:1:0:1", "0:1:0:1:0:1:0:1"), ("::ffff:7F00:1", "::ffff:127.0.0.1"),
     ])
-    func `Writes an address in its canonical form`(text: String, canonical: String) {
+    func `Formats an IP address in its canonical form`(text: String, canonical: String) {
         #expect(IPAddress(text)?.text == canonical)
         #expect(IPAddress(canonical) == IPAddress(text))
     }

@@ -11,16 +11,16 @@ import Testing
     ]
 
     @Test(arguments: times)
-    func `Describes a time of the last or next two days relative to now`(seconds: Double, text: String) {
+    func `Formats a time within two days relative to now`(seconds: Double, text: String) {
         #expect(LocalTime.relativeText(of: now.addingTimeInterval(seconds), to: now) == text)
     }
 
-    @Test(arguments: [-2.0, 2, 400]) func `Shows the date of a time further away`(days: Double) {
+    @Test(arguments: [-2.0, 2, 400]) func `Formats a time more than two days away with its date`(days: Double) {
         let date = now.addingTimeInterval(days * 86_400)
         #expect(LocalTime.relativeText(of: date, to: now) == "on " + LocalTime.text(of: date))
     }
 
-    @Test func `Shows a date in the local time zone`() {
+    @Test func `Formats a date in the local time zone`() {
         let parts = Calendar.current.dateComponents([.year, .month, .day, .hour, .minute], from: now)
         func digits(_ number: Int?) -> String { String(format: "%02d", number ?? -1) }
         let text =

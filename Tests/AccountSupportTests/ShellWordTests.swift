@@ -3,7 +3,7 @@ import Testing
 
 struct ShellWordTests {
     @Test(arguments: ["/home/alice/.local/share/account", "a", "A_b-c.9", "1000", "x=y@z:1,2%3+4"])
-    func `Does not quote a plain path`(text: String) {
+    func `Does not quote a plain path for the shell`(text: String) {
         #expect(text.shellWord == text)
     }
 

@@ -2,7 +2,7 @@ import AccountSupport
 import Testing
 
 struct TextEncodingTests {
-    @Test func `Writes bytes as hexadecimal digits`() {
+    @Test func `Formats bytes as hexadecimal digits`() {
         #expect([0x00, 0x0A, 0x9F, 0xFF].hexadecimal == "000a9fff")
         #expect([UInt8]().hexadecimal == "")
     }

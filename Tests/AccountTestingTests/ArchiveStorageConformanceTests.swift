@@ -3,19 +3,19 @@ import AccountTesting
 import Testing
 
 struct ArchiveStorageConformanceTests {
-    @Test func `The in-memory storage conforms to all requirements`() async throws {
+    @Test func `Meets all storage requirements with the in-memory storage`() async throws {
         let storage = InMemoryArchiveStorage()
         try await ArchiveStorageConformance { storage }.run()
         #expect(storage.entries.keys.allSatisfy { $0 != .account }, "the suite removes its entries")
     }
 
-    @Test func `A FaultyArchiveStorage without faults conforms to all requirements`() async throws {
+    @Test func `Meets all storage requirements with a faultless FaultyArchiveStorage`() async throws {
         let storage = FaultyArchiveStorage()
         try await ArchiveStorageConformance { storage }.run()
     }
 
     @Test(arguments: BrokenStorage.Promise.allCases)
-    func `Detects a storage that violates a requirement`(promise: BrokenStorage.Promise) async {
+    func `Detects a storage that violates one of the storage requirements`(promise: BrokenStorage.Promise) async {
         let storage = BrokenStorage(promise)
         await withKnownIssue { try await ArchiveStorageConformance { storage }.run() }
     }

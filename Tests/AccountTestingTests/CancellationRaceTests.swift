@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct CancellationRaceTests {
-    @Test func `A change stream ends when its listener is cancelled during a change`() async {
+    @Test func `Ends an in-memory change stream if its listener is cancelled`() async {
         let storage = InMemoryArchiveStorage()
         let hasEnded = await CancellationRace.run { isTold in
             do { for try await _ in storage.changes(of: .account) { isTold() } } catch {}

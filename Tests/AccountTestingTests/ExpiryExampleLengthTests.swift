@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 struct ExpiryExampleLengthTests {
-    @Test func `A test of token expiry takes five lines, as the README says`() throws {
+    @Test func `Tests token expiry in five lines, as the README states`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let example = try String(contentsOf: folder.appending(path: "ExpiryExampleTests.swift"), encoding: .utf8)
         let body = example.split(separator: "\n").filter { $0.hasPrefix("    ") }

@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct FaultyArchiveStorageTests {
-    @Test func `Only the chosen call fails, once, and changes nothing`() async throws {
+    @Test func `Fails only the chosen storage call, once, without a change`() async throws {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
@@ -19,7 +19,7 @@ struct FaultyArchiveStorageTests {
         #expect(storage.callCount == 4)
     }
 
-    @Test func `Counts calls from the injection on, by kind or in total`() async throws {
+    @Test func `Counts storage calls from the injection on, by kind or in total`() async throws {
         let storage = FaultyArchiveStorage()
         _ = try await storage.read(.account)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2)
@@ -31,7 +31,7 @@ struct FaultyArchiveStorageTests {
         await transaction.end()
     }
 
-    @Test func `A stalled call completes when it is released`() async throws {
+    @Test func `Completes a stalled storage call after its release`() async throws {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         storage.inject(.stalls, of: .replace)

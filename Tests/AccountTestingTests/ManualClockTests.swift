@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 struct ManualClockTests {
-    @Test func `The clock changes only when it is set, in both directions`() {
+    @Test func `Changes a manual clock only when the test sets the clock`() {
         let clock = ManualClock(Date(timeIntervalSince1970: 1000))
         #expect(clock.now == Date(timeIntervalSince1970: 1000))
         clock.advance(by: .seconds(60))

@@ -6,7 +6,7 @@ struct ScriptedAuthorityTests {
     private let clock = ManualClock()
     private var account: Account { .fresh(at: clock.now) }
 
-    @Test func `Responses come in order, and the last one repeats`() async throws {
+    @Test func `Returns scripted responses in order, and repeats the last response`() async throws {
         let authority = ScriptedAuthority(
             verify: [.refuse(.unauthorized), .identity(Identity(id: "2")), .accept], clock: clock)
         await #expect(throws: AuthorityError.unauthorized) { try await authority.verify(account) }
@@ -15,7 +15,7 @@ struct ScriptedAuthorityTests {
         #expect(authority.requests == [.verify, .verify, .verify, .verify, .verify])
     }
 
-    @Test func `Without a script, the service accepts everything`() async throws {
+    @Test func `Accepts every request without a script`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         #expect(try await authority.verify(account).id == account.id)
         #expect(try await authority.refresh(account).accessToken == Secret("access-2"))
@@ -27,7 +27,7 @@ struct ScriptedAuthorityTests {
         #expect(authority.requests == [.verify, .refresh, .refresh, .signIn, .signIn, .updateProfile, .revoke])
     }
 
-    @Test func `A script can be changed and removed`() async throws {
+    @Test func `Allows a test to change and remove a script`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         authority.respond(to: .revoke, with: [.refuse(.noResponse(.timeout))])
         await #expect(throws: AuthorityError.noResponse(.timeout)) { try await authority.revoke(account) }
@@ -35,7 +35,7 @@ struct ScriptedAuthorityTests {
         #expect(try await authority.revoke(account) == .done)
     }
 
-    @Test func `A hanging response arrives when released, unless it was cancelled`() async throws {
+    @Test func `Returns a hanging response after its release unless cancelled`() async throws {
         let authority = ScriptedAuthority(verify: [.hang], clock: clock)
         let account = account
         let cancelled = Task { try await authority.verify(account) }

@@ -33,19 +33,19 @@ extension FileHandle {
         }
     }
 
-    /// Waits for the next byte. `nil` at the end.
+    /// Waits for the next byte. Returns `nil` at the end.
     public func nextByte() throws -> UInt8? {
         try waitForBytes()
         return try read(upToCount: 1)?.first
     }
 
-    /// Waits for any available bytes. Empty at the end.
+    /// Waits for any available bytes. Returns empty data at the end.
     public func nextBytes() throws -> Data {
         try waitForBytes()
         return availableData
     }
 
-    /// All bytes until the end.
+    /// Reads all bytes until the end.
     public func allBytes() throws -> Data {
         var all = Data()
         while case let more = try nextBytes(), !more.isEmpty { all += more }

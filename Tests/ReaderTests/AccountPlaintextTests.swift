@@ -32,14 +32,14 @@ struct AccountPlaintextTests {
                 accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
     ])
-    func `An encoded account decodes unchanged`(account: Account) throws {
+    func `Encodes and decodes an account without changes`(account: Account) throws {
         let (plaintext, kept) = try AccountPlaintext.encode(account)
         #expect(kept == account)
         let count = try #require(plaintext.unpaddedCount)
         #expect(try AccountPlaintext.decode(plaintext, count: count) == account)
     }
 
-    @Test func `The secrets come first, in the order of their tags`() throws {
+    @Test func `Writes the secrets first, in the order of their tags`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.account)
         let secrets =
             [39, 0, 0, 0]
@@ -54,7 +54,7 @@ struct AccountPlaintextTests {
         #expect(record.starts(with: Self.number(UInt32(record.count - 4)) + Array("bplist00".utf8)))
     }
 
-    @Test func `The record contains no token`() throws {
+    @Test func `Writes no token in the record of an account`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.account)
         let record = plaintext.withUnsafeBytes { Array($0[43...]) }
         for token in ["access", "refresh"] { #expect(!record.contains(token.utf8)) }
@@ -63,7 +63,7 @@ struct AccountPlaintextTests {
     // MARK: The client secret, and withheld tokens
 
     @Test(arguments: [ClientSecret.none, .unknown, .secret(Secret("client-secret"))], [false, true])
-    func `The client secret decodes unchanged`(secret: ClientSecret, isWithheld: Bool) throws {
+    func `Encodes and decodes the client secret without changes`(secret: ClientSecret, isWithheld: Bool) throws {
         var account = Self.deriving
         account.credentials.clientSecret = secret
         account.credentials.isWithheld = isWithheld
@@ -81,7 +81,7 @@ struct AccountPlaintextTests {
         if let range { #expect(range.upperBound == 4 + Int(bytes[0])) }
     }
 
-    @Test func `In an archive of an earlier version the client secret is unknown`() throws {
+    @Test func `Reads an unknown client secret from an archive of an earlier version`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.account)
         let opened = try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount))
         #expect(opened.credentials.clientSecret == .unknown)
@@ -110,7 +110,7 @@ struct AccountPlaintextTests {
         return account
     }()
 
-    @Test func `Without derived tokens, a plaintext has no tag and no key for them`() throws {
+    @Test func `Writes no tag and no key for derived tokens without derived tokens`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(GoldenArchive.account)
         let bytes = plaintext.withUnsafeBytes { Array($0) }
         // The secrets of the worked example of the format page, and the following record.
@@ -119,14 +119,14 @@ struct AccountPlaintextTests {
         #expect(!bytes.contains("derivedTokens".utf8))
     }
 
-    @Test func `Derived tokens decode unchanged and share the secrets' memory`() throws {
+    @Test func `Decodes derived tokens unchanged in the memory of the secrets`() throws {
         let (plaintext, kept) = try AccountPlaintext.encode(Self.deriving)
         #expect(kept == Self.deriving)
         #expect(kept.credentials.derivedTokens.count == 3)
         let count = try #require(plaintext.unpaddedCount)
         let opened = try AccountPlaintext.decode(plaintext, count: count)
         #expect(opened == Self.deriving)
-        // Only this single allocation contains them.
+        // Only this allocation contains the secrets.
         for account in [kept, opened] {
             for derived in account.credentials.derivedTokens {
                 derived.credentials.accessToken.withUnsafeBytes { token in
@@ -139,7 +139,7 @@ struct AccountPlaintextTests {
         }
     }
 
-    @Test func `Derived tokens follow the other secrets and are not in the record`() throws {
+    @Test func `Writes derived tokens after the other secrets, not in the record`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)
         let bytes = plaintext.withUnsafeBytes { Array($0) }
         let secrets =
@@ -152,7 +152,7 @@ struct AccountPlaintextTests {
         for token in ["first", "second", "third"] { #expect(!bytes[range.upperBound...].contains(token.utf8)) }
     }
 
-    @Test func `The number of derived tokens must match the record`() throws {
+    @Test func `Refuses a number of derived tokens that differs from the record`() throws {
         let record = Self.record
         expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(4)) + Self.section(record))
         let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)
@@ -160,7 +160,7 @@ struct AccountPlaintextTests {
         let count = try #require(plaintext.unpaddedCount)
         let secretsEnd = 4 + Int(whole[0])
         let realRecord = Array(whole[secretsEnd..<count])
-        // One more, one less, and a hundred thousand more than in the record.
+        // Use one token more, one less, and a hundred thousand more than in the record.
         let secrets = Array(whole[4..<secretsEnd])
         for changed in [
             secrets + Self.secret(4), Array(secrets.dropLast(13)),
@@ -173,7 +173,7 @@ struct AccountPlaintextTests {
 
     // MARK: Invalid accounts
 
-    @Test func `The parts that the tests change form a valid account`() throws {
+    @Test func `Decodes a valid account from the parts that the tests change`() throws {
         let account = try decode(Self.section(Self.secret(1)) + Self.section(Self.record))
         #expect(account.id == "1")
         #expect(account.credentials.accessToken == Secret("token"))
@@ -181,25 +181,25 @@ struct AccountPlaintextTests {
     }
 
     @Test(arguments: [0, 6, 255, 65_535] as [UInt16])
-    func `Refuses an unknown secret as a later version`(tag: UInt16) {
+    func `Reports an unknown secret tag as a later version`(tag: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1) + Self.secret(tag)) + Self.section(Self.record))
     }
 
     @Test(arguments: [1, 0x0100, .max] as [UInt16])
-    func `Refuses nonzero reserved bytes as a later version`(reserved: UInt16) {
+    func `Reports nonzero reserved bytes as a later version`(reserved: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1, reserved: reserved)) + Self.section(Self.record))
     }
 
-    @Test func `Refuses a duplicate secret`() {
+    @Test func `Refuses a plaintext with a duplicate secret`() {
         expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(1)) + Self.section(Self.record))
     }
 
-    @Test func `Refuses an account without an access token`() {
+    @Test func `Refuses a plaintext without an access token`() {
         expect(.damaged, of: Self.section([]) + Self.section(Self.record))
         expect(.damaged, of: Self.section(Self.secret(2)) + Self.section(Self.record))
     }
 
-    @Test func `Refuses a record that is not an account`() {
+    @Test func `Refuses a plaintext whose record is not an account`() {
         for record in [[], Array("bplist00".utf8), Array("<plist/>".utf8)] {
             expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(record))
         }
@@ -210,15 +210,15 @@ struct AccountPlaintextTests {
         for count in 0..<plaintext.count { expect(.damaged, of: Array(plaintext.prefix(count))) }
     }
 
-    @Test func `Refuses bytes after the record`() {
+    @Test func `Refuses a plaintext with bytes after the record`() {
         expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(Self.record) + [0])
     }
 
     @Test(arguments: [0, 1, 7, 0x7FFF_FFFF, 0x8000_0000, .max] as [UInt32])
-    func `Refuses a wrong length in any part`(length: UInt32) {
+    func `Refuses a plaintext with a wrong length in any part`(length: UInt32) {
         let secret = Self.secret(1)
         let plaintext = Self.section(secret) + Self.section(Self.record)
-        // The secrets, the token in them, and the record.
+        // Change the length of the secrets, of the token, and of the record.
         for offset in [0, 8, 4 + secret.count] {
             var changed = plaintext
             changed.replaceSubrange(offset..<offset + 4, with: Self.number(length))
@@ -252,7 +252,7 @@ struct AccountPlaintextTests {
     }
 
     private func decode(_ plaintext: [UInt8]) throws -> Account {
-        // Padding follows the plaintext, and no length may reach into it.
+        // Padding follows the plaintext, and no length may reach into the padding.
         let padding = [0x80] + [UInt8](repeating: 0, count: 15)
         return try AccountPlaintext.decode(GuardedBytes(copying: plaintext + padding), count: plaintext.count)
     }

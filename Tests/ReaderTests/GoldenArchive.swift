@@ -23,7 +23,7 @@ enum GoldenArchive {
 }
 
 struct GoldenArchiveTests {
-    @Test func `A store opens and changes the golden archive`() async throws {
+    @Test func `Opens and changes the golden archive with a store`() async throws {
         let home = try TemporaryFolder()
         let container = try AppContainer(root: home.url.path, identifier: "com.example.gists")
         let folder = container.documents.appending(path: "Sessions/work")
@@ -47,7 +47,7 @@ struct GoldenArchiveTests {
         #expect(changed.account?.credentials == GoldenArchive.account.credentials)
     }
 
-    @Test func `The golden archive is the worked example of the format page`() throws {
+    @Test func `Documents the golden archive as the example of the format page`() throws {
         let page = try String(
             contentsOf: PythonReader.folder.appending(path: "../../Sources/AccountKit/AccountKit.docc/ArchiveFormat.md")
                 .standardizedFileURL, encoding: .utf8)

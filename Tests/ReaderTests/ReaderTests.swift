@@ -32,7 +32,7 @@ struct ReaderTests {
     // MARK: Reading
 
     @Test(arguments: ["default", "work"])
-    func `A new archive reads the same in Python`(session: String) async throws {
+    func `Writes an archive that Python reads the same`(session: String) async throws {
         let archive = try await signIn(session: try SessionName(session))
         let outcome = try PythonReader.read(
             archive, "--key", KeyFile(container: container, session: try SessionName(session)).path, "--app",
@@ -52,7 +52,7 @@ struct ReaderTests {
         #expect(json["tokens"] as? [String: String] == ["accessToken": "access-1", "refreshToken": "refresh-1"])
     }
 
-    @Test func `Derived tokens read the same in Python`() async throws {
+    @Test func `Writes derived tokens that Python reads the same`() async throws {
         let archive = try await signIn(.fresh(at: Date()))
         let store = AccountStore(container: container)
         let authority = ScriptedAuthority()
@@ -76,7 +76,7 @@ struct ReaderTests {
         expectNoLeak(of: [Secret("derived-1"), Secret("derived-2")], in: quiet.output + quiet.errors)
     }
 
-    @Test func `Shows the tokens only on request`() async throws {
+    @Test func `Prints the tokens in Python only on request`() async throws {
         let archive = try await signIn()
         let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")
         #expect(outcome.status == 0)
@@ -84,7 +84,7 @@ struct ReaderTests {
         expectNoLeak(of: [Secret("access-1"), Secret("refresh-1")], in: outcome.output + outcome.errors)
     }
 
-    @Test func `Each write increments the generation`() async throws {
+    @Test func `Increments the archive's generation with each write`() async throws {
         let archive = try await signIn()
         let store = AccountStore(container: container)
         for points in 1...2 as ClosedRange<Int64> { try await store.update { $0.profile["points"] = .integer(points) } }
@@ -94,7 +94,7 @@ struct ReaderTests {
     }
 
     @Test(arguments: [0, 1, 300, 512, 100_000])
-    func `Accounts of any length read the same in Python`(length: Int) async throws {
+    func `Writes accounts of any length that Python reads the same`(length: Int) async throws {
         let note = String(repeating: "ä", count: length)
         var account = Account.testing(at: Date(timeIntervalSince1970: 0))
         account.profile["note"] = .string(note)
@@ -104,7 +104,7 @@ struct ReaderTests {
     }
 
     @Test(arguments: ["$null", "$$null", "$$$null", "null", "$nul", "$null\n", "a$null", ""])
-    func `Strings with a meaning in property lists read the same in Python`(text: String) async throws {
+    func `Writes special property list strings that Python reads the same`(text: String) async throws {
         var account = Account.testing(at: Date(timeIntervalSince1970: 0))
         account.username = text
         account.profile = ["text": .string(text), "list": [.string(text)], "names": .dictionary([text: .string(text)])]
@@ -117,7 +117,7 @@ struct ReaderTests {
         #expect(profile["names"] as? [String: String] == [text: text])
     }
 
-    @Test func `An archive of a shared storage requires its place`() async throws {
+    @Test func `Requires the place in Python for an archive of a shared storage`() async throws {
         try await AccountStore(container: container).signIn { .fresh(at: Date()) }
         let storage = InMemoryArchiveStorage(sharedPlace: "notes/team")
         let store = AccountStore(
@@ -137,7 +137,7 @@ struct ReaderTests {
 
     // MARK: Refusing
 
-    @Test func `A wrong key, app or session has its own exit status`() async throws {
+    @Test func `Exits with status 77 in Python for a wrong key, app or session`() async throws {
         let archive = try await signIn()
         let other = home.url.appending(path: "other.key")
         try Data(repeating: 1, count: 32).write(to: other)
@@ -152,7 +152,7 @@ struct ReaderTests {
         }
     }
 
-    @Test func `A truncated, extended or unrelated file is damaged`() async throws {
+    @Test func `Rejects a truncated, extended or unrelated file in Python as damaged`() async throws {
         let archive = try await signIn()
         let whole = try Data(contentsOf: archive)
         for damaged in [Data(), whole.dropLast(), whole.prefix(100), whole + [0], Data("{}".utf8)] {
@@ -164,7 +164,7 @@ struct ReaderTests {
     }
 
     @Test(arguments: [(59, "archive version 2"), (66 + 8, "envelope version 2"), (66 + 10, "suite 2")])
-    func `Reports which later version an archive has`(offset: Int, name: String) async throws {
+    func `Reports the later version of an archive in Python`(offset: Int, name: String) async throws {
         let archive = try await signIn()
         var changed = try Data(contentsOf: archive)
         changed[offset] = 2
@@ -174,13 +174,13 @@ struct ReaderTests {
         #expect(outcome.errors.contains(name))
     }
 
-    @Test func `A missing file and a missing argument have their own exit statuses`() throws {
+    @Test func `Exits with status 66 or 64 in Python for a missing file or argument`() throws {
         let missing = home.url.appending(path: "missing.plist")
         #expect(try PythonReader.read(missing, "--key", missing.path, "--app", "account").status == 66)
         #expect(try PythonReader.read(missing, "--app", "account").status == 64)
     }
 
-    @Test func `Python also refuses every flipped bit of a new archive`() async throws {
+    @Test func `Detects every flipped bit of a new archive in Python`() async throws {
         let archive = try await signIn()
         let count = try Data(contentsOf: archive).count
         let outcome = try PythonReader.run([
@@ -193,7 +193,7 @@ struct ReaderTests {
 
     // MARK: The golden archive
 
-    @Test func `The golden archive reads in Python, by key and by passphrase`() throws {
+    @Test func `Reads the golden archive in Python by key and by passphrase`() throws {
         let key = home.url.appending(path: "golden.key")
         try Data(0..<32).write(to: key)
         let context = ["--app", "com.example.gists", "--session", "work", "--reveal"]

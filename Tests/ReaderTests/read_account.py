@@ -187,7 +187,7 @@ class Slot:
 class Envelope:
     def __init__(self, data):
         if not data.startswith(b"ACCT\r\n\x1a\n"):
-            raise Damaged("it does not begin like an envelope")
+            raise Damaged("it does not begin with the magic number of an envelope")
         if len(data) < 128:
             raise Damaged("its header is truncated")
         (version, suite, flags, header_length, ciphertext_length, slot_count, reserved, self.generation, self.store_id,

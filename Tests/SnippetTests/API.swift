@@ -64,19 +64,19 @@ struct APITests {
             transport: ScriptedTransport(responses).send)
     }
 
-    @Test func `Sends and receives values as JSON`() async throws {
+    @Test func `Sends and receives API values as JSON`() async throws {
         let api = try await client([.json(#"[{"title": "Eggs"}]"#), .json(#"{"title": "Milk"}"#), .status(.noContent)])
         let (drafts, created) = try await APICalls.call(api)
         #expect(drafts.map(\.title) == ["Eggs"])
         #expect(created.title == "Milk")
     }
 
-    @Test func `Sends a custom request unchanged`() async throws {
+    @Test func `Sends a custom API request unchanged`() async throws {
         #expect(try await APICalls.request(try await client([.status(.notFound)])) == 0)
         #expect(try await APICalls.request(try await client([.json("1,2")])) == 3)
     }
 
-    @Test func `Decoding an unsuccessful response throws its status and message`() async throws {
+    @Test func `Throws the status and message when decoding a failed response`() async throws {
         let api = try await client([.json(#"{"message": "There is no such page"}"#, status: .notFound)])
         let response = try await api.get("/notes?page=99")
         let error = #expect(throws: AccountError.self) { try response.decoded(as: [Draft].self) }
@@ -84,7 +84,7 @@ struct APITests {
         #expect(error?.description.contains("There is no such page") == true)
     }
 
-    @Test func `Keeps a token for another API`() async throws {
+    @Test func `Reuses a derived token for another API`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)

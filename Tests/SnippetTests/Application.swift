@@ -68,7 +68,7 @@ enum Stores {
 }
 
 struct ApplicationTests {
-    @Test func `A tool can use the store of its commands or of any other session`() async throws {
+    @Test func `Opens the store of the tool's commands or of any other session`() async throws {
         try await AccountStore.withShared(.testing(signedIn: nil)) {
             let stores = try Stores.stores()
             #expect(stores.map(\.session.rawValue) == ["default", "work"])
@@ -78,7 +78,7 @@ struct ApplicationTests {
         #expect(try TwoDo.container().identifier == "com.example.2do")
     }
 
-    @Test func `A failed command of the tool exits like the embedded ones`() async throws {
+    @Test func `Exits like the embedded commands after a tool's own command fails`() async throws {
         await #expect(throws: ExitCode(77)) {
             try await Stores.run { throw AccountError(.notSignedIn, "you are not signed in: sign in first") }
         }

@@ -17,7 +17,7 @@ enum Fleets {
 }
 
 struct FleetTests {
-    @Test func `A new store has no account and creates no files`() throws {
+    @Test func `Creates an etcd store without an account and without files`() throws {
         let root = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID())").path
         let container = try AppContainer(root: root, identifier: "com.example.notes")
         let store = try Fleets.store(in: container, key: KeyFile(container: container))

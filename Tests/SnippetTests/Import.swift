@@ -16,7 +16,7 @@ enum Imports {
 }
 
 struct ImportTests {
-    @Test func `Signs in the account of an older app`() async throws {
+    @Test func `Signs in with the imported account of an older app`() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "legacy-\(UUID()).plist").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let fields: [String: String] = ["uid": "42", "login": "alice", "token": "secret-1"]

@@ -53,7 +53,7 @@ struct KeysTests {
         try await body(try AppContainer(root: root.path, identifier: "com.example.notes"))
     }
 
-    @Test func `An app's own key source opens what it sealed`() async throws {
+    @Test func `Opens an archive with the app's own key source`() async throws {
         try await inFolder { container in
             let key = ChipKey(read: { [UInt8](repeating: 3, count: 32) }, create: { [UInt8](repeating: 3, count: 32) })
             try await AccountStore(container: container, keySources: [key]).signIn { account }
@@ -62,7 +62,7 @@ struct KeysTests {
         }
     }
 
-    @Test func `A program without a key fails the sign-in and creates no archive`() async throws {
+    @Test func `Fails the sign-in without an archive if the program returns no key`() async throws {
         try await inFolder { container in
             let store = try Keys.program(container)
             await #expect(throws: AccountError.self) { try await store.signIn { account } }
@@ -70,7 +70,7 @@ struct KeysTests {
         }
     }
 
-    @Test func `Asks for a passphrase when the archive is created`() async throws {
+    @Test func `Prompts for a passphrase when the archive is created`() async throws {
         try await inFolder { container in
             let store = Keys.passphrase(container) { _ in Secret("correct horse battery staple") }
             try await store.signIn { account }

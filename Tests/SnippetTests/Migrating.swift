@@ -70,7 +70,7 @@ struct MigratingTests {
         #expect(store.account == account)
     }
 
-    @Test func `The error for an unreadable login shows no token`() throws {
+    @Test func `Hides the token in the error for an unreadable login`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "notes-\(UUID()).json").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data(#"{"userID": 42, "accessToken": "secret-1"}"#.utf8).write(to: URL(filePath: path))
@@ -80,7 +80,7 @@ struct MigratingTests {
         #expect(error?.description.contains("secret-1") == false)
     }
 
-    @Test func `Signs in with a token from elsewhere`() async throws {
+    @Test func `Signs in with a token that the app already has`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         let authority = ScriptedAuthority()
         try await Migrations.adopt(Secret("token-1"), store, authority)

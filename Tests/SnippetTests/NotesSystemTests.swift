@@ -21,7 +21,7 @@ struct NotesSystemTests {
         return (process.terminationStatus, String(decoding: output, as: UTF8.self))
     }
 
-    @Test func `The README's tool says that the user must sign in, and how`() throws {
+    @Test func `Reports how to sign in if the user of the README's tool is signed out`() throws {
         let greeting = try notes()
         #expect(greeting.code != 0)
         #expect(greeting.output.contains("Hello stranger\n"))

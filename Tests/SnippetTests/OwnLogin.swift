@@ -83,7 +83,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `An app's own login stays signed in until the service rejects it`() async throws {
+    @Test func `Keeps a session of an app's own service until an explicit rejection`() async throws {
         let server = Server()
         let login = NotesLogin(ask: server.ask)
         let store = try await AccountStore.testing(signedIn: nil, clock: ManualClock(.now))

@@ -78,7 +78,7 @@ struct ProfileTests {
         #expect(store.account?.profile.name == "Alice Liddell")
     }
 
-    @Test func `A new sign-in decodes without the app's own fields`() async throws {
+    @Test func `Decodes an app's profile after a sign-in without the app's fields`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let profile = try #require(try Profiles.load(store))
         #expect(profile.plan == nil)
@@ -87,7 +87,7 @@ struct ProfileTests {
         #expect(try Profiles.start(store) == Display(theme: "dark", fontSize: 12))
     }
 
-    @Test func `A claim of the service overwrites a field of the same name`() async throws {
+    @Test func `Overwrites a profile field with a service's claim of the same name`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
         let identity = Identity(id: "248289761001", profile: ["plan": "free"])
@@ -97,7 +97,7 @@ struct ProfileTests {
         #expect(profile.pageSize == 50)
     }
 
-    @Test func `Encodes each property as a field and decodes it`() throws {
+    @Test func `Encodes and decodes each property of an app's type as a field`() throws {
         let settings = NotesSettings(
             order: .newest, device: UUID(), homePage: URL(string: "https://example.com/a"),
             lastSync: Date(timeIntervalSince1970: 0), wordsPerMinute: 200, tags: ["a"], drafts: ["today": 2])
@@ -108,7 +108,7 @@ struct ProfileTests {
         #expect(try profile.decoded() == settings)
     }
 
-    @Test func `A field that does not fit its property is an error`() throws {
+    @Test func `Throws an error for a profile field that does not fit its property`() throws {
         struct Claims: Codable {
             var updated: Date?
             var active: Bool?
@@ -120,7 +120,7 @@ struct ProfileTests {
         }
     }
 
-    @Test func `Sets single fields, and sends them to a service that accepts them`() async throws {
+    @Test func `Sets single profile fields, and sends the fields to the service`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.fields(store)
         #expect(store.account?.profile["pins"] == [3, 14, 15])

@@ -27,7 +27,7 @@ struct User: Decodable {
 // snippet.end
 
 struct QuickStartTests {
-    @Test func `Uses the test authorization server`() throws {
+    @Test func `Configures an authority for the test authorization server`() throws {
         #expect(try QuickStart.authority().accountIssuer == "http://127.0.0.1:8080")
     }
 

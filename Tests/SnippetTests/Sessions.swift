@@ -88,7 +88,7 @@ struct SessionsTests {
         #expect(await Sessions.greet(unreadable, ScriptedAuthority()) == "the disk is gone")
     }
 
-    @Test func `Asks the service again only after a while`() async throws {
+    @Test func `Verifies the account again only after the maximum age`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let service = ScriptedAuthority(clock: clock)
@@ -99,13 +99,13 @@ struct SessionsTests {
         #expect(service.requests == [.verify, .verify])
     }
 
-    @Test func `Returns a token for a request`() async throws {
+    @Test func `Returns an access token for a request`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         #expect(try await Sessions.token(store, ScriptedAuthority(clock: clock)) == "Bearer access-2".utf8.count)
     }
 
-    @Test func `Observes the changes of another store`() async throws {
+    @Test func `Observes the changes that another store makes`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         async let wasHeard: Bool = {
@@ -119,7 +119,7 @@ struct SessionsTests {
         #expect(await wasHeard)
     }
 
-    @Test func `Recognizes known services`() throws {
+    @Test func `Recognizes the issuers of known services`() throws {
         let services = try Sessions.knownServices()
         #expect(services.map(\.service?.name) == ["github", "gitlab"])
         #expect(try Sessions.options().scopes == ["openid", "profile", "notes.read"])

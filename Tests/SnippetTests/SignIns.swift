@@ -76,7 +76,7 @@ struct SignInsTests {
         #expect(service.requests == [.signIn, .revoke])
     }
 
-    @Test func `A refused token is described and stores nothing`() async throws {
+    @Test func `Describes a refused token and stores no account`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         let service = ScriptedAuthority(signIn: [.refuse(.signInRefused("unknown token")), .accept])
         #expect(await SignIns.failure(store, service, Secret("token")).contains("unknown token"))
@@ -84,7 +84,7 @@ struct SignInsTests {
         #expect(await SignIns.failure(store, service, Secret("token")) == "Signed in as alice.")
     }
 
-    @Test func `A sign-in fails if the service is unreachable`() async throws {
+    @Test func `Fails the sign-in if the service is unreachable`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         await expectAccountError(.serviceUnavailable) { try await SignIns.withBrowser(store, Unreachable()) }
         await expectAccountError(.serviceUnavailable) { try await SignIns.onDevice(store, Unreachable()) }

@@ -1,12 +1,12 @@
-// Preloaded into a program under test: counts the calls, in all of its threads, that change files in a folder. Makes one call
-// or all following calls fail, or kills the process before one.
+// Preloaded into a program under test: counts the calls, in all of its threads, that change files in a folder. Makes a call, or that call
+// and all later calls, fail, or kills the process before a call.
 //
 //     CALLS_UNDER=FOLDER    the folder
 //     CALLS_COUNT=FILE      a file of eight bytes for the count
 //     CALLS_AT=N            the number of the faulty call, from 1
 //     CALLS_FAULT=KILL, EIO, ENOSPC, EACCES; with a + also all following calls
 //
-// For programs whose threads cannot be distinguished from outside, such as one with a database.
+// This library is for programs whose threads cannot be distinguished from outside, such as a program with a database.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -79,7 +79,7 @@ static int fails_on(int descriptor) {
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 static int opened(int folder, const char *path, int flags, mode_t mode) {
-    // Only calls that may change something.
+    // Count only calls that may change something.
     if ((flags & (O_CREAT | O_TRUNC)) && fails_at(folder, path)) return -1;
     return (int)syscall(SYS_openat, folder, path, flags, mode);
 }

@@ -114,7 +114,7 @@ class Cluster:
         def look():
             for index in self.running():
                 status = self.status(index)
-                # A deposed leader may not know it yet.
+                # A deposed leader may still report itself as the leader.
                 if status and status["leader"] == status["header"]["member_id"]:
                     return [index]
             return None
@@ -137,7 +137,7 @@ class Cluster:
         raise RuntimeError(f"no node says anything: {last}")
 
     def leases(self):
-        # etcdctl prints and accepts them in hexadecimal.
+        # etcdctl prints and accepts the identifiers in hexadecimal.
         lines = self.control("lease", "list").stdout.split("\n")
         return [line.strip() for line in lines if line and not line.startswith("found")]
 
@@ -246,9 +246,9 @@ class Request:
 class Proxy:
     """Accepts HTTP requests at its own ports and forwards them, one for each connection.
 
-    `rule(request)` decides before a request is sent. It returns a function that gets `(proxy, request, forward)` and returns
-    whether the client gets the response, or `None` to forward the request. `forward()` sends it and returns the bytes of the
-    response. `head_rule(head)` is called before the body of a request is read.
+    The proxy calls `rule(request)` before it sends a request. The rule returns `None` to forward the request, or a function that the proxy
+    calls with `(proxy, request, forward)`. This function returns whether the client gets the response. `forward()` sends the request and
+    returns the bytes of the response. `head_rule(head)` is called before the body of a request is read.
     """
 
     def __init__(self, targets, namespace=None):
@@ -413,7 +413,8 @@ def content(answer):
 
 
 def read_message(connection, is_response=False, on_head=None):
-    """The head and the unchunked body, or nothing if the other side has closed. `on_head` is called before the body is read."""
+    """The head and the unchunked body, or nothing if the other side has closed the connection. `on_head` is called before the body is read.
+    """
     data = b""
     while b"\r\n\r\n" not in data:
         part = connection.recv(65536)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fault injection for the programs as built: no data may be lost. See README.md."""
+"""Injects faults into the built programs, which must not lose any data. See README.md."""
 
 import argparse
 import os
@@ -41,7 +41,7 @@ def main():
 
 
 def run_all(arguments):
-    """Runs all parts. The fleet runs beside the others, because it mostly waits for elections and expiring leases."""
+    """Runs all parts. The part `fleet` runs at the same time as the others, because it mostly waits for elections and expiring leases."""
     fleet_only = [sys.executable, "-B", __file__, "--build", arguments.build, "--part", "fleet"]
     with tempfile.TemporaryFile("w+") as said:
         with subprocess.Popen(fleet_only + ["--all"] * arguments.all, stdout=said) as beside:

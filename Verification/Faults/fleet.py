@@ -19,7 +19,6 @@ import machinery
 from cluster import Proxy
 
 PASSWORDS = {"alice": "correct horse battery staple", "bob": "hunter2 but longer"}
-# The same as machinery.STATUSES. The 128 + n of a shell is not among them.
 TIMEOUT = 240
 
 
@@ -31,7 +30,7 @@ AT_REST = []
 
 
 def legible(folder, secrets):
-    """The secrets that files contain, in plain text or in Base64, and where."""
+    """The secrets that files contain, in plain text or in Base64, and the places of these secrets."""
     wanted = {}
     for secret in secrets:
         text = secret.encode()
@@ -51,7 +50,7 @@ def legible(folder, secrets):
 
 
 def prove_legible(programs, folder, results):
-    """Checks that the search finds planted secrets, and nothing in their absence."""
+    """Checks that the search finds planted secrets, and finds nothing if there are none."""
     world = World(programs, folder, count=1).start()
     world.tokens |= {"rt_planted-token-of-someone", "rt_another-token-of-someone"}
     before = legible(world.cluster.folder, world.secrets())
@@ -298,7 +297,7 @@ class Case:
     # MARK: The end
 
     def finish(self, refresh=True):
-        """Lets everything continue and end, inspects each machine, and judges the history.
+        """Resumes all programs and waits until they end, inspects each machine, and judges the history.
 
         - Returns: The problems.
         """
@@ -420,7 +419,7 @@ class Case:
 
 
 def alarms(exchanges):
-    """Uses of a token that was already exchanged, which make a service end the sign-in."""
+    """The number of uses of a token that was already exchanged, each of which makes a service end the sign-in."""
     spent, count = set(), 0
     for exchange in sorted((e for e in exchanges if e.token), key=lambda e: e.began):
         if exchange.status == 200:

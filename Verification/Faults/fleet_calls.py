@@ -25,7 +25,7 @@ OTHERS = {
 def begin(world, operation):
     """A case, and the machine of the operation."""
     case = fleet.Case(world, "ABC", name="call")
-    # The first machine of all makes the key, which the others then receive.
+    # The first machine creates the key, which the other machines then receive.
     case.sign_in()
     if operation == "login":
         case.a.run("logout")
@@ -96,7 +96,7 @@ def failed_call(world, operation, number, act):
 
 
 def killed(world, operation, number, is_late, is_carried_out, other):
-    """The program is killed at a call, which takes effect before, later or never."""
+    """The program is killed at a call. The call takes effect before that, later, or never."""
     case, machine = begin(world, operation)
     machines = [m for m in case.machines.values() if m is not machine]
     gate = {}
@@ -145,8 +145,8 @@ def stopped(world, operation, number, is_carried_out, other):
 
 
 def stopped_at_service(world, operation, is_head, other):
-    """The program is stopped before it sends its token: while it requests the discovery document, or when the service has the
-    head of the token request but not the body. Its leases end, another machine acts, and then the program continues.
+    """The program is stopped before it sends its token: while it requests the discovery document, or when the service has received the head
+    of the token request but not the body. Its leases end, another machine acts, and then the program continues.
     """
     case, machine = begin(world, operation)
     machines = [m for m in case.machines.values() if m is not machine]
@@ -188,7 +188,7 @@ class Reached:
 
 
 def after(case, machine, other, gate):
-    """Expires all leases, and lets another machine act."""
+    """Expires all leases, and runs a command on another machine."""
     world = case.world
     world.cluster.revoke(world.cluster.leases_below(f"{case.prefix}/account/"))
     if other == "a sign-in":

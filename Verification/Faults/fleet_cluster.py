@@ -10,7 +10,7 @@ from cluster import encoded, wait_for
 
 
 def storm(case, count=20):
-    """Twenty processes on all machines, whose access token has expired. Some request new tokens in any case."""
+    """Starts twenty processes on all machines after the access token has expired. Some of them always request new tokens."""
     case.expire()
     commands = [["whoami", "--max-age", "0"], ["refresh"], ["token"], ["whoami", "--verify"]]
     machines = list(case.machines.values())
@@ -22,7 +22,7 @@ def exchanges(case):
 
 
 def judge_storm(case, programs):
-    """All processes end. Those that should print a name do, others may have timed out, and one process has refreshed."""
+    """All processes must end. Processes that print a name must succeed, and others may time out. At least one process must refresh."""
     for program in programs:
         said = program.wait()
         allowed = {0} if said.command == "whoami --max-age 0" else {0, 69, 75}
@@ -90,7 +90,7 @@ def replace_member(nodes):
 
 
 def compaction_while_kept(world):
-    """Etcd compacts changes that a machine has not received yet, so the machine reads again."""
+    """etcd compacts changes that a machine has not received yet, so the machine reads the account again."""
     case = fleet.Case(world, "ABC", name="keep").sign_in()
     files = {name: case.folder / f"{name}.token" for name in "BC"}
     keepers = [case.machines[name].start("keep", "--file", str(files[name])) for name in "BC"]
@@ -140,7 +140,7 @@ def clock(world, offset):
 
 
 def foreign(world):
-    """Another app has the same prefix: its keys are not changed, and a key that is not an account is not treated as one."""
+    """Another app has the same prefix: its keys are not changed, and a key that is not an account is not treated as an account."""
     case = fleet.Case(world, "AB", name="foreign")
     keys = {f"{case.prefix}/account/other/lock": b"1", f"{case.prefix}/account/default/Thing": b"2",
             f"{case.prefix}0": b"3", f"{case.prefix}/accounts/default/Account.plist": b"4"}
@@ -157,7 +157,7 @@ def foreign(world):
         case.expect(said.status == 65, f"{command} with an entry that is not an account ended with {said.status}: {said.text}")
     now = world.cluster.gateway("/v3/kv/range", {"key": account})["kvs"][0]["value"]
     case.expect(now == encoded("theirs"), "an entry that is not an account was overwritten")
-    # A foreign key in place of the lock, which is never released: the command soon reports it.
+    # Put a foreign key, which is never released, in place of the lock. The command must soon report it.
     world.cluster.gateway("/v3/kv/put", {"key": account, "value": stored})
     lock = encoded(f"{case.prefix}/account/default/.lock")
     world.cluster.gateway("/v3/kv/put", {"key": lock, "value": encoded("theirs")})
@@ -167,13 +167,13 @@ def foreign(world):
     for key, value in keys.items():
         kvs = world.cluster.gateway("/v3/kv/range", {"key": encoded(key)}).get("kvs", [{}])
         case.expect(kvs[0].get("value") == encoded(value), f"{key} is not what it was")
-    # Problems of keys that were put there by hand.
+    # These problems come from the keys that this test has written.
     case.expected_problems = ["unreadable:", "gap", "fork"]
     return case
 
 
 def no_store(world, store, status, says, machine_name="A"):
-    """A store that is missing or not a store: the command says so, writes nothing locally, and claims no sign-in."""
+    """There is no store at the address: the command reports this, writes nothing locally, and does not report a sign-in."""
     case = fleet.Case(world, "A", name="none")
     case.a.variables = {"ACCOUNT_STORE": store}
     commands = [["whoami"], ["status"], ["token"], ["refresh"], ["logout"], ["sessions"]]
@@ -190,7 +190,7 @@ def no_store(world, store, status, says, machine_name="A"):
 
 
 def quorum_lost(world):
-    """Two of three nodes are gone: a machine with a replica still returns a valid token. Everything else waits and says so."""
+    """Two of three nodes are gone: a machine with a replica still returns a valid token. All other commands wait, and report this."""
     nodes = world.cluster
     case = fleet.Case(world, "ABC", name="quorum").sign_in()
     token = case.machines["B"].run("token").text
@@ -214,7 +214,7 @@ def quorum_lost(world):
 
 
 def too_large(programs, folder):
-    """A cluster that accepts only requests of two thousand bytes: the command says so before a token is spent."""
+    """The cluster accepts only requests of at most 2,000 bytes: the command reports this before a token is spent."""
     world = fleet.World(programs, folder, options=["--max-request-bytes", "65536"]).start()
     try:
         case = fleet.Case(world, "AB", name="large").sign_in()
@@ -237,7 +237,7 @@ def too_large(programs, folder):
 
 
 def no_space(programs, folder):
-    """A cluster that has used up its quota: the command says so, spends and loses nothing, and continues later."""
+    """The cluster has used up its quota: the command reports this, spends and loses no token, and succeeds later."""
     world = fleet.World(programs, folder, options=["--quota-backend-bytes", str(3 << 20)]).start()
     nodes = world.cluster
     try:
@@ -274,7 +274,7 @@ def no_space(programs, folder):
 
 
 def full_disk(programs, folder):
-    """The disk of one node is full, which ends that node. The others continue, and it returns when there is space again."""
+    """The disk of one node is full, which ends that node. The other nodes continue, and the node returns when there is space again."""
     name = folder / "disk"
     unshare = ["unshare", "--mount", "--propagation", "private"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
     script = f'mkdir -p "{name}" && mount -t tmpfs -o size=260m,mode=0700 tmpfs "{name}" && exec "$@"'
@@ -296,7 +296,7 @@ def full_disk(programs, folder):
         for program in programs_:
             program.wait()
         judge_storm(case, programs_)
-        # The log grows in pieces of 64 MB: the writes until then fit, but the next piece does not.
+        # The log grows in pieces of 64 MB. All writes fit until a new piece is necessary, for which there is no space.
         value = encoded(bytes(1_000_000))
         for number in range(140):
             if nodes.processes[2].poll() is not None:

@@ -1,4 +1,6 @@
-"""Mistakes that the product does not make, planted in the proxy between a machine and etcd. Each must be detected by name."""
+"""Mistakes that AccountKit does not make. The proxy between a machine and etcd makes them on purpose, and the rule for each mistake must
+detect it.
+"""
 
 import base64
 import json

@@ -57,7 +57,7 @@ def leader_without_followers(world, network):
 
 
 def follower_alone(world, network):
-    """The same for a node that does not lead."""
+    """A follower is cut off from the other nodes, but not from the machines."""
     return fleet_cluster.during_storm(
         world, lambda nodes: network.cut(NODES[(nodes.leader() + 1) % 3], "p"), namespaces=MACHINES)
 
@@ -142,7 +142,7 @@ def run(programs, folder, results, whole, only=None):
 
 
 def inside(arguments):
-    # The names of namespaces are files below it.
+    # Each named namespace is a file below this folder.
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
     network = Network()
     programs = fleet.Programs(arguments["build"])

@@ -1,5 +1,5 @@
-"""Random lives of a session: programs act concurrently on three machines, over a network with losses and delays, and some of them
-are killed. Each seed gives the same life, except for the effects of the machine's scheduler.
+"""Random lives of a session: programs act concurrently on three machines, over a network with losses and delays, and some of them are
+killed. The same seed gives the same life, except for the effects of the machine's scheduler.
 """
 
 import base64
@@ -55,7 +55,7 @@ class Life:
             machine = case.machines[random_.choice("ABC")]
             number = random_.random()
             if number < 0.12 and not has_changed:
-                # Never the same user again: revoking the replaced sign-in would end the new one.
+                # Don't sign in the same user again: revoking the replaced sign-in would end the new sign-in.
                 self.user, has_changed = ("bob" if self.user == "alice" else "alice"), True
                 programs.append(machine.start(*machine.login_arguments(self.user), user=self.user))
             elif number < 0.2:
@@ -78,7 +78,7 @@ class Life:
             case.machines["A"].login(self.user)
 
     def let_go(self, program):
-        """Expires the leases of a dead process, but not those of others."""
+        """Expires the leases of a dead process, but not those of other processes."""
         prefix = f"{self.case.prefix}/account/"
         kvs = self.world.cluster.gateway("/v3/kv/range", {
             "key": encoded(prefix), "range_end": encoded(cluster.end_of(prefix))}).get("kvs", [])

@@ -1,5 +1,5 @@
-"""Flights: fifty changes without the network, made by programs that are killed while they store them, and while they send them
-over a network that loses requests and responses. Each seed gives the same flight; FLIGHT=seed prints one.
+"""Flights: fifty changes without the network, made by programs that are killed while they store them, and while they send them over a
+network that loses requests and responses. The same seed gives the same flight, and FLIGHT=seed prints a flight.
 """
 
 import json
@@ -14,7 +14,7 @@ CHANGES = 50
 
 
 class Flight:
-    """A flight, and separately the notes and stars that the user wants."""
+    """A flight, and a separate record of the notes and stars that the user expects."""
 
     def __init__(self, seed, programs, before, tell):
         self.random = random.Random(seed)
@@ -68,7 +68,7 @@ class Flight:
             {note[strip:]: note in found["starred"] for note in found["notes"]}, found["pending"], found["notes"])
 
     def store(self):
-        """Stores up to eight changes. All confirmed ones must be found, and an unconfirmed one completely or not at all."""
+        """Stores up to eight changes. All confirmed changes must be found. An unconfirmed change must be found completely or not at all."""
         states, words = [dict(self.notes)], []
         while len(words) < 8 and self.count < CHANGES:
             notes = dict(states[-1])
@@ -85,7 +85,7 @@ class Flight:
         self.notes = found
 
     def send(self):
-        """Sends the changes. Whatever happens, the user sees the same as before."""
+        """Sends the changes. Whatever fault occurs, the user must see the same state as before."""
         self.run("sync", death=0.6, losses=True)
         found, _, _ = self.found()
         if found != self.notes:

@@ -17,7 +17,7 @@ TRANSIENT = ("lock", "refresh", "reserved", "wait")
 
 
 class Exchange:
-    """A request to the token endpoint. `token` was spent for `new`; a sign-in spends none."""
+    """A request to the token endpoint. `token` was exchanged for `new`; a sign-in exchanges no token."""
 
     def __init__(self, began, token, status=None, new=None, who=None, ended=None, error=None, is_answered=True):
         self.began, self.token, self.status, self.new, self.who = began, token, status, new, who
@@ -26,7 +26,9 @@ class Exchange:
 
 
 class Commit:
-    """A change in etcd: the entries that were written (their bytes) or removed (`None`), and the earliest and latest time."""
+    """A change in etcd: the entries that were written (their bytes) or removed (`None`), and the earliest and latest possible time of the
+    change.
+    """
 
     def __init__(self, revision, entries, locks=("lock",), began=None, ended=None, account=None):
         self.revision, self.entries, self.locks, self.began, self.ended = revision, entries, set(locks), began, ended
@@ -56,7 +58,7 @@ class History:
         self.interrupted, self.dead = set(), set()
         # The final state of each machine, the revision of its replica, and the remaining locks.
         self.found, self.replicas, self.left = {}, {}, []
-        # Removed by the test, not by a program.
+        # Whether the test itself, and no program, has removed the account.
         self.is_removed_by_hand = False
 
     # MARK: The rules
@@ -189,7 +191,7 @@ class History:
             kind = "lost refresh" if exchange.token else "lost sign-in"
             said = next((s for s in self.said if s.who == exchange.who), None)
             if not exchange.token and said and said.status != 0:
-                # The program reported it, but the tokens are still valid.
+                # The program reported this, but the tokens are still valid.
                 kind = "orphan of a sign-in"
             found.append(f"{kind}: tokens that the service issued to {exchange.who} were neither stored nor revoked")
         for said in self.said:

@@ -20,7 +20,7 @@ SECRETS = ["canary-"]
 CRASHES = ["Fatal error", "atal:", "recondition", "Segmentation", "BUG IN", "Illegal", "Crash", "Traceback", "Assertion"]
 # The exit codes of sysexits(3) and the command's documentation. The exerciser uses only 0 and 1.
 STATUSES = {0, 1, 64, 65, 69, 74, 75, 77, 78}
-# Marks the request to the service in a trace: a file that is opened at that moment, and does not exist.
+# A file that does not exist. A program opens it at the moment of the request to the service, to mark the request in a trace.
 ASKED = "/nonexistent-faults/asked"
 
 
@@ -33,7 +33,7 @@ class Programs:
         self.account = str(build / "account")
         self.exerciser = str(build / "archive-exerciser")
         self.offline_exerciser = str(build / "offline-exerciser")
-        # In memory, because a disk would delay each of many thousand fsync calls.
+        # Use a folder in memory, because a disk would delay each of many thousands of fsync calls.
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = Path(tempfile.mkdtemp(prefix="faults-", dir=memory))
         self.shim = str(self.folder / "shim.so")
@@ -49,7 +49,7 @@ class Programs:
         self.set_processors()
 
     def set_processors(self):
-        # One program at a time on each processor: Swift's pool then has one thread, and the order is always the same.
+        # Run one program at a time on each processor. Swift's thread pool then has one thread, and the order of calls is always the same.
         self._processors = sorted(os.sched_getaffinity(0))
         self._free = list(self._processors)
         self._changed = threading.Condition()
@@ -125,7 +125,7 @@ class Outcome:
 class Operation:
     """A user action, and the states before and after it.
 
-    `prepare` are the commands that create the container before; `next` is a command that succeeds afterwards.
+    `prepare` contains the commands that create the container before the action. `next` is a command that must succeed after the action.
     """
 
     def __init__(self, name, command, prepare, old, new, after, says="", sign_out=False, adapt=None):
@@ -144,7 +144,7 @@ class Operation:
         self.aside = None
 
     def make_template(self, programs):
-        """Creates the container before the operation, which each case copies."""
+        """Creates the container that each case copies before the operation."""
         self.template = programs.folder / ("before " + self.name) / "home"
         self.template.parent.mkdir()
         for command in self.prepare:
@@ -291,9 +291,9 @@ def debris(root):
 def problems_after(
     operation, programs, root, outcome, killed=False, asked=False, with_doctor=False, mute=False, before_next=None
 ):
-    """All problems of a container and an outcome; `mute` if no output was possible, not even to the terminal.
+    """All problems of a container and an outcome. `mute` means that no output was possible, including output to the terminal.
 
-    `before_next` ends the fault. After that the next change must succeed.
+    `before_next` ends the fault. After this call, the next change must succeed.
     """
     problems = []
     succeeded = not killed and operation.succeeded(outcome)
@@ -327,7 +327,7 @@ def problems_after(
     done = programs.run(root, resolve(following, programs, root))
     if done.status != 0:
         problems.append(f"the next change failed: {done.text}")
-    # Leftovers beside the key are removed when the next archive is created, or by `doctor`.
+    # Leftovers in the folder of the key are removed when the next archive is created, or by `doctor`.
     if any(path.startswith("Library/Keys/") for path in debris(root)):
         programs.run(root, [programs.account, "doctor", "--fix"])
     if debris(root):

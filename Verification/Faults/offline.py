@@ -1,5 +1,5 @@
-"""An account's offline data: pending changes, lists and documents. Each call that changes a file fails, or the process dies
-before it, or the power fails. Other cases run programs that add, send and list concurrently, and kill them.
+"""Tests an account's offline data: pending changes, lists and documents. In each case, a call that changes a file fails, the process dies
+before the call, or the power fails. Other cases run programs that add, send and list changes concurrently, and kill these programs.
 """
 
 import json
@@ -124,7 +124,7 @@ def problems_after(scenario, case, certain, text="", status=None, succeeded=Fals
         return problems + [f"the stored data cannot be read: {text}"]
     found = json.loads(text.splitlines()[-1])
     if scenario.signs_out and not found["signedIn"]:
-        # Files may remain that could not be removed, but not the key that opens them.
+        # Files that could not be removed may remain, but the key that opens them must not remain.
         for command in ("sign-in", "inspect"):
             status, text = case.run(command)
             if status != 0:

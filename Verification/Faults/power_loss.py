@@ -257,7 +257,7 @@ class Reader:
 
 
 def problems_of(operation, state, files, succeeded, asked):
-    """As for any other fault, except that the list of files shows whether the unreadable archive is kept."""
+    """The problems, as for any other fault, except that the list of files shows whether the unreadable archive is kept."""
     aside, operation.aside = operation.aside, None
     problems = operation.state_problems(state, None, succeeded, asked)
     operation.aside = aside

@@ -7,9 +7,9 @@
 //     FAULTS_NO_EXCL=1                     ignores O_EXCL
 //     FAULTS_STALE=1                       every later read of an archive returns the content of the first
 //
-// The first option exists because strace counts the calls of each thread separately: the working thread's n-th call must not
-// coincide with that of the main thread, which loads libraries, and a single thread must do all the work. The second acts as an
-// attacker who guesses names. The others are mistakes that the suite must detect.
+// The first option exists because strace counts the calls of each thread separately: the working thread's n-th call must not coincide with
+// that of the main thread, which loads libraries, and a single thread must do all the work. The second option acts as an attacker who
+// guesses names. The other options are mistakes that the suite must detect.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

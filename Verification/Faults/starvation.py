@@ -28,7 +28,7 @@ def run(operations, programs, results, whole):
                 work.append(pool.submit(limited, operation, programs, results, fault, wrapper))
         for item in work:
             item.result()
-    # These cases mostly wait, so run all of them at once.
+    # Run all of these cases at once, because they mostly wait.
     with ThreadPoolExecutor(len(operations) + 1) as pool:
         work = [pool.submit(stopped_holder, operation, programs, results) for operation in operations]
         work += [
@@ -306,7 +306,7 @@ def kill_loop(programs, results, seconds):
 # MARK: Testing the suite
 
 def run_mistakes(operations, programs, results, whole):
-    """Four mistakes, each of which a certain case must detect, and that case passes without the mistake."""
+    """Checks that a certain case detects each of four mistakes, and that this case passes without the mistake."""
     update = next((operation for operation in operations if operation.name == "update"), None)
     if update is None:
         return
@@ -342,7 +342,7 @@ def lying_disk(operation, programs, without):
 
 
 def planted_file(operation, programs, mistaken):
-    """An attacker has guessed the name of the temporary file and planted a link there: it is refused."""
+    """An attacker has guessed the name of the temporary file and planted a link there. The command must refuse the link."""
     root = operation.copy(programs)
     victim = root.parent / "victim"
     victim.write_text("theirs")
@@ -360,7 +360,7 @@ def planted_file(operation, programs, mistaken):
 
 
 def lock_that_lies(operation, programs, mistaken):
-    """Two writers hold the lock at once, and one is slow: it does not overwrite the other's change."""
+    """Two writers hold the lock at once. The slow writer must not overwrite the other writer's change."""
     found = tracing.positions(operation, programs)
     looks = [position for position in found if position.name == "openat" and '/Account.plist"' in position.rest]
     problems = []

@@ -147,7 +147,9 @@ def run_case(operation, programs, position, inject, killed):
 
 
 def cases(found, whole):
-    """Every call fails, once and from there on. `whole`: with each possible error, otherwise with two alternating ones."""
+    """The cases in which a call fails, either once or from then on. With `whole`, each call fails with each possible error, otherwise with
+    one of them.
+    """
     for position in found:
         errors = position.errors
         for persistent in (False, True):
@@ -161,7 +163,8 @@ def cases(found, whole):
 
 
 def deaths(found, whole):
-    """Death before every call; without `whole`, before the calls that change something, and the one after each."""
+    """Death before every call. Without `whole`, death only before the calls that change something, and before the call after each of them.
+    """
     before = None
     for position in found:
         if whole or position.is_change or (before and before.is_change):

@@ -3,8 +3,8 @@
 import PackageDescription
 
 // A separate package, which is not built with the library. Its modules are links to those of the root package, compiled
-// with libFuzzer and the address sanitizer. From AccountHTTP it takes only the parsers, so that it needs no network
-// library.
+// with libFuzzer and the address sanitizer. The package contains only the parsers of AccountHTTP, so that it needs no
+// network library.
 let package = Package(
     name: "account-kit-fuzz",
     platforms: [.macOS(.v15)],

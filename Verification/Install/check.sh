@@ -14,7 +14,7 @@ fail() {
 
 make --no-print-directory install DESTDIR="$root" PREFIX="$prefix"
 
-# The installed pages are those that the script has generated, and the expected ones those of the documented commands.
+# Expect the manual pages of the documented commands; the installed pages are those that the script has generated.
 mapfile -t pages < <(Scripts/manual.py --list)
 expected=$(sort -k 2 <<END
 755 opt/tools/bin/account
@@ -115,7 +115,7 @@ unit=$root$prefix/lib/systemd/user/account-keep@.service
 grep -qx "ExecStart=$prefix/bin/account keep --session %i" "$unit" || fail "the unit starts something else: $(grep ExecStart "$unit")"
 mkdir "$root/unit"
 sed "s|^ExecStart=|&$root|" "$unit" >"$root/unit/account-keep@.service"
-# The manual page is not where man(1) looks.
+# Don't check the manual page, which is not in a folder that man(1) searches.
 said=$(XDG_RUNTIME_DIR=$root/unit systemd-analyze verify --user --man=no "$root/unit/account-keep@work.service" 2>&1) ||
     fail "systemd rejects the unit: $said"
 [[ -z $said ]] || fail "systemd warns about the unit: $said"

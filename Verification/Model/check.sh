@@ -59,7 +59,7 @@ search() {
 is_complete() { ! grep -qE 'not completed|too small|MEMLIM|out of memory|aborted' output.txt; }
 states() { sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' output.txt; }
 
-# Prints the steps that were never taken. Those of inline text are listed before the first proctype, and are never all possible.
+# Prints the steps that were never taken. Steps of inline text are listed before the first proctype, and some of them are never possible.
 unreached() {
     local first
     first=$(grep -n '^proctype' session.pml | head -1 | cut -d: -f1)
@@ -124,7 +124,7 @@ declare -A properties=(
 try holds "two programs, two operations and one" 8000000 all -DSECOND=1
 try holds "two operations each, without write failures" 7000000 some -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0
 try holds "two operations each, without deaths" 6000000 some -DDEATHS=0 -DFAULTS=1 -DLEAVES=0
-# Only in this variant do both tasks know the unsaved tokens.
+# In this variant only, both tasks have access to the unsaved tokens.
 try holds "two tasks of one process" 1000000 some -DONE_PROCESS -DSECOND=1 -DDEATHS=0
 of_all=$tried
 # Locks that their holder may lose at any time, with a store that compares them: all of P1 to P9.

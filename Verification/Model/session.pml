@@ -1,10 +1,10 @@
 /*
  * The life of a session, small enough to explore completely: two programs that share one archive, the service, and an
- * environment in which anything can go wrong. README.md lists the claims, the omissions, and the code of each part.
+ * environment in which failures can occur at any time. README.md lists the claims, the omissions, and the code of each part.
  *
  * The labels of `Program` are the steps of the session flows in Sources/AccountKit/Session. Each `atomic` is one step: at
- * most one visible change, or one exchange with the service. Between two steps the others can do anything, and the program
- * can die. An invisible action under Account.lock, such as reading, is part of the following or previous step. If a lock can
+ * most one visible change, or one exchange with the service. Between two steps, the other processes can take any steps, and the
+ * program can die. An invisible action under Account.lock, such as reading, is part of the following or previous step. If a lock can
  * be lost, each write is a separate step (`THEN`).
  *
  * Each option (-D) makes one mistake, to show that the model detects it. check.sh lists them.
@@ -20,7 +20,7 @@
 #define FAULTS 2                /* the number of failing writes; each save is tried twice, so fewer would not fail any */
 #endif
 #ifndef DEATHS
-#define DEATHS 1                /* how often each program dies */
+#define DEATHS 1                /* how often each program can die */
 #endif
 #ifndef LEAVES
 #define LEAVES 1                /* whether callers leave before they have their result */
@@ -93,14 +93,14 @@ bool isRead[2];                 /* the revision that was read under the lock */
 
 byte unsavedGrant[2], unsavedToken[2];
 bool isUnsaved[2];              /* whether the tokens that were spent for them are still stored */
-bool hasLaterIntent[2];         /* they were sent later: the record is about them */
+bool hasLaterIntent[2];         /* these tokens were sent later, and the record is about them */
 
 /* ---- Variables that only the properties use. */
 
 byte lastSaved[GRANTS];         /* the newest token that was ever on the disk */
 bool excused[GRANTS];           /* new tokens were lost in transit, or could not be written: reuse may follow */
 bool isLost[GRANTS];            /* the same, for the newest one or its queue entry */
-byte inHand[2] = NOBODY;        /* the grant whose newest token the program has, or will be sent */
+byte inHand[2] = NOBODY;        /* the grant whose newest token the program has or will receive */
 bool signedOut[GRANTS];         /* by the user or a new sign-in, while the disk did not fail to queue the revocation */
 bool isTold[GRANTS];            /* the service has received the revocation of one of its tokens */
 byte finished = 0;
@@ -203,7 +203,7 @@ inline endBy(grant) {
 #define IS_HELD (true)
 #endif
 
-/* Whether the stored account is unchanged since it was read. If locks cannot be lost, it always is. */
+/* Whether the stored account is unchanged since it was read. If locks cannot be lost, the account is always unchanged. */
 #if defined(WITHOUT_REVISIONS) || defined(WITHOUT_LOCK)
 #define IS_UNCHANGED IS_HELD
 #else
@@ -260,7 +260,7 @@ inline use(grant, token) {
 #define enqueue(grant, token) queue[grant] = queue[grant] | (1 << token)
 #define unqueue(grant, token) queue[grant] = queue[grant] & ~(1 << token)
 
-/* An extra record is harmless, so nothing depends on this. */
+/* A record that is not removed is harmless, so removing it may fail. */
 inline forgetIntent() {
     if
     :: intent ->
@@ -559,7 +559,7 @@ withdrawing:
     atomic {
         MAY_DIE;
 #ifndef QUEUE_OUTLIVES_REFRESH
-        /* A sign-out died before it cleared the account. It did not happen, and its revocation would end the renewed
+        /* A sign-out died before it cleared the account, so it had no effect. Its revocation would end the renewed
          * session. */
         if
         :: isQueued(grant, token) ->
@@ -644,7 +644,7 @@ requesting:
         fi;
 #endif
         if
-        /* Not reached, or definitely not carried out. An earlier request with a record may still have been. */
+        /* The service was not reached, or definitely did nothing. An earlier request with a record may have succeeded. */
 #ifdef FORGET_EARLIER_INTENT
         :: goto forgetting
 #else
@@ -654,12 +654,12 @@ requesting:
 #ifdef REFUSED_DERIVATION_CLEARS
         :: isDerivation -> goto comparingToClear
 #endif
-        /* No reply or an unclear one, and nothing was done. The record is kept: the token may be spent. */
+        /* No reply or an unclear reply, and the service did nothing. The record is kept: the token may be spent. */
 #ifdef FORGET_UNLESS_SILENT
         :: !hadIntent -> goto forgetting
 #endif
         :: true -> finish()
-        /* Or it will be, even if the sender dies now, or after its deadline. */
+        /* Or the service carries out the request later, even if the sender dies now or its deadline passes. */
         :: lateGrant == NOBODY ->
             lateGrant = grant; lateToken = token; excused[grant] = true;
 #ifdef FORGET_UNLESS_SILENT
@@ -702,7 +702,7 @@ receiving:
         :: reply == INVALID_GRANT -> goto comparingToClear
 #else
         :: reply == INVALID_GRANT && !isDerivation -> goto comparingToClear
-        /* This may concern only this request: the response to a plain refresh decides. */
+        /* The rejection may concern only this request: the response to a plain refresh decides. */
         :: reply == INVALID_GRANT && isDerivation -> isDerivation = false; reply = NONE; goto connecting
 #endif
         fi
@@ -727,7 +727,7 @@ saving:
         MAY_DIE;
         readGrant = NOBODY; readToken = 0;
 #if !defined(QUEUE_OUTLIVES_REFRESH) && !defined(QUEUE_OUTLIVES_EXCHANGE)
-        /* A sign-out has died in between. As above, but the new tokens are here and must be saved in any case. */
+        /* A sign-out has died in between. As above, but this program has new tokens, which it must save in any case. */
         if
         :: isQueued(grant, SPENT) ->
             if
@@ -924,7 +924,7 @@ queueingOrphan:
         MAY_DIE;
         if
 #ifdef FENCED
-        /* Another program may hold it by now. */
+        /* Another program may hold the lease by now. */
         :: lease == me + 1 && conflicts == 0 -> forgetIntent()
 #else
         :: lease == me + 1 -> forgetIntent()
@@ -1046,7 +1046,7 @@ withdrawingReplaced:
         goto queueingOrphan
 #endif
     }
-/* The user has interrupted it. */
+/* The user has interrupted the sign-in. */
 lockingToQueue:
     atomic {
         TAKE_LOCK;

@@ -2,9 +2,9 @@ import AccountKit
 
 /// The memory of processes, and the results of operations.
 extension Judge {
-    /// Checks, whenever all tasks wait, that the memory of each process agrees with its events, and that each event was true.
+    /// Checks that the memory of each process agrees with its events, and that each event was true. Called whenever all tasks wait.
     func settle() {
-        // Two events are needed to swap them.
+        // For this mistake, wait until there may be two events to swap.
         if world.mistake == .swapsEvents, world.happens(0.7) { return }
         for process in world.processes where process.isAlive {
             var events = process.heard
@@ -52,12 +52,12 @@ extension Judge {
         case .durabilityUnknown, .missed: return
         }
         process.isKnown = true
-        // A process that lost the lock before it got the result of a write publishes the change too late.
+        // A process that lost the lock before it received the result of a write publishes the change too late.
         if world.weather.canLockBeLost || process.hearsTooLate { return }
         if !isFitting {
             violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(text)")
         }
-        // It may skip what was stored in between, and never goes back.
+        // The event may skip versions, but must not be about an earlier version.
         if let version = versions[process.seenVersion...].firstIndex(where: {
             $0.account == process.account && !$0.isUnreadable
         }) {
@@ -83,7 +83,7 @@ extension Judge {
         return process.unsaved.contains(tokens) || process.unwritten.contains { $0.tokens == tokens }
     }
 
-    /// Whether its memory holds an account that was stored since then, or unsaved tokens.
+    /// Whether the memory of the process contains an account that was stored since a version, or unsaved tokens.
     private func holds(_ process: SimulatedProcess, since version: Int) -> Bool {
         let account = process.store?.account
         return isUnsaved(account, process)
@@ -175,7 +175,7 @@ extension Judge {
             "\(operation.kind) reported a sign-out, although an account was stored all the time")
     }
 
-    // MARK: In the end
+    // MARK: The end
 
     /// Checks memory and disk after all operations have ended and each process has read the archive.
     func checkAgreement(isStrict: Bool, _ processes: [SimulatedProcess]) {

@@ -1,6 +1,6 @@
 import AccountKit
 
-/// A storage with one place of the queue of revocations.
+/// A storage with one entry of the revocation queue.
 struct QueueReader: ArchiveStorage {
     let entry: ArchiveEntry
     let stored: StoredEntry
@@ -34,7 +34,7 @@ struct QueueReader: ArchiveStorage {
     }
 }
 
-/// An entry of the queue of revocations.
+/// An entry of the revocation queue.
 struct QueuedTokens {
     let account: Account
     let revocation: PendingRevocation
@@ -44,7 +44,7 @@ struct QueuedTokens {
     var waitsForSignOut: Bool { revocation.waitsForSignOut }
 }
 
-/// Reads the disk without a turn.
+/// A storage that reads the disk without a turn.
 struct DiskReader: ArchiveStorage {
     let world: World
 

@@ -1,13 +1,13 @@
 /// The exceptions for a store that several machines share.
 extension Judge {
-    /// The lease of a holder expired that was silent for longer than an exchange may take.
+    /// The lease expired because its holder was silent for longer than an exchange may take.
     func lapsed(_ lease: ProcessLease) {
         let process = lease.process
         // A process that continues has given up on its earlier requests.
         guard process.isStopped || process.isCutOff else { return }
         for (_, spent, _) in process.unwritten { excused.insert(spent) }
         guard process.isStopped else { return }
-        // A token that has not left the process must no longer leave it.
+        // An unsent token must no longer leave the process, so only sent tokens may be lost.
         for turn in world.turns where turn.operation?.lease === lease && !turn.isUnsent { gaveUp(turn.call) }
     }
 

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Watches the world, and reports broken rules. It looks at what the disk and the service did, not at what AccountKit reports.
+/// Observes the world, and reports violated rules. The judge checks the actions of the disk and the service, not the reports of AccountKit.
 ///
 /// @unchecked Sendable: as for `SimulatedProcess`.
 final class Judge: @unchecked Sendable {
@@ -31,17 +31,17 @@ final class Judge: @unchecked Sendable {
     /// ending them would end a stored sign-in.
     private var excusedGrants: Set<Int> = []
 
-    /// The process that asked for an access token.
+    /// The process and the operation that obtained each access token.
     private var issued: [String: (process: SimulatedProcess, operation: Operation?)] = [:]
 
-    /// Whether the holder of the lock could not read the queue of revocations. Refreshes continue, so the revocation of a failed sign-out may
+    /// Whether the holder of the lock could not read the revocation queue. Refreshes continue, so the revocation of a failed sign-out may
     /// outlive its tokens.
     var hasMissedRevocation = false
 
-    /// Whether the disk has failed a process.
+    /// Whether a disk operation of a process has failed.
     private(set) var wasHindered = false
 
-    /// Sign-ins that must have ended at the service in the end, and those whose revocation it received.
+    /// The sign-ins that must have ended at the service at the end, and the sign-ins whose revocation the service received.
     private(set) var mustEnd: Set<Int> = []
     private var told: Set<Int> = []
 
@@ -71,7 +71,7 @@ final class Judge: @unchecked Sendable {
         return box.account.map { .present($0) } ?? .unreadable
     }
 
-    /// Reads a place of the queue.
+    /// Reads an entry of the revocation queue.
     private func readQueue(_ entry: ArchiveEntry) -> QueuedTokens? {
         guard let stored = world.entries[entry] else { return nil }
         let box = Box()
@@ -103,7 +103,7 @@ final class Judge: @unchecked Sendable {
         if world.service.isNewest(new.tokens) {
             turn.process.inHand.remove(new.tokens.grant)
         }
-        // A task that follows changes has none, and saves unsaved tokens.
+        // A task that follows changes has no operation, and saves unsaved tokens.
         let operation = turn.operation
         let name = operation.map { "\($0.kind)" } ?? "a look at a change"
         if let operation, operation.kind.isSignIn {
@@ -150,7 +150,7 @@ final class Judge: @unchecked Sendable {
         }
         operation.hasStored = true
         world.coverage.count(operation.kind == .signIn ? .signIn : .signInByDevice)
-        // Unsaved tokens are not revoked beside other tokens of the same user: both may belong to the same sign-in.
+        // Unsaved tokens are not revoked if other tokens of the same user are stored: both may belong to the same sign-in.
         for tokens in world.processes.flatMap(\.unsaved) where world.service.isSameUser(new.tokens.grant, tokens.grant)
         {
             excuse(tokens.grant)
@@ -163,7 +163,7 @@ final class Judge: @unchecked Sendable {
 
     private func isStored(_ grant: Int) -> Bool { versions.last!.account?.tokens.grant == grant }
 
-    /// Whether a refresh is under way.
+    /// Whether a refresh is in progress.
     private func isRefreshing(_ grant: Int) -> Bool {
         world.turns.contains { turn in
             turn.call.redeemed?.tokens.grant == grant
@@ -183,7 +183,7 @@ final class Judge: @unchecked Sendable {
             if operation.kind == .signOut { mustEnd.insert(stored.tokens.grant) } else { excuse(stored.tokens.grant) }
             return
         }
-        // The process has unsaved tokens that the disk does not have.
+        // The service may have rejected unsaved tokens of the process instead of the stored tokens.
         let candidates = turn.process.unsaved.filter { $0.grant == stored.tokens.grant } + [stored.tokens]
         guard let refused = candidates.first(where: turn.process.refused.keys.contains) else {
             violate(
@@ -234,13 +234,13 @@ final class Judge: @unchecked Sendable {
         }
     }
 
-    // MARK: The queue of revocations
+    // MARK: The revocation queue
 
     func queueChanged(_ entry: ArchiveEntry, _ turn: Turn) {
         let old = queue[entry]
         queue[entry] = readQueue(entry)
         if let new = queue[entry] {
-            // Older ones may be withdrawn again.
+            // Entries with older tokens may be withdrawn again.
             if world.service.isNewest(new.tokens) {
                 turn.process.inHand.remove(new.tokens.grant)
             }
@@ -292,7 +292,7 @@ final class Judge: @unchecked Sendable {
 
     func excuse(_ grant: Int) { excusedGrants.insert(grant) }
 
-    /// The disk failed an operation, or did not respond.
+    /// The disk failed during an operation, or did not respond.
     func hindered(_ operation: Operation?) {
         wasHindered = true
         guard let operation else { return }
@@ -307,7 +307,7 @@ final class Judge: @unchecked Sendable {
             && (queued.account.id.isEmpty || world.service.isSameUser(stored.tokens.grant, queued.tokens.grant))
     }
 
-    /// Checks that no tokens are valid at the service that no process and no archive has.
+    /// Checks that tokens are valid at the service only if a process or an archive has them.
     func checkWhatIsLeft() {
         // While the archive cannot be read, nothing is revoked.
         guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
@@ -361,7 +361,8 @@ final class Judge: @unchecked Sendable {
 
     func issued(_ token: String) -> (process: SimulatedProcess, operation: Operation?)? { issued[token] }
 
-    /// A refresh sends only tokens that it has read. If others have replaced them, it adopts those.
+    /// Checks that a refresh sends only tokens that it has read. If another process has replaced these tokens, the refresh adopts the new
+    /// tokens.
     func asks(_ turn: Turn, for tokens: Tokens) {
         // The same applies to a refresh token that came with a token for another API, after unsaved ones.
         let isUnsaved = turn.process.unsaved.contains { $0.grant == tokens.grant && $0.access == tokens.access }
@@ -380,15 +381,16 @@ final class Judge: @unchecked Sendable {
 
     func revokes(_ account: Account, _ operation: Operation?) {
         revokesOthers(account, operation)
-        // Unsaved tokens differ from the stored ones. If their process dies during a sign-out, another process cannot see that both belong to
-        // the same sign-in; but then the stored tokens are spent anyway.
+        // Unsaved tokens differ from the stored ones. If their process dies during a sign-out, another process cannot detect that both
+        // belong to the same sign-in. In that case, the stored tokens are already spent.
         guard let stored = versions.last!.account, stored.tokens.grant == account.tokens.grant,
             !world.service.isSpent(stored.tokens), !world.weather.canLockBeLost, !hasMissedRevocation
         else { return }
         violate(.nobodyElsesSessionIsTouched, "\(account.token) was revoked, and \(stored.token) is signed in")
     }
 
-    /// If the service ends all sign-ins of the user, AccountKit reads the archive first. It cannot prevent a sign-in after that read.
+    /// Checks a revocation at a service that ends all sign-ins of the user. AccountKit reads the archive before such a revocation, but
+    /// cannot prevent a sign-in after that read.
     private func revokesOthers(_ account: Account, _ operation: Operation?) {
         let grant = account.tokens.grant
         guard !world.weather.canLockBeLost else { return }
@@ -403,12 +405,12 @@ final class Judge: @unchecked Sendable {
         }
     }
 
-    /// The service carried a request out, or may have, and its sender does not know.
+    /// The service carried out a request, or may have done so, and the sender does not know the outcome.
     func gaveUp(_ call: Call) {
         if let account = call.redeemed { excused.insert(account.tokens) }
     }
 
-    /// The service carried a request out, and its sender does not get the response.
+    /// The service carried out a request, but the sender does not receive the response.
     func lost(_ turn: Turn) {
         switch turn.truth {
         case .renewed(let tokens, _): if world.service.isRotating { excuse(tokens.grant) }
@@ -490,7 +492,7 @@ final class Judge: @unchecked Sendable {
         excusedGrants.formUnion(process.inHand)
     }
 
-    /// Checks, whenever the lock is free, that a record exists if the stored refresh token is spent.
+    /// Checks that a record exists if the stored refresh token is spent. Called whenever the lock is free.
     func checkAtRest() {
         guard world.lockHolder == nil, !world.weather.canLockBeLost, let stored = versions.last!.account,
             world.service.isSpent(stored.tokens), !hasRecord
@@ -500,7 +502,7 @@ final class Judge: @unchecked Sendable {
 }
 
 extension Judge {
-    /// Whether a record says that the refresh token may be spent, not only that a refresh failed.
+    /// Whether there is a record that the refresh token may be spent, and not only that a refresh failed.
     private var hasRecord: Bool {
         guard let bytes = world.entries[.refreshRecord]?.bytes else { return false }
         return String(decoding: bytes, as: UTF8.self).contains("<key>date</key>")

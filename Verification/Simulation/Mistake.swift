@@ -1,4 +1,4 @@
-/// A rule that a life must not break. The first five are the purpose of the simulation.
+/// A rule that a life must not violate. The first five rules are the purpose of the simulation.
 enum Rule: Int, Sendable {
     case onlyUserOrRejectionClears = 1
     case refreshTokenIsSentOnce
@@ -33,15 +33,15 @@ struct Violation {
     let text: String
 }
 
-/// A promise of the environment that the world breaks on purpose. A rule must notice.
+/// A guarantee of the environment that the world violates on purpose. A rule must detect the violation.
 enum Mistake: String, CaseIterable, Sendable {
     /// The authority reports each failure of a refresh as the end of the session.
     case callsTroubleDefinite = "calls-trouble-definite"
 
-    /// The storage lets several processes change the archive at once.
+    /// The storage allows several processes to change the archive at once.
     case locksNobodyOut = "locks-nobody-out"
 
-    /// The storage gives the lease of a refresh to each process that asks.
+    /// The storage grants the lease of a refresh to each process that requests it.
     case leasesToAll = "leases-to-all"
 
     /// The authority drops the response to a refresh if its caller has left.
@@ -86,7 +86,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The transport drops revocations, and reports success.
     case dropsRevocations = "drops-revocations"
 
-    /// What happens depends on more than the seed.
+    /// The life depends on more than the seed.
     case usesOtherRandomness = "uses-other-randomness"
 
     /// A change compares only revisions, and not whether the sender still holds its locks.
@@ -104,7 +104,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// A process sends a refresh token although it was stopped between the check of its lease and the first byte.
     case sendsAfterStop = "sends-after-stop"
 
-    /// The store carries out a late commit, whatever it has stored since.
+    /// The store carries out a late commit, even if newer content has been stored since.
     case lateWriterOverwrites = "late-writer-overwrites"
 
     /// Reads under the lock do not update the replica, which is then older than the memory of the process.
@@ -128,7 +128,7 @@ enum Mistake: String, CaseIterable, Sendable {
         }
     }
 
-    /// At least one of these rules must notice.
+    /// The rules of which at least one must detect the mistake.
     var breaks: Set<Rule> {
         switch self {
         case .callsTroubleDefinite: [.onlyUserOrRejectionClears]

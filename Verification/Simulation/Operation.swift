@@ -68,7 +68,7 @@ final class Operation: @unchecked Sendable {
     let ignoresPauses: Bool
     let process: SimulatedProcess
 
-    /// The stored version when the operation began, or an older one that it got from a replica.
+    /// The stored version when the operation began, or an older version that the operation read from a replica.
     var firstVersion: Int
 
     /// The last turn before the operation began.
@@ -81,13 +81,14 @@ final class Operation: @unchecked Sendable {
     var isCancelled = false
     var outcome: Outcome?
 
-    /// The stored tokens that it has read.
+    /// The stored tokens that the operation has read.
     var read: Set<Tokens> = []
 
-    /// Whether it has asked for the lease of a refresh. From then on, newer stored tokens came from another process.
+    /// Whether the operation has requested the lease of a refresh. From then on, newer stored tokens come from another
+    /// process.
     var isLeasing = false
 
-    /// The tokens that a sign-in got from the service.
+    /// The tokens that a sign-in received from the service.
     var obtained: Tokens?
 
     /// Sign-ins that the operation must revoke or queue.
@@ -99,10 +100,10 @@ final class Operation: @unchecked Sendable {
     /// The number of requests.
     var requestCount = 0
 
-    /// The stored version at its last read under the lock.
+    /// The stored version at the operation's last read under the lock.
     var lockedVersion: Int
 
-    /// Whether it was cancelled before it knew the user of the tokens that it got.
+    /// Whether the operation was cancelled before it knew the user of the tokens that it received.
     var mustNotStore = false
     var hasStored = false
 
@@ -138,13 +139,14 @@ final class Operation: @unchecked Sendable {
     private func run(_ store: AccountStore, _ authority: ProcessAuthority) async -> Outcome {
         do throws(AccountError) {
             switch kind {
-            // No timeout, since no clock would measure it: a cancelled caller stands for one whose timeout has passed.
+            // Use no timeout, since no clock would measure it. A cancelled caller represents a caller whose timeout has
+            // passed.
             case .check: return .state(await store.checkSession(with: authority, timeout: nil))
             case .checkIfOld:
                 return .state(await store.checkSession(with: authority, maximumAge: .seconds(900), timeout: nil))
             case .accessToken: return .accessToken(try await store.accessToken(timeout: nil, with: authority).reveal())
             case .derivedToken:
-                // Two operations for the same target share it.
+                // Use only two targets, so that operations can share a token.
                 let target = try TokenTarget(resources: ["urn:\(number % 2)"])
                 let token = try await store.accessToken(for: target, timeout: nil, with: authority)
                 return .derivedToken(token.reveal())

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How processes begin and die, and how a schedule ends.
+/// Starts and ends processes, and ends a schedule.
 extension Schedule {
     mutating func startProcess(_ index: Int) {
         lifeCount += 1
@@ -20,7 +20,7 @@ extension Schedule {
     }
 
     mutating func crash() {
-        // Prefer the holder of the lock: it has most to lose.
+        // Prefer the holder of the lock, whose death is the most critical case.
         let holder = world.processes.firstIndex { $0 === world.lockHolder?.process }
         let anybody = Int.random(in: 0..<world.processes.count, using: &world.random)
         crashCount += 1
@@ -53,7 +53,7 @@ extension Schedule {
         process.die()
         for turn in turns { turn.continuation.resume(returning: .failure(Died())) }
         world.runJobs()
-        // A shared store does not notice, and keeps the locks for a while.
+        // A shared store does not detect the death, and keeps the locks until they expire.
         if !world.weather.isFenced, world.mistake != .keepsLockOfTheDead {
             if world.leaseHolder?.process === process { world.leaseHolder = nil }
             if world.lockHolder?.process === process { world.lockHolder = nil }
@@ -76,7 +76,7 @@ extension Schedule {
 
     // MARK: The end
 
-    /// Lets all operations end, without failures.
+    /// Runs until all operations have ended, without failures.
     mutating func drain(calmly isCalm: Bool) {
         world.isCalm = isCalm
         defer { world.isCalm = false }
@@ -103,7 +103,8 @@ extension Schedule {
         guard world.judge.violation == nil else { return }
         let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange && !$0.hearsTooLate }
         if !world.weather.canLockBeLost { world.judge.checkAgreement(isStrict: false, followers) }
-        // A process with unsaved tokens saves them a moment after its last try. The others see them at their next read.
+        // A process with unsaved tokens saves them a moment after its last try. The other processes read these tokens
+        // with their next read.
         world.date = world.date.addingTimeInterval(1)
         all(.load)
         all(.load)

@@ -56,7 +56,7 @@ struct Schedule {
 
     // MARK: Steps
 
-    /// Takes one step. Returns whether there was anything to do.
+    /// Takes one step. Returns `false` if there was nothing to do.
     private mutating func step() -> Bool {
         operations.removeAll { $0.outcome != nil || !$0.process.isAlive }
         let weather = world.weather
@@ -89,8 +89,8 @@ struct Schedule {
         return true
     }
 
-    /// Takes a random turn that is not blocked by a lock, or lets a wait for a lock time out. Late turns come when they are due, or if
-    /// no other turn is left.
+    /// Takes a random turn that is not blocked by a lock, or makes a wait for a lock time out. Late turns are taken when they are due, or
+    /// if no other turn is left.
     mutating func takeATurn() {
         let blocked = world.turns.filter(world.isBlocked)
         for turn in blocked { turn.hasWaited = true }
@@ -109,7 +109,7 @@ struct Schedule {
         // A process that is about to end begins nothing.
         let processes = world.processes.filter { !$0.isSignalled && !$0.isStopped }
         guard let process = processes.randomElement(using: &world.random) else { return }
-        // Without a signed-in user, little happens.
+        // Prefer a sign-in if no user is signed in, because most other operations then do nothing.
         if world.judge.versions.last!.account == nil, world.happens(0.4) {
             begin(.signIn, in: process)
             return
@@ -154,7 +154,7 @@ struct Schedule {
 
     private func cancel() {
         var candidates = operations.filter { !$0.isCancelled && !$0.process.isStopped }
-        // Prefer operations that wait for an exchange: they have most to lose.
+        // Prefer operations that wait for an exchange, whose cancellation is the most critical case.
         if world.happens(0.5) {
             let waiting = candidates.filter { operation in
                 world.turns.contains { $0.operation === operation && $0.call.isExchange }
@@ -169,7 +169,8 @@ struct Schedule {
         world.judge.settle()
     }
 
-    /// Asks a process to end. It ends at once, or after its exchanges; at the second signal it does not wait.
+    /// Sends a signal to a process. The process ends immediately, or after its exchanges. At the second signal, it does
+    /// not wait.
     private mutating func signal() {
         var candidates = world.processes.filter { $0.exchangeCount > 0 && !$0.isStopped }
         if world.happens(0.1) { candidates = world.processes.filter { !$0.isStopped } }
@@ -217,7 +218,7 @@ struct Schedule {
     }
 
     private func damage() {
-        // Not during a transaction: its tokens could not be stored.
+        // Don't damage the archive during a transaction, whose tokens could then not be stored.
         guard world.entries[.account] != nil, world.lockHolder == nil else { return }
         world.note("Account.plist is damaged")
         world.coverage.count(.damage)

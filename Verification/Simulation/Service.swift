@@ -35,30 +35,30 @@ extension Account {
     var token: String { credentials.token }
 }
 
-/// A service that issues tokens, and knows which are valid. It processes each request at once. The world decides what happens to requests
-/// and responses on the way.
+/// A service that issues tokens, and records which tokens are valid. The service processes each request at once. The world decides whether
+/// requests and responses are delayed or lost.
 struct Service {
     /// How the service handles refresh tokens.
     enum RefreshTokenPolicy: CaseIterable {
-        /// Each is valid once, and a second use ends the session (RFC 9700, section 4.14.2).
+        /// Each refresh token is valid once, and a second use ends the session (RFC 9700, section 4.14.2).
         case strict
-        /// Each is valid once.
+        /// Each refresh token is valid once.
         case rotating
         /// The same refresh token stays valid.
         case lasting
-        /// It issues no refresh tokens.
+        /// The service issues no refresh tokens.
         case without
     }
 
     /// How the service handles a revocation.
     enum Revoking: CaseIterable {
-        /// It ends that sign-in, and no other one of the user.
+        /// The service ends that sign-in, but no other sign-in of the user.
         case single
-        /// It ends all sign-ins of the user at the client, as Google does.
+        /// The service ends all sign-ins of the user at the client, as Google does.
         case all
-        /// It always refuses.
+        /// The service always refuses.
         case refuses
-        /// It has no revocation endpoint.
+        /// The service has no revocation endpoint.
         case notSupported
     }
 
@@ -104,18 +104,18 @@ struct Service {
         tokens.access == grants[tokens.grant].access && !isSpent(tokens)
     }
 
-    /// Whether its tokens can be used, now or after a refresh.
+    /// Whether the tokens of a sign-in can be used, now or after a refresh.
     func isAlive(_ grant: Int) -> Bool {
         !grants[grant].hasEnded && !(policy == .without && grants[grant].isExpired)
     }
 
-    /// Whether ending the one sign-in ends the other.
+    /// Whether ending one sign-in also ends another.
     func ends(_ other: Int, by grant: Int) -> Bool {
         if other == grant { return true }
         return revoking == .all && isSameUser(other, grant)
     }
 
-    /// Whether two sign-ins are of one user, at one client.
+    /// Whether two sign-ins have the same user and the same client.
     func isSameUser(_ other: Int, _ grant: Int) -> Bool {
         let (one, two) = (grants[grant], grants[other])
         return one.user == two.user && one.client == two.client
@@ -133,14 +133,14 @@ struct Service {
             id: "id-\(user)", issuer: Self.issuer, username: user, credentials: credentials, verifiedAt: date)
     }
 
-    /// `nil` if the access token is not valid.
+    /// The user of an access token; `nil` if the token is not valid.
     func identity(_ tokens: Tokens) -> Identity? {
         let grant = grants[tokens.grant]
         guard !grant.hasEnded, !grant.isExpired, tokens.access == grant.access else { return nil }
         return Identity(id: "id-\(grant.user)", username: grant.user)
     }
 
-    /// `nil` if the refresh token is not valid.
+    /// Exchanges a refresh token for new tokens; `nil` if the refresh token is not valid.
     mutating func redeem(_ tokens: Tokens, at date: Date) -> Credentials? {
         guard isToBeRedeemed(tokens) else { return nil }
         grants[tokens.grant].newest += 1

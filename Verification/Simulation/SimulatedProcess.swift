@@ -6,25 +6,25 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One life of a process: a store with its memory, which dies with it.
+/// One life of a process: a store, whose memory is lost when the process dies.
 ///
 /// @unchecked Sendable: one thread runs all jobs of all tasks, one after the other (`World.runJobs`).
 final class SimulatedProcess: @unchecked Sendable {
     let world: World
     let name: String
 
-    /// The number of the machine that it runs on.
+    /// The number of the machine on which the process runs.
     let machine: Int
     private(set) var store: AccountStore?
     private(set) var isAlive = true
 
-    /// Whether one of its tasks follows the changes of other processes.
+    /// Whether a task of the process follows the changes of other processes.
     let isFollowing: Bool
 
-    /// Whether it could not read the last change that it learned of.
+    /// Whether the process could not read the last change of which it was notified.
     var hasMissedChange = false
 
-    // The judge's view of its memory.
+    // The judge's record of the memory of the process.
     var heard: [(event: AccountEvent, account: Account?)] = []
     var account: Account?
     var isKnown = false
@@ -42,17 +42,17 @@ final class SimulatedProcess: @unchecked Sendable {
     /// The stored versions at the start of the loads that have ended since the last check.
     var endedLoads: [Int] = []
 
-    /// Whether it got a signal. It ends after its exchanges.
+    /// Whether the process received a signal. The process ends after its exchanges.
     private(set) var isSignalled = false
     private(set) var exchangeCount = 0
 
-    /// Whether it is suspended, without knowing.
+    /// Whether the process is suspended, which it cannot detect.
     var isStopped = false
 
-    /// Whether it cannot reach the store.
+    /// Whether the process cannot reach the store.
     var isCutOff = false
 
-    /// Whether it lost the lock after a change. Then it publishes the change too late.
+    /// Whether the process lost the lock after a change. In that case, it publishes the change too late.
     var hearsTooLate = false
 
     var isReached: Bool { !isStopped && !isCutOff }
@@ -112,7 +112,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// Makes a call, and waits for the result.
     ///
-    /// - Parameter mayBeSent: Decides whether a token may leave the process, at the moment when it would.
+    /// - Parameter mayBeSent: Decides whether a token may be sent, at the moment when it is about to leave the process.
     func call(
         _ call: Call, in transaction: ProcessTransaction? = nil, _ lease: ProcessLease? = nil,
         if mayBeSent: (@Sendable () -> Bool)? = nil
@@ -138,7 +138,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 }
 
-/// Holds signals back, as the command does.
+/// Delays signals, as the command does.
 extension SimulatedProcess: ExchangeObserver {
     func exchangeBegan(limit: Duration) { exchangeCount += 1 }
     func exchangeEnded() { exchangeCount -= 1 }
@@ -158,12 +158,12 @@ private struct ProcessClock: WallClock {
     var now: Date { world.date }
 }
 
-/// The storage as one process sees it.
+/// The storage from the point of view of one process.
 private struct ProcessStorage: ArchiveStorage {
     let process: SimulatedProcess
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        // AccountKit reads all eight places of the queue, which are nearly always empty.
+        // Skip the turn: AccountKit reads all eight entries of the queue, which are nearly always empty.
         if entry.isRevocation, process.isAlive, process.world.entries[entry] == nil { return nil }
         guard case .entry(let stored) = try await process.call(.read(entry)) else { preconditionFailure() }
         return stored
@@ -189,7 +189,7 @@ private struct ProcessStorage: ArchiveStorage {
 final class ProcessLease: ArchiveLease, @unchecked Sendable {
     let process: SimulatedProcess
 
-    /// The number of failed reads and writes of the account since new tokens came. A lock that could not be acquired counts twice.
+    /// The number of failed reads and writes of the account since new tokens arrived. A lock that could not be acquired counts twice.
     var failureCount = 0
 
     /// The time when the store last heard from the holder.
@@ -240,7 +240,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
         operation = Operation.current
     }
 
-    /// No other process can notice this read, so it takes no turn.
+    /// This read takes no turn, because no other process can detect it.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         guard process.isAlive else { throw Died() }
         return try process.world.read(entry, in: self)
@@ -282,7 +282,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
     }
 }
 
-/// The service as one process sees it.
+/// The service from the point of view of one process.
 struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, TokenExchangeAuthority, ExchangeAuthority
 {
     let process: SimulatedProcess

@@ -1,6 +1,6 @@
 import AccountKit
 
-/// A call of a process to the world.
+/// A call from a process to the world.
 enum Call: Sendable {
     case read(ArchiveEntry)
     case begin
@@ -97,11 +97,11 @@ enum Answer: Sendable {
     case revocation(RevocationOutcome)
 }
 
-/// Ends the tasks of a process that has died. Nothing that they do has any effect.
+/// The error that ends the tasks of a process that has died, whose actions have no effect.
 struct Died: Error {}
 
-/// A call that waits: first until the world carries it out, then until the process gets the result. Anything can happen in between, so
-/// other processes can see a change before its sender knows that it was made.
+/// A call that waits, first until the world carries out the call, then until the process receives the result. Other turns can be taken in
+/// between, so other processes can read a change before its sender receives the result.
 final class Turn {
     let number: Int
     let process: SimulatedProcess
@@ -128,7 +128,7 @@ final class Turn {
 
     var isUnsentToken: Bool { isUnsent && call.redeemed != nil }
 
-    /// Decides whether a token may leave the process, at the moment when it would.
+    /// Decides whether a token may be sent, at the moment when it is about to leave the process.
     private let mayBeSent: (() -> Bool)?
     private(set) var hasLeft = false
 
@@ -138,18 +138,18 @@ final class Turn {
     /// The revision of the transaction's lock at the time of the call.
     let lockRevision: Int
 
-    /// What the service really did or said.
+    /// The actual result at the service.
     var truth: Truth?
 
     /// The stored tokens at the time of the read.
     var tokensRead: Tokens?
 
     enum Truth {
-        /// It issued new tokens for the ones with this number.
+        /// The service issued new tokens in exchange for earlier tokens.
         case renewed(Tokens, from: Tokens)
-        /// It issued tokens of a new sign-in.
+        /// The service issued tokens of a new sign-in.
         case issued(Tokens)
-        /// It said that these tokens are no longer valid.
+        /// The service rejected these tokens as no longer valid.
         case refused(Tokens)
     }
 
@@ -169,7 +169,7 @@ final class Turn {
         lockRevision = transaction?.lockRevision ?? 0
     }
 
-    /// The first byte leaves the process, unless it must no longer be sent.
+    /// Sends the first byte of the call, unless its token must no longer be sent.
     func leave() {
         guard !hasLeft else { return }
         hasLeft = true

@@ -35,7 +35,7 @@ enum RefreshPhase: Sendable {
     }
 }
 
-/// The account as a machine last read or wrote it.
+/// The copy of the account that a machine last read or wrote.
 struct Replica {
     let entry: StoredEntry
     let version: Int
@@ -97,7 +97,7 @@ extension World {
         throw AccountError(.conflict, "the lock was lost")
     }
 
-    /// Whether a storage that compares only revisions would carry the change out.
+    /// Whether a storage that compares only revisions would accept the change.
     private func isCurrent(_ turn: Turn) -> Bool {
         switch turn.call {
         case .replace(let entry, _, let revision): entries[entry]?.revision == revision
@@ -119,7 +119,7 @@ extension World {
         }
     }
 
-    /// A commit arrives late: its sender has died, or it was carried out before.
+    /// Carries out a commit that arrives late: its sender has died, or the commit arrives a second time.
     func commitLate() {
         let turn = lateCommits.remove(at: Int.random(in: 0..<lateCommits.count, using: &random))
         do {
@@ -152,14 +152,14 @@ extension World {
         if let operation = turn.operation {
             operation.firstVersion = min(operation.firstVersion, replica.version)
         }
-        // A process that has just begun knows no newer version.
+        // A process that has just begun has read no newer version.
         if !turn.process.isKnown { turn.process.seenVersion = min(turn.process.seenVersion, replica.version) }
         return StoredEntry(bytes: replica.entry.bytes, revision: replica.entry.revision, asOf: replica.date)
     }
 
     // MARK: Time
 
-    /// Lets time pass. Locks that were not kept alive expire, and callers give up on exchanges that take too long.
+    /// Advances the time. Locks that were not kept alive expire, and callers give up on exchanges that take too long.
     func pass(_ seconds: Double) {
         note("\(Int(seconds)) s pass")
         // Processes that are not stopped have sent their requests by now.
@@ -207,7 +207,8 @@ extension World {
         judge.lapsed(lease)
     }
 
-    /// Whether a lock is left that its holder cannot release. Then time passes until the lock has expired.
+    /// Advances the time until a lock that its holder cannot release has expired. Returns `false` if there is no such
+    /// lock.
     func outlivesTheDead() -> Bool {
         guard weather.isFenced else { return false }
         let isLockLeft = lockHolder.map { !isKeptAlive($0.process, $0.hasEnded) } ?? false
@@ -221,7 +222,7 @@ extension World {
     private func giveUp(_ turn: Turn) {
         guard elapsed - turn.start >= Self.exchangeTime else { return }
         turn.leave()
-        // The token was not sent. The process learns that in its turn.
+        // The token was not sent. The process receives this result in its turn.
         if turn.isWithheld { return }
         switch turn.answer {
         case nil: lateRequests.append(turn.call)
@@ -245,14 +246,14 @@ extension World {
         note("\(process.name) is stopped")
         process.isStopped = true
         for turn in turns where turn.process === process && turn.answer == nil {
-            // A process with an unsent refresh token has most to lose.
+            // Prefer to leave a refresh token unsent, which is the most critical case.
             let probability = turn.call.redeemed == nil ? 0.3 : 0.7
             turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || !turn.hasLeft && happens(probability)
             if !turn.isUnsent { turn.leave() }
         }
     }
 
-    /// Wakes a process, and lets it reach the store.
+    /// Wakes a process, and reconnects it to the store.
     func resume(_ process: SimulatedProcess) {
         if process.isStopped {
             note("\(process.name) is woken")
@@ -292,17 +293,17 @@ extension World {
 }
 
 extension Schedule {
-    /// Stops and wakes processes, cuts them off from the store, and lets time pass.
+    /// Stops and wakes processes, cuts them off from the store, and advances the time.
     func happensToStore() {
         let weather = world.weather
-        // Prefer the holder of a lock, and most of all a process that is about to send a token.
+        // Prefer the holder of a lock, and above all a process that is about to send a token.
         let factor: Double =
             switch world.leaseHolder?.phase {
             case .beforeFirstByte: 10
             case .beforeSending: 5
             default: 1
             }
-        // While a process holds an unsent token, the others go on, so that one of them may refresh.
+        // Don't stop other processes while a process has an unsent token, so that another process may refresh.
         if !world.hasUnsentToken, world.happens(weather.stops * factor) {
             let holder = [world.leaseHolder?.process, world.lockHolder?.process].compactMap { $0 }
                 .randomElement(using: &world.random)

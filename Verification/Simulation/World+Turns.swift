@@ -21,15 +21,15 @@ extension World {
         return isHeld && !cancelledTurns.contains(turn.number)
     }
 
-    /// Whether a request or its response is still on the way.
+    /// Whether a request or its response is still in transit.
     func isLate(_ turn: Turn) -> Bool { turn.dueStep > step && !isCalm && !cancelledTurns.contains(turn.number) }
 
-    /// The step before which a message that is sent now does not arrive.
+    /// The earliest step at which a message that is sent now can arrive.
     func dueStep() -> Int {
         !isCalm && happens(weather.lateReplies) ? step + Int.random(in: 5...80, using: &random) : 0
     }
 
-    /// Carries the call out, or hands its result to the process.
+    /// Carries out the call, or passes its result to the process.
     func take(_ turn: Turn) {
         guard let answer = turn.answer else {
             perform(turn)
@@ -278,7 +278,7 @@ extension World {
             if !isCalm, happens(0.3) { throw AuthorityError.oauthError(.authorizationPending) }
             return .credentials(issue(user, client, turn))
         case .identify(let credentials):
-            // Also if they have been ended by now: the poll was sent before.
+            // Return the account even if the sign-in has ended since: the poll was sent before.
             return .account(service.account(with: credentials, at: date))
         case .updateProfile(let account):
             guard let identity = service.identity(account.tokens) else {
@@ -326,12 +326,12 @@ extension World {
     private func trouble(_ call: Call) -> AuthorityError {
         var failures = Self.certain + Self.unclear
         switch call {
-        // Definite without a refresh token; otherwise a reason to refresh.
+        // This failure is definite without a refresh token; otherwise it is a reason to refresh.
         case .verify(let account) where account.credentials.refreshToken != nil:
             failures.append(.bearerChallenge(error: "invalid_token"))
             failures.append(.otherUser(id: "somebody else"))
         case .signIn, .poll: failures += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
-        // A refused request does not end the session, even if the service says that it refuses the refresh token.
+        // A refused request does not end the session, even if the service reports that it rejects the refresh token.
         case .derive(_, .refresh):
             failures += [.oauthError(.invalidTarget), .oauthError(.invalidScope)]
             failures += [.oauthError(.invalidGrant), .oauthError(.invalidGrant), .rejected("no consent")]

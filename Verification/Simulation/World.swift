@@ -16,7 +16,7 @@ final class World: @unchecked Sendable {
     var random: SeededGenerator
     var date = Date(timeIntervalSince1970: 1_893_499_200)
 
-    /// Whether faults have stopped: the schedule is at its end, and all operations must finish.
+    /// Whether no more faults occur: the schedule is at its end, and all operations must finish.
     var isCalm = false
 
     var entries: [ArchiveEntry: StoredEntry] = [:]
@@ -25,7 +25,7 @@ final class World: @unchecked Sendable {
     var lockHolder: ProcessTransaction?
     var leaseHolder: ProcessLease?
 
-    /// The number of the step. Some answers take several steps.
+    /// The number of the step. Some results take several steps.
     var step = 0
 
     var service: Service
@@ -37,7 +37,7 @@ final class World: @unchecked Sendable {
     /// Requests that have not arrived yet, and whose sender has given up.
     var lateRequests: [Call] = []
 
-    // MARK: A store as etcd is
+    // MARK: A store like etcd
 
     /// The seconds since the start, by a clock that is never set.
     var elapsed = 0.0
@@ -160,7 +160,7 @@ final class World: @unchecked Sendable {
     }
 }
 
-/// The conditions of one schedule: some have no troubles, some have many.
+/// The conditions of one schedule. Some schedules have no faults, and others have many.
 struct Weather {
     let policy: Service.RefreshTokenPolicy
     let revoking: Service.Revoking
@@ -182,20 +182,20 @@ struct Weather {
     let clockJumps: Double
     let store: Store
 
-    /// The probability that a process is stopped, and that it cannot reach the store.
+    /// The probabilities that a process is stopped, and that a process is cut off from the store.
     let stops: Double
     let cutOffs: Double
     let damage: Double
 
     /// The kind of storage.
     enum Store {
-        /// The kernel keeps the locks.
+        /// The kernel manages the locks, which cannot be lost.
         case files
 
         /// Locks can be lost unnoticed.
         case unfenced
 
-        /// Like etcd: locks can be lost, and a change compares them.
+        /// As in etcd, locks can be lost, and a change compares their holders.
         case fenced
     }
 
@@ -226,7 +226,7 @@ struct Weather {
             default: .files
             }
         self.store = mistake?.store ?? store
-        // A mistake of such a store shows only if this happens.
+        // A mistake of a fenced store has an effect only if processes are stopped or cut off.
         stops = mistake?.store == .fenced ? 0.06 : [0, 0.02, 0.06].randomElement(using: &random)!
         cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!

@@ -23,7 +23,7 @@ func describe(_ violation: Violation) -> String {
     "rule \(violation.rule.rawValue) (\(violation.rule.text)) is broken: \(violation.text)"
 }
 
-/// Runs a schedule, and now and then once more to see whether it is the same.
+/// Runs a schedule. Every fiftieth seed runs twice, to check that both runs are the same.
 func run(_ seed: UInt64, _ mistake: Mistake? = nil) -> Schedule.Result {
     var schedule = Schedule(seed: seed, mistake: mistake)
     let result = schedule.run()
@@ -80,7 +80,7 @@ func runMistakes(_ count: UInt64) {
     if unnoticed > 0 { fail("\(unnoticed) mistakes were not noticed by the right rule") }
 }
 
-// Sets and dictionaries have their elements in an order of chance otherwise.
+// Without this variable, sets and dictionaries have a random order.
 guard getenv("SWIFT_DETERMINISTIC_HASHING") != nil else {
     fail("SWIFT_DETERMINISTIC_HASHING must be set, or a seed would not replay exactly")
 }

@@ -12,7 +12,7 @@ swift=${SWIFT:-swift}
 options=(--traits Offline -c release --static-swift-stdlib --product simulation)
 "$swift" build "${options[@]}" --explicit-target-dependency-import-check error
 program=$("$swift" build "${options[@]}" --show-bin-path)/simulation
-# Otherwise the order of sets and dictionaries is random.
+# Without this variable, the order of sets and dictionaries is random.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 if [[ ${1:?usage: run.sh COUNT, or run.sh seed SEED [MISTAKE]} == seed ]]; then

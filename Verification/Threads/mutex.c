@@ -1,8 +1,8 @@
 // Tells Thread Sanitizer about the locks that Swift's `Mutex` takes in the kernel on Linux.
 //
 // The fast paths of a Mutex are atomic operations in the program itself, which the sanitizer sees. The slow paths are in
-// libswiftSynchronization.so, which was not built for it: a lock after a wait looks like no lock, and access to the guarded
-// value looks like a race. This library is loaded before that one, and replaces its three functions.
+// libswiftSynchronization.so, which was not built for it: a lock after a wait looks like no lock, and access to the guarded value looks
+// like a race. This library is loaded before libswiftSynchronization.so, and replaces its three functions.
 //
 // Built with the toolchain's clang, for Swift's calling convention.
 #define _GNU_SOURCE

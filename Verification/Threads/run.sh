@@ -26,7 +26,7 @@ sanitized() {
 
 "${swift}c" -swift-version 6 -O -parse-as-library -sanitize=thread Verification/Threads/control.swift -o "$scratch/control"
 sanitized "$scratch/control" locked
-# On a busy machine all tasks may run on one thread, where nothing races.
+# On a busy machine all tasks may run on one thread, so that there is no race. Try several times.
 is_seen=
 for _ in 1 2 3 4 5; do
     if ! sanitized "$scratch/control" racing 2>"$scratch/racing.txt" && grep -q 'data race' "$scratch/racing.txt"; then

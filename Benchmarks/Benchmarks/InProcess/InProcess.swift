@@ -1,6 +1,6 @@
 import Benchmark
 
-// Compared benchmarks share the part of the name before the colon. They run one after the other, and all of them several times.
+// Benchmarks that are compared have the same text before the colon in their names. All benchmarks run one after the other, several times.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .init(
         metrics: [.wallClock, .throughput], warmupIterations: 3, scalingFactor: .one, maxDuration: .milliseconds(300),

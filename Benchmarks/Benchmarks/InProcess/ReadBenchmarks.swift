@@ -33,7 +33,7 @@ func readBenchmarks() {
     }
 }
 
-/// A reader without this package.
+/// An account behind a bare `Mutex`, without this package.
 private final class Box: Sendable {
     let account = Mutex<Account?>(.sample())
 }

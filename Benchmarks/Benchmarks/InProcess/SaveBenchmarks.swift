@@ -16,7 +16,7 @@ func saveBenchmarks() {
         try await Place("save-store").signedInStore()
     }
 
-    // The same bytes, written as durably, without any other work.
+    // The same bytes, written equally durably, without any other work.
     Benchmark("save: floor") { (benchmark: Benchmark, ready: (Place, Data)) in
         let (place, bytes) = ready
         benchmark.startMeasurement()

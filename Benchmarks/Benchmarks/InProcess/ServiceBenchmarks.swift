@@ -67,7 +67,7 @@ private struct Session: Sendable {
         bytes = try Data(contentsOf: URL(fileURLWithPath: place.archive))
     }
 
-    /// The request of the authority, without anything around it.
+    /// Sends only the request that the authority sends.
     func request(_ method: HTTPMethod, _ path: String) async throws {
         var request = HTTPClientRequest(url: issuer + path)
         request.headers.add(name: "Authorization", value: "Bearer 0123456789abcdef")

@@ -8,10 +8,10 @@ import SampleAccount
 //
 // fleet-storm sign-in STORE ROOT ISSUER: signs the sample account in, with an expired access token.
 //
-// fleet-storm take STORE ROOT ISSUER COUNT: creates COUNT stores with separate storages and folders, and prints `ready`. For each
-// line on standard input, all stores do the next step at once, and a line shows how many succeeded, how many different results
-// there were, and the milliseconds that the fastest and the slowest took. First they read the archive, which is one round trip;
-// then they request a token.
+// fleet-storm take STORE ROOT ISSUER COUNT: creates COUNT stores with separate storages and folders, and prints `ready`. For each line on
+// standard input, all stores perform the next step at once. Then a line shows how many stores succeeded, the number of different results,
+// and the milliseconds of the fastest and the slowest store. In the first step, the stores read the archive, which is one round trip. In
+// the second step, they request a token.
 let arguments = CommandLine.arguments
 guard arguments.count >= 5 else {
     preconditionFailure("usage: fleet-storm sign-in|take STORE ROOT ISSUER [COUNT]")
@@ -39,7 +39,7 @@ let stores = try (0..<(Int(arguments[5]) ?? 0)).map {
     try makeStore("\(ProcessInfo.processInfo.processIdentifier)-\($0)")
 }
 
-/// Makes all stores do a step at once, and prints the result.
+/// Performs a step with all stores at once, and prints the result.
 func together(_ body: @escaping @Sendable (AccountStore) async throws -> String) async throws {
     _ = readLine()
     let start = ContinuousClock.now

@@ -21,7 +21,8 @@ struct BenchGist: Codable, Sendable {
     }
 }
 
-/// A service with any number of rows, at almost no cost: its responses are numbers, and the rows are created here.
+/// A service with any number of rows, at almost no cost: its responses contain only numbers, from which this type
+/// creates the rows.
 struct BenchRemote: RemoteCollection {
     typealias Item = BenchGist
 

@@ -72,7 +72,7 @@ case "unchanged":
     let snapshot = try await gists.refresh("mine")
     precondition(snapshot.source == .notModified)
     let after = try files(named: "Lists.sqlite-wal")
-    // A frame of the log is a page and 24 bytes; the log itself begins with 32.
+    // A frame of the log consists of a page and 24 bytes, and the log begins with a header of 32 bytes.
     precondition(log == 0)
     print("pages", (after - 32) / (4096 + 24))
 case "hold":

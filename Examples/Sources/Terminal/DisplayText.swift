@@ -9,8 +9,8 @@ extension String {
         return visible
     }
 
-    /// JSON text with such characters escaped (RFC 8259, section 7). Line ends occur only outside of its strings, and
-    /// are kept.
+    /// The JSON text with these characters escaped (RFC 8259, section 7). Line ends are kept, because they occur only
+    /// outside of strings.
     var escapingDisplayControls: String {
         var escaped = ""
         for scalar in unicodeScalars {

@@ -6,8 +6,7 @@ import Foundation
 import Logging
 
 /// A tool that calls an API with the token of the user who signed in with `profile account login`. Tokens are refreshed
-/// when
-/// necessary. If the API rejects a token, the session ends only if the service confirms that it has ended.
+/// when necessary. If the API rejects a token, the session ends only if the service confirms that it has ended.
 @main struct Profile: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.profile"
     static let configuration = CommandConfiguration(commandName: "profile", subcommands: [AccountCommand<Profile>.self])

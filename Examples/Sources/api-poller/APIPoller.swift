@@ -9,7 +9,7 @@ import UnixSignals
 ///
 ///     api-poller ISSUER CLIENT-ID API-ORIGIN PATH
 ///
-/// It can be stopped at any time, even during a refresh, which `SessionService` completes.
+/// The process can be stopped at any time, even during a refresh: `SessionService` completes the refresh.
 @main struct APIPoller: Service {
     let client: AuthenticatedClient
     let path: String
@@ -44,7 +44,8 @@ import UnixSignals
     }
 }
 
-/// Keeps the process running until pending token exchanges are stored, since a refresh token that was sent is spent.
+/// Keeps the process running until the results of pending token exchanges are stored, since each refresh token can be
+/// sent only once.
 struct SessionService: Service {
     let store: AccountStore
 

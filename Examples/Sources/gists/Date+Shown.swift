@@ -1,8 +1,8 @@
 import Foundation
 
 extension Date {
-    /// `14:02` for a date of today, otherwise `2026-11-22 14:02`. Localized formats would have to be loaded first,
-    /// which takes longer than the rest of a command.
+    /// `14:02` for a date of today, otherwise `2026-11-22 14:02`. Loading localized formats would take longer than the
+    /// rest of a command.
     var shown: String {
         var (seconds, now) = (time_t(timeIntervalSince1970), time(nil))
         var (parts, today) = (tm(), tm())

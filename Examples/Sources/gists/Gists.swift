@@ -26,8 +26,8 @@ import Terminal
             Exit codes: 0 done, or stored to be sent; 64 usage; 65 a change needs a decision; 69 the network was \
             needed; 74 input or output error; 75 busy; 77 sign in first.
             """,
-        // Each command has its name in its configuration, since deriving it from the type takes longer than showing a
-        // list.
+        // Each command has its name in its configuration, since deriving the name from the type takes longer than
+        // showing a list.
         subcommands: [
             List.self, Show.self, Create.self, Edit.self, Delete.self, Star.self, Unstar.self, Sync.self, Status.self,
             Resolve.self, AccountCommand<Gists>.self,
@@ -46,7 +46,7 @@ import Terminal
     }
 
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
-        // Signing out sends no requests for gists, and does not need to know the API.
+        // Signing out sends no requests for gists, so it does not need the address of the API.
         try await OfflineCollection("gists", GistsAPI(pause: .zero), of: store, in: try container()) { _, _ in
             throw AccountError(.misconfigured, "the service is not asked while signing out")
         }
@@ -90,7 +90,8 @@ import Terminal
 
     /// Runs a closure with the gists of the signed-in user.
     ///
-    /// - Parameter whenInterrupted: Tells the user that Ctrl-C was received. Without it, Ctrl-C just ends the process.
+    /// - Parameter whenInterrupted: Tells the user that Ctrl-C was received. Without this function, Ctrl-C just ends
+    ///   the process.
     static func run(
         whenInterrupted: (@Sendable () -> Void)? = nil, _ body: (OfflineCollection<GistsAPI>) async throws -> Void
     ) async throws {
@@ -110,10 +111,10 @@ import Terminal
         await gists.close()
     }
 
-    /// Parses a command that only reads without the tree of all commands, since building the tree takes longer than
+    /// Parses a read-only command without building the tree of all commands, since building the tree takes longer than
     /// showing a list.
     ///
-    /// - Returns: `nil` for all other commands and for mistakes, which the tree reports.
+    /// - Returns: `nil` for all other commands, and for invalid input, which the tree reports.
     private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
         let rest = Array(arguments.dropFirst())
         // If parsing fails, the tree fails in the same way, and reports the error with the usage of the whole tool.
@@ -124,7 +125,7 @@ import Terminal
         }
     }
 
-    // Showing stored data takes less time than building the tree.
+    // Don't always build the tree: showing stored data takes less time.
     static func main() {
         runTool { arguments in
             if let command = parsedAlone(arguments) { return command }

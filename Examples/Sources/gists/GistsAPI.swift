@@ -12,7 +12,7 @@ extension ChangeKind {
 struct GistsAPI: RemoteCollection {
     typealias Item = Gist
 
-    /// GitHub requests a second between changes ("Best practices for using the REST API").
+    /// GitHub asks clients to wait a second between changes ("Best practices for using the REST API").
     let pause: Duration
 
     // MARK: Reading
@@ -137,8 +137,8 @@ struct GistsAPI: RemoteCollection {
         }
     }
 
-    /// Whether a previous attempt has created the gist without its response arriving. If so, there is a gist with the
-    /// same content that no other change has created.
+    /// Whether a previous attempt created the gist, but the response did not arrive. In that case, there is a gist with
+    /// the same content that no other change has created.
     private func madeBefore(
         _ change: Change, _ claimed: Set<String>, _ fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -173,7 +173,7 @@ struct GistsAPI: RemoteCollection {
             ])
     }
 
-    /// Another server answered, such as a captive portal.
+    /// The error if another server responds, such as a captive portal.
     struct NotAGist: Error, CustomStringConvertible {
         let description = "the response is not a list of gists; a captive portal?"
     }

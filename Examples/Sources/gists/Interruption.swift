@@ -3,8 +3,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Handles Ctrl-C while changes are sent. The process ends as usual, but first clears the progress line and stores
-/// pending tokens.
+/// Handles Ctrl-C while changes are sent. Before the process ends, it clears the progress line and stores pending
+/// tokens.
 struct Interruption {
     private let source: (any DispatchSourceSignal)?
 

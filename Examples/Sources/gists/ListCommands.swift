@@ -26,7 +26,7 @@ extension Gists {
             let asOf: Date?
             let offline: Bool
             let gists: [GistDocument]
-            /// The indices of gists that may be preceded by missing ones.
+            /// The indices of gists before which other gists may be missing.
             let gaps: [Int]
             let next: Int?
         }

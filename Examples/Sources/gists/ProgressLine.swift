@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import Terminal
 
-/// Shows the progress of a long operation on standard error. On a terminal, it is a bar in one line that disappears at
-/// the end. Elsewhere, it is an occasional plain line.
+/// Shows the progress of a long operation on standard error. On a terminal, the progress is a bar in one line, which
+/// disappears at the end. Elsewhere, the progress is an occasional plain line.
 final class ProgressLine: Sendable {
     private enum Form { case bar, lines, none }
 
@@ -31,7 +31,7 @@ final class ProgressLine: Sendable {
         if form == .bar { rewrite(String(text.shown.prefix(Self.columns - 1))) }
     }
 
-    /// Clears the line, and shows nothing from now on.
+    /// Clears the line, and ignores all later updates.
     func end() {
         rewrite("")
         isOver.withLock { $0 = true }
@@ -56,7 +56,7 @@ final class ProgressLine: Sendable {
             "Sending [\(String(repeating: "#", count: filled))\(String(repeating: ".", count: width - filled))] \(text)"
     }
 
-    /// Read each time, since the window may have been resized.
+    /// The width of the window, read each time because the user may resize the window.
     private static var columns: Int {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 1 else { return 80 }

@@ -27,12 +27,12 @@ extension Homepwner {
         try await DocumentArchive<[Item]>.isSealed("Items", in: try container(), for: try store())
     }
 
-    /// The items, and the photos that they name.
+    /// The items, and the photos that belong to them.
     ///
     /// - Parameter sealed: Whether to encrypt the items if there are none yet.
     static func items(sealed: Bool = false) async throws -> DocumentArchive<[Item]> {
         let plain = try plainItems()
-        // Most users have no account, and need none.
+        // Return early: most users have no account.
         if !sealed { guard try await isSealed(for: try store()) else { return plain } }
         let mine = try await sealedItems(of: try store())
         switch (try mine.exists(), try plain.exists()) {

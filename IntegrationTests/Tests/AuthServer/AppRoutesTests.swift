@@ -2,7 +2,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("The app's own backend")
+@Suite("App API")
 struct AppRoutesTests {
     private static let login = #"{"username":"alice","password":"correct horse battery staple"}"#
 
@@ -17,7 +17,7 @@ struct AppRoutesTests {
         return token
     }
 
-    @Test("A login returns a token and the profile, and user info the profile")
+    @Test("Login returns a token and the profile, and user info the same profile")
     func signsIn() async throws {
         try await TestServer().run { api in
             let login = try await api.post("/login", json: Self.login)
@@ -38,7 +38,7 @@ struct AppRoutesTests {
         }
     }
 
-    @Test("A wrong password is refused with 200 and a code in the body")
+    @Test("App login rejects a wrong password with 200 and a code in the body")
     func refusesWrongPasswords() async throws {
         try await TestServer().run { api in
             let response = try await api.post("/login", json: #"{"username":"alice","password":"wrong"}"#)
@@ -49,7 +49,7 @@ struct AppRoutesTests {
         }
     }
 
-    @Test("An invalid login request is refused with 400", arguments: ["", "{", #"{"username":"alice"}"#])
+    @Test("App login rejects an invalid request with 400", arguments: ["", "{", #"{"username":"alice"}"#])
     func refusesNonsense(body: String) async throws {
         try await TestServer().run { api in
             let response = try await api.post("/login", json: body)
@@ -58,7 +58,7 @@ struct AppRoutesTests {
         }
     }
 
-    @Test("A logout ends the session")
+    @Test("App logout ends the session")
     func signsOut() async throws {
         try await TestServer().run { api in
             let token = try await signIn(api)
@@ -70,7 +70,7 @@ struct AppRoutesTests {
         }
     }
 
-    @Test("A session never expires, but the operator can end it")
+    @Test("An app session does not expire, but the control endpoint can end it")
     func endsByControl() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -83,7 +83,7 @@ struct AppRoutesTests {
         }
     }
 
-    @Test("Tokens of one API are unknown to the other")
+    @Test("The app API and the OAuth API reject each other's tokens")
     func apisAreApart() async throws {
         try await TestServer().run { api in
             let session = try await signIn(api)

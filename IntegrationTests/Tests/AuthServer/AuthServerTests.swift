@@ -4,10 +4,10 @@ import Testing
 
 @testable import auth_server
 
-@Suite("The command", .timeLimit(.minutes(15)))
+@Suite("auth-server command", .timeLimit(.minutes(15)))
 struct AuthServerTests {
     @Test(
-        "Listens on the loopback interface only",
+        "auth-server rejects hosts outside the loopback interface",
         arguments: ["0.0.0.0", "::", "192.168.1.7", "example.org"]
     )
     func refusesOtherHosts(host: String) throws {
@@ -17,7 +17,7 @@ struct AuthServerTests {
     }
 
     @Test(
-        "Rejects invalid options",
+        "auth-server rejects invalid options",
         arguments: [
             ["--port", "70000"], ["--access-token-lifetime", "-1"], ["--device-interval", "-1"],
             ["--device-code-lifetime", "-1"], ["--refresh-rotation", "maybe"], ["--reuse-detection", "no"],
@@ -31,7 +31,7 @@ struct AuthServerTests {
         #expect(throws: (any Error).self) { try AuthServer.parse(arguments) }
     }
 
-    @Test("Prints one line, keeps its state over a restart, and ends cleanly")
+    @Test("auth-server prints one line and keeps the state over a restart")
     func runs() async throws {
         try await withTemporaryDirectory { directory in
             let state = directory + "/state.json"
@@ -63,7 +63,7 @@ struct AuthServerTests {
         }
     }
 
-    @Test("Ends without waiting for a delayed response")
+    @Test("auth-server ends without waiting for a delayed response")
     func endsDuringDelay() async throws {
         var waiting: Task<String, any Error>?
         let run = try await BuiltServer.run([]) { port in
@@ -81,7 +81,7 @@ struct AuthServerTests {
         #expect(try await waiting?.value == "")
     }
 
-    @Test("Reports a port that is in use and exits")
+    @Test("auth-server reports a port that is in use and exits")
     func refusesTakenPorts() async throws {
         let run = try await BuiltServer.run(["--quiet"]) { port in
             let result = try await Subprocess.run(
@@ -97,7 +97,7 @@ struct AuthServerTests {
         #expect(run.endedCleanly)
     }
 
-    @Test("Reports an unreadable certificate and exits")
+    @Test("auth-server reports an unreadable certificate and exits")
     func refusesBadCertificates() async throws {
         let arguments = ["--tls-certificate", "/nonexistent/c.pem", "--tls-key", "/nonexistent/k.pem"]
         let result = try await Subprocess.run(

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Browser flow")
 struct AuthorizationRoutesTests {
-    @Test("Signing in redirects with a code, which is exchanged for tokens")
+    @Test("Browser sign-in redirects with a code that can be exchanged for tokens")
     func signsIn() async throws {
         try await TestServer().run { api in
             let flow = BrowserFlow()
@@ -27,7 +27,7 @@ struct AuthorizationRoutesTests {
         }
     }
 
-    @Test("The page escapes the request, runs no scripts, and may redirect back")
+    @Test("The sign-in page escapes parameters and allows only needed content")
     func page() async throws {
         try await TestServer().run { api in
             let page = try await BrowserFlow().with(["state": #""><script>"#]).open(api)
@@ -43,7 +43,7 @@ struct AuthorizationRoutesTests {
         }
     }
 
-    @Test("The form's own fields are not taken from the client")
+    @Test("The sign-in page ignores form fields in the client's request")
     func ownFields() async throws {
         try await TestServer().run { api in
             let page = try await BrowserFlow().with(["username": "mallory", "decision": "approve"]).open(api)
@@ -53,7 +53,7 @@ struct AuthorizationRoutesTests {
         }
     }
 
-    @Test("A wrong password shows the page again, without the password")
+    @Test("A wrong password shows the sign-in page again without the password")
     func refusesWrongPasswords() async throws {
         try await TestServer().run { api in
             let page = try await BrowserFlow().decide(api, password: "s3cret guess")
@@ -80,7 +80,7 @@ struct AuthorizationRoutesTests {
     }
 
     @Test(
-        "Any port of the loopback interface is accepted",
+        "The authorization endpoint accepts any loopback port",
         arguments: [
             "http://127.0.0.1:1/callback", "http://[::1]:65535/callback", "http://localhost:8080/callback",
             "http://localhost/callback",
@@ -129,7 +129,7 @@ struct AuthorizationRoutesTests {
     }
 
     @Test(
-        "Other errors are redirected to the client",
+        "The authorization endpoint redirects other errors to the client",
         arguments: [
             (["response_type": "token"], "unsupported_response_type"), (["response_type": nil], "invalid_request"),
             (["code_challenge": nil], "invalid_request"), (["code_challenge": "short"], "invalid_request"),
@@ -160,7 +160,7 @@ struct AuthorizationRoutesTests {
 
 @Suite("Authorization codes")
 struct AuthorizationCodeTests {
-    @Test("The second use of a code is refused and ends its session")
+    @Test("The second use of an authorization code ends the session")
     func detectsReuse() async throws {
         try await TestServer().run { api in
             let code = try await BrowserFlow().code(api)
@@ -175,7 +175,7 @@ struct AuthorizationCodeTests {
         }
     }
 
-    @Test("A code expires after a minute")
+    @Test("An authorization code expires after a minute")
     func expires() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -187,7 +187,7 @@ struct AuthorizationCodeTests {
         }
     }
 
-    @Test("A code requires the same redirect URI and the verifier")
+    @Test("An authorization code requires the same redirect URI and the verifier")
     func checksTheClient() async throws {
         try await TestServer().run { api in
             let code = try await BrowserFlow().code(api)
@@ -201,7 +201,7 @@ struct AuthorizationCodeTests {
         }
     }
 
-    @Test("Codes and spent codes survive a restart")
+    @Test("Unused and spent authorization codes survive a restart")
     func survivesRestart() async throws {
         try await withTemporaryDirectory { directory in
             let file = StateFile(path: directory + "/state.json")
@@ -219,7 +219,7 @@ struct AuthorizationCodeTests {
     }
 }
 
-/// A value that one run of the server passes to the next.
+/// A value that a test passes from one run of the server to the next run.
 private actor Box {
     private(set) var text = ""
 

@@ -34,7 +34,7 @@ struct ClientCredentialsTests {
         return try await api.form("/oauth/token", pairs, headers: basic.map(Self.field) ?? [:])
     }
 
-    @Test("The client secret is accepted by the allowed methods only")
+    @Test("The server accepts the client secret by the allowed methods only")
     func methods() async throws {
         for methods in [[ClientSecret.Method.basic], [.post], [.basic, .post]] {
             try await TestServer(settings: Self.settings(methods)).run { api in
@@ -50,7 +50,7 @@ struct ClientCredentialsTests {
         }
     }
 
-    @Test("A wrong, missing or duplicate client secret is invalid_client")
+    @Test("A wrong, missing or duplicate client secret returns invalid_client")
     func refusals() async throws {
         try await TestServer(settings: Self.settings([.basic, .post])).run { api in
             let shown: [(basic: String?, post: String?)] = [
@@ -65,7 +65,7 @@ struct ClientCredentialsTests {
         }
     }
 
-    @Test("The client secret is required at every endpoint")
+    @Test("The device and revocation endpoints require the client secret")
     func everywhere() async throws {
         try await TestServer(settings: Self.settings([.basic])).run { api in
             for path in ["/oauth/device_authorization", "/oauth/revoke"] {

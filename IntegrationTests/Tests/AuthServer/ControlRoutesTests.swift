@@ -2,7 +2,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Control")
+@Suite("Control endpoints")
 struct ControlRoutesTests {
     @Test("Expiring access tokens keeps the session")
     func expires() async throws {
@@ -15,7 +15,7 @@ struct ControlRoutesTests {
         }
     }
 
-    @Test("Revocation ends the sessions of one user, or of all users")
+    @Test("The control endpoint ends the sessions of one user or of all users")
     func revokes() async throws {
         try await TestServer().run { api in
             let alice = try await api.signIn()
@@ -47,7 +47,7 @@ struct ControlRoutesTests {
         }
     }
 
-    @Test("The log lists requests and statuses, and can be cleared")
+    @Test("The request log lists requests and statuses, and can be cleared")
     func logs() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
@@ -78,7 +78,7 @@ struct ControlRoutesTests {
     }
 
     @Test(
-        "An unknown member or invalid value is refused with a reason",
+        "Control endpoints reject an unknown member or invalid value",
         arguments: [
             ("/control/faults", #"{"faults":[{"path":"/x","statsu":503}]}"#, "faults.0.statsu: unknown member"),
             ("/control/faults", #"{"faults":[{"status":503}]}"#, "faults.0: path is missing"),
@@ -115,7 +115,7 @@ struct ControlRoutesTests {
         }
     }
 
-    @Test("A malformed body or an unknown disconnection is refused")
+    @Test("Control endpoints reject a malformed body or unknown disconnection")
     func refusesMalformedBodies() async throws {
         try await TestServer().run { api in
             for body in ["{", #"{"faults":[{"path":"*","disconnect":"politely"}]}"#] {

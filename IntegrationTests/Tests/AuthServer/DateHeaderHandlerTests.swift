@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The Date field")
+@Suite("Date field")
 struct DateHeaderHandlerTests {
     @Test("Every response has one Date field with the server's time", arguments: ["/device", "/nowhere"])
     func followsTheClock(path: String) async throws {
@@ -23,7 +23,7 @@ struct DateHeaderHandlerTests {
         }
     }
 
-    @Test("The response to a fault has a Date field, too")
+    @Test("The response of a fault has a Date field")
     func faultsHaveIt() async throws {
         try await TestServer().listen { api, port in
             _ = try await api.post("/control/faults", json: #"{"faults":[{"path":"*","status":503}]}"#)

@@ -24,7 +24,7 @@ struct DeviceRoutesTests {
         )
     }
 
-    @Test("A device gets tokens once after its user approves")
+    @Test("A device gets tokens once after the user approves")
     func approves() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -39,7 +39,7 @@ struct DeviceRoutesTests {
             #expect(userCode.wholeMatch(of: /[B-Z]{4}-[B-Z]{4}/) != nil)
 
             #expect(try await poll(api, deviceCode).error == "authorization_pending")
-            // As a user types it.
+            // Simulate a user who types the code in lower case and with a space.
             let typed = userCode.lowercased().replacing("-", with: " ")
             #expect(try await decide(api, typed).status == 200)
             test.clock.offset = 5
@@ -54,7 +54,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test("A device that polls too often must slow down permanently")
+    @Test("Each poll that is too early increases a device's polling interval")
     func slowsDown() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -70,7 +70,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test("A device learns that its user refused")
+    @Test("A device poll returns access_denied if the user denies the request")
     func denies() async throws {
         try await TestServer().run { api in
             let begun = try await api.form("/oauth/device_authorization", [:])
@@ -81,7 +81,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test("A code expires, both for the device and for the user")
+    @Test("A device code expires for both the device and the user")
     func expires() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -94,7 +94,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test("A wrong password leaves the authorization pending")
+    @Test("A wrong password on the device page leaves the request pending")
     func refusesWrongPasswords() async throws {
         try await TestServer().run { api in
             let begun = try await api.form("/oauth/device_authorization", [:])
@@ -106,7 +106,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test("An unknown device code or client is refused")
+    @Test("The server rejects an unknown device code or client")
     func refusesStrangers() async throws {
         try await TestServer().run { api in
             #expect(try await poll(api, "dc_made_up").error == "invalid_grant")
@@ -115,7 +115,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test("The page escapes the code of its address and allows no scripts")
+    @Test("The device page escapes the code in its URL and allows no scripts")
     func page() async throws {
         try await TestServer().run { api in
             let page = try await api.get("/device?user_code=%22%3E%3Cscript%3Ealert(1)%3C/script%3E")

@@ -13,7 +13,7 @@ struct DisconnectionTests {
         try await RawConnection.token(port: port, "grant_type=refresh_token&refresh_token=\(token)")
     }
 
-    @Test("Before: closes the connection without a byte and does nothing")
+    @Test("A fault can drop the connection before the request is carried out")
     func before() async throws {
         try await TestServer().listen { api, port in
             let tokens = try await api.signIn()
@@ -25,7 +25,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("Before, after the handler: refreshes and closes without a byte")
+    @Test("A fault can drop the connection after the request is carried out")
     func afterHandler() async throws {
         try await TestServer().listen { api, port in
             let tokens = try await api.signIn()
@@ -35,7 +35,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("Garbled: sends bytes that are not HTTP")
+    @Test("A garbled fault sends bytes that are not HTTP")
     func garbled() async throws {
         try await TestServer().listen { api, port in
             try await set(api, #"{"path":"/device","disconnect":"garbled","times":1}"#)
@@ -45,7 +45,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("Truncated: announces more bytes than it sends")
+    @Test("A truncated fault announces more bytes than it sends")
     func truncated() async throws {
         try await TestServer().listen { api, port in
             try await set(api, #"{"path":"/device","disconnect":"truncated","body":"{\"sub\":","times":1}"#)
@@ -56,7 +56,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("Truncated, after the handler: sends an incomplete real response")
+    @Test("A truncated fault with afterHandler cuts the real response")
     func truncatedAfterHandler() async throws {
         try await TestServer().listen { api, port in
             let tokens = try await api.signIn()

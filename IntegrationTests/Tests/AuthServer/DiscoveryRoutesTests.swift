@@ -6,7 +6,7 @@ import Testing
 @Suite("Discovery")
 struct DiscoveryRoutesTests {
     @Test(
-        "Both well-known names describe the server under the requested origin",
+        "Both discovery documents describe the server at the requested origin",
         arguments: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]
     )
     func describesTheServer(path: String) async throws {
@@ -33,7 +33,7 @@ struct DiscoveryRoutesTests {
         }
     }
 
-    @Test("The issuer has the port of the connection and no trailing slash")
+    @Test("The discovered issuer has the connection's port and no trailing slash")
     func issuerIsTheOrigin() async throws {
         try await TestServer().listen { api, port in
             let response = try await api.get("/.well-known/openid-configuration")
@@ -41,7 +41,7 @@ struct DiscoveryRoutesTests {
         }
     }
 
-    @Test("The document can be altered and restored")
+    @Test("A discovery document can be altered and restored")
     func canLie() async throws {
         try await TestServer().run { api in
             let lie = #"{"set":{"issuer":"https://evil.example"},"omit":["revocation_endpoint"]}"#

@@ -32,7 +32,7 @@ struct FaultMiddlewareTests {
         }
     }
 
-    @Test("A fault without a number stays until it is cleared or replaced")
+    @Test("A fault without a number applies until it is cleared or replaced")
     func staysUntilCleared() async throws {
         try await TestServer().run { api in
             try await set(api, #"{"path":"*","status":500}"#)
@@ -66,7 +66,7 @@ struct FaultMiddlewareTests {
         }
     }
 
-    @Test("Simulates a redirect, a captive portal and a Basic challenge")
+    @Test("Faults simulate a redirect, a captive portal and a Basic challenge")
     func playsOtherResponses() async throws {
         try await TestServer().run { api in
             try await set(
@@ -118,13 +118,13 @@ struct FaultMiddlewareTests {
             #expect(response.status == 503)
             #expect(response.body.isEmpty)
             #expect(try await api.count("rotations") == 1)
-            // The token was spent without the client's knowledge, so a retry looks like theft.
+            // The server spent the token although the client received an error, so a retry counts as reuse.
             #expect(try await api.refresh(tokens.refresh).error == "invalid_grant")
             #expect(try await api.count("reuseAlarms") == 1)
         }
     }
 
-    @Test("Without afterHandler, a failed refresh has no effect")
+    @Test("Without afterHandler, a refresh with a fault has no effect")
     func doesNotRunHandler() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()

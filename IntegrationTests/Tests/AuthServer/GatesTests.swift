@@ -11,7 +11,7 @@ struct GatesTests {
         try #require(response.status == 200, "\(response.body)")
     }
 
-    @Test("A gate holds a response after its request was carried out")
+    @Test("A gate holds a response after the request was carried out")
     func holdsResponses() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
@@ -23,7 +23,7 @@ struct GatesTests {
             let newer = try await refresh
             #expect(newer.status == 200)
 
-            // An open gate holds no responses until it is closed again.
+            // An open gate holds no responses until the test closes the gate again.
             let second = try await api.refresh(try newer.string("refresh_token"))
             #expect(second.status == 200)
             #expect(try await api.post("/control/gates/close", json: #"{"gate":"late"}"#).status == 200)
@@ -49,7 +49,7 @@ struct GatesTests {
         }
     }
 
-    @Test("A fault can wait for the first response with a status")
+    @Test("A fault can apply to the first response with a status")
     func waitsForStatus() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
@@ -61,7 +61,7 @@ struct GatesTests {
     }
 
     @Test(
-        "An invalid fault is refused",
+        "The server rejects an invalid fault",
         arguments: [
             #"{"path":"/x","gate":""}"#, #"{"path":"/x","grantType":"magic"}"#, #"{"path":"/x","ifStatus":7}"#,
         ])

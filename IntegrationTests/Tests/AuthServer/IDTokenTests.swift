@@ -56,7 +56,7 @@ struct IDTokenTests {
         }
     }
 
-    @Test("No ID token without the scope openid, or from a refresh")
+    @Test("Returns no ID token without the scope openid or for a refresh")
     func onlyWhenAskedFor() async throws {
         try await TestServer().run { api in
             let code = try await BrowserFlow().with(["scope": "email"]).code(api)
@@ -67,7 +67,7 @@ struct IDTokenTests {
         }
     }
 
-    @Test("The claims can be altered, and the signature stays valid")
+    @Test("Claims of an ID token can be altered with a valid signature")
     func canLie() async throws {
         try await TestServer().run { api in
             let lie = #"{"set":{"nonce":"another","aud":["someone-else"]},"omit":["exp"]}"#

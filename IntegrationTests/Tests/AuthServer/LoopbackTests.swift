@@ -2,15 +2,15 @@ import Testing
 
 @testable import auth_server
 
-@Suite("The loopback interface")
+@Suite("Loopback interface")
 struct LoopbackTests {
-    @Test("Loopback hosts are accepted", arguments: ["localhost", "127.0.0.1", "127.8.9.255", "::1", "[::1]"])
+    @Test("LoopbackHost accepts loopback hosts", arguments: ["localhost", "127.0.0.1", "127.8.9.255", "::1", "[::1]"])
     func accepts(host: String) {
         #expect(LoopbackHost(host) != nil)
     }
 
     @Test(
-        "Every other host is refused",
+        "LoopbackHost rejects every other host",
         arguments: [
             "", "0.0.0.0", "::", "192.168.0.1", "128.0.0.1", "127.0.0", "127.0.0.256", "127.0.0.1.example.org",
             "127.0.0.+1", "example.org", "localhost.example.org", "[::1",
@@ -20,7 +20,7 @@ struct LoopbackTests {
         #expect(LoopbackHost(host) == nil)
     }
 
-    @Test("An origin is the client's host with the scheme")
+    @Test("An origin consists of the scheme and the requested host")
     func origins() {
         #expect(Origin(authority: "127.0.0.1:8080", usesTLS: false)?.text == "http://127.0.0.1:8080")
         #expect(Origin(authority: "localhost", usesTLS: true)?.text == "https://localhost")
@@ -29,7 +29,7 @@ struct LoopbackTests {
     }
 
     @Test(
-        "A request for another host has no origin",
+        "A request for a host outside the loopback interface has no origin",
         arguments: [
             "", "evil.example", "evil.example:8080", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "::1", "::1:80",
         ]
@@ -38,7 +38,7 @@ struct LoopbackTests {
         #expect(Origin(authority: authority, usesTLS: false) == nil)
     }
 
-    @Test("A server with another name has that origin, too")
+    @Test("A server with a name accepts origins with that name")
     func otherName() {
         #expect(Origin(authority: "auth.test:443", usesTLS: true, name: "auth.test")?.text == "https://auth.test:443")
         #expect(Origin(authority: "auth.test", usesTLS: false, name: "auth.test")?.text == "http://auth.test")
@@ -48,7 +48,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A request for another host is refused, even at control endpoints")
+    @Test("The server rejects requests for other hosts, even at control endpoints")
     func refusesRequests() async throws {
         try await TestServer().listen { _, port in
             for path in ["/device", "/control/log"] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Refreshing")
+@Suite("Refresh")
 struct RefreshTests {
     @Test("A refresh returns a new refresh token and keeps the access token")
     func rotates() async throws {
@@ -22,7 +22,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("Reusing a refresh token ends its family with one alarm")
+    @Test("Reuse of a refresh token ends the session with one alarm")
     func detectsReuse() async throws {
         try await TestServer().run { api in
             let first = try await api.signIn()
@@ -44,7 +44,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("Without rotation, a refresh keeps the refresh token")
+    @Test("Without rotation, a refresh returns no new refresh token")
     func keepsTheRefreshToken() async throws {
         var settings = ServerSettings()
         settings.rotatesRefreshTokens = false
@@ -60,7 +60,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("Without reuse detection, a spent refresh token is only refused")
+    @Test("Without reuse detection, a spent refresh token keeps the session")
     func toleratesReuse() async throws {
         var settings = ServerSettings()
         settings.detectsReuse = false
@@ -74,7 +74,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("Each sign-in of a user is a separate family")
+    @Test("Reuse of a refresh token ends only the session of that sign-in")
     func familiesAreApart() async throws {
         try await TestServer().run { api in
             let laptop = try await api.signIn()

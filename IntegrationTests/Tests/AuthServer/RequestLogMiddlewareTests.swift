@@ -3,9 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("The request log")
+@Suite("Request log")
 struct RequestLogMiddlewareTests {
-    @Test("Neither log contains a password, a token or a code")
+    @Test("Neither the log nor /control/log contains passwords, tokens or codes")
     func keepsSecrets() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -38,7 +38,7 @@ struct RequestLogMiddlewareTests {
         }
     }
 
-    @Test("The log drops the oldest entries but still counts them")
+    @Test("The request log drops the oldest entries but still counts them")
     func isBounded() {
         var log = RequestLog()
         var last = 0
@@ -53,7 +53,7 @@ struct RequestLogMiddlewareTests {
         #expect(log.counts["/x"] == 10_001)
     }
 
-    @Test("A late response does not change a cleared log")
+    @Test("A late response does not change a cleared request log")
     func ignoresOldResponses() {
         var log = RequestLog()
         let old = log.add(RequestLog.Entry(method: "GET", path: "/old", grantType: nil))

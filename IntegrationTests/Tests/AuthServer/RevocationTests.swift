@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Revocation endpoint")
 struct RevocationTests {
-    @Test("Revoking either token ends the session", arguments: ["access", "refresh"])
+    @Test("Revoking the access or refresh token ends the session", arguments: ["access", "refresh"])
     func revokes(kind: String) async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()

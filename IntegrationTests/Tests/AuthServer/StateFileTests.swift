@@ -3,7 +3,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("The state file")
+@Suite("State file")
 struct StateFileTests {
     @Test("Grants, spent tokens, sessions and devices survive a restart")
     func survivesRestart() async throws {
@@ -47,7 +47,7 @@ struct StateFileTests {
         }
     }
 
-    @Test("The file is private to its owner and replaced without leftovers")
+    @Test("The state file is private and is replaced without leftover files")
     func isPrivate() async throws {
         try await withTemporaryDirectory { directory in
             let file = StateFile(path: directory + "/state.json")
@@ -76,7 +76,7 @@ struct StateFileTests {
     }
 
     @Test(
-        "A file of another format is refused and kept",
+        "The server rejects and keeps a state file in another format",
         arguments: ["", "{}", "not JSON", #"{"version":1,"grants":{},"devices":{}}"#]
     )
     func refusesOtherFiles(content: String) async throws {
@@ -88,7 +88,7 @@ struct StateFileTests {
         }
     }
 
-    @Test("A symbolic link is refused")
+    @Test("The server rejects a symbolic link as a state file")
     func refusesLinks() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/state.json"
@@ -97,7 +97,7 @@ struct StateFileTests {
         }
     }
 
-    @Test("A sign-in that cannot be saved fails without mentioning tokens")
+    @Test("A sign-in that cannot be saved fails with server_error")
     func failsWhenItCannotSave() async throws {
         try await withTemporaryDirectory { directory in
             let test = try TestServer(file: StateFile(path: directory + "/missing/state.json"))
@@ -114,7 +114,7 @@ struct StateFileTests {
     }
 }
 
-/// Values that one run of the server passes to the next.
+/// Values that a test passes from one run of the server to the next run.
 private actor Kept {
     private var values: [String: String] = [:]
 

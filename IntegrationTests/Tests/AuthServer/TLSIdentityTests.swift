@@ -33,7 +33,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("An invalid certificate file is named in the error")
+    @Test("The error for an invalid certificate file names the file")
     func namesTheFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/empty.pem"

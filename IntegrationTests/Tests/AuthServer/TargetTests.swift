@@ -3,7 +3,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Targets of tokens")
+@Suite("Token targets")
 struct TargetTests {
     private static let password = [
         ("grant_type", "password"), ("username", "alice"), ("password", API.alicePassword),
@@ -24,7 +24,7 @@ struct TargetTests {
         }
     }
 
-    @Test("Each token records its resources and allows only granted ones")
+    @Test("Tokens are limited to the granted resources")
     func records() async throws {
         try await TestServer().run { api in
             let resources = [("resource", "https://a.example/"), ("resource", "urn:b")]
@@ -48,7 +48,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A server with fixed resources and audience requires them")
+    @Test("A server with fixed resources and a fixed audience requires both")
     func insists() async throws {
         var settings = ServerSettings()
         settings.resources = ["https://a.example/"]
@@ -65,7 +65,9 @@ struct TargetTests {
         }
     }
 
-    @Test("A resource that is not an absolute URI is refused", arguments: ["here", "/path", "https://a.example/#part"])
+    @Test(
+        "The server rejects a resource that is not an absolute URI",
+        arguments: ["here", "/path", "https://a.example/#part"])
     func refusesNonsense(resource: String) async throws {
         try await TestServer().run { api in
             let response = try await api.form("/oauth/token", Self.password + [("resource", resource)])
@@ -84,7 +86,7 @@ struct LiveTokenTests {
         }.sorted()
     }
 
-    @Test("Spent, expired and revoked tokens are not listed")
+    @Test("The list of valid tokens omits spent, expired and revoked tokens")
     func lists() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
@@ -114,7 +116,7 @@ struct LiveTokenTests {
         }
     }
 
-    @Test("Refresh tokens can be limited to the scope offline_access")
+    @Test("Refresh tokens can require the scope offline_access")
     func offlineAccess() async throws {
         var settings = ServerSettings()
         settings.refreshTokens = .offlineAccess

@@ -24,7 +24,7 @@ struct TokenExchangeTests {
             ] + others)
     }
 
-    @Test("An exchange returns a token of the same sign-in and keeps the old")
+    @Test("Token exchange returns a second token of the same sign-in")
     func exchanges() async throws {
         try await TestServer(settings: Self.settings).run { api in
             let signIn = try await api.signIn(scope: "openid email")
@@ -43,7 +43,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test("An unknown audience, a wider scope or an invalid token is refused")
+    @Test("Token exchange rejects an unknown audience, wider scope or bad token")
     func refuses() async throws {
         try await TestServer(settings: Self.settings).run { api in
             let token = try await api.signIn(scope: "openid").access
@@ -57,7 +57,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test("Without audiences, the grant type is unsupported", arguments: [true, false])
+    @Test("Without exchange audiences, the token exchange grant is unsupported", arguments: [true, false])
     func offered(isOffered: Bool) async throws {
         try await TestServer(settings: isOffered ? Self.settings : ServerSettings()).run { api in
             let document = try await api.get("/.well-known/openid-configuration")

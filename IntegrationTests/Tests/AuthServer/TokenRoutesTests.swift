@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Token endpoint")
 struct TokenRoutesTests {
-    @Test("A password returns tokens in a response that must not be cached")
+    @Test("The password grant returns tokens with Cache-Control no-store")
     func signsIn() async throws {
         try await TestServer().run { api in
             let response = try await api.form(
@@ -51,7 +51,7 @@ struct TokenRoutesTests {
         }
     }
 
-    @Test("An unknown client is refused with 401", arguments: ["someone-else", nil] as [String?])
+    @Test("The token endpoint rejects an unknown client with 401", arguments: ["someone-else", nil] as [String?])
     func refusesUnknownClients(clientID: String?) async throws {
         try await TestServer().run { api in
             let response = try await api.form(
@@ -65,7 +65,7 @@ struct TokenRoutesTests {
         }
     }
 
-    @Test("A secret of a public client is refused with a challenge")
+    @Test("The token endpoint rejects a public client's secret with a challenge")
     func refusesClientSecrets() async throws {
         try await TestServer().run { api in
             let response = try await api.form(
@@ -79,7 +79,7 @@ struct TokenRoutesTests {
         }
     }
 
-    @Test("Unknown grant types, unknown scopes and missing parameters are errors")
+    @Test("The token endpoint rejects unknown grant types, scopes and bad input")
     func refusesWhatItDoesNotUnderstand() async throws {
         try await TestServer().run { api in
             let machine = try await api.form("/oauth/token", ["grant_type": "client_credentials"])

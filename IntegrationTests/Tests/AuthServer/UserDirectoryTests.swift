@@ -2,21 +2,21 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Users")
+@Suite("User directory")
 struct UserDirectoryTests {
     @Test(
-        "Passwords are compared up to the last character",
+        "Compares passwords up to the last character",
         arguments: ["", "hunter2", "hunter2 but longer ", "hunter2 but longes"])
     func refuses(password: String) {
         #expect(UserDirectory().user(named: "bob", password: password) == nil)
     }
 
-    @Test("An unknown user has no password, not even an empty one")
+    @Test("An unknown user cannot sign in with an empty password")
     func refusesUnknownUsers() {
         #expect(UserDirectory().user(named: "mallory", password: "") == nil)
     }
 
-    @Test("Further users have unique subjects that are the same in every run")
+    @Test("Demo users have unique subjects that are the same in every run")
     func addsUsers() throws {
         let carol = try #require(DemoUser("carol:s3cret:with colon"))
         let dave = try #require(DemoUser("dave:x"))

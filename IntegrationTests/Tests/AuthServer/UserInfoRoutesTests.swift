@@ -31,7 +31,7 @@ struct UserInfoRoutesTests {
         }
     }
 
-    @Test("A request without a token gets a challenge without an error code", arguments: [nil, "Basic eDp5"])
+    @Test("User info without a token returns a challenge without an error code", arguments: [nil, "Basic eDp5"])
     func challenges(authorization: String?) async throws {
         try await TestServer().run { api in
             var headers = HTTPFields()
@@ -43,7 +43,7 @@ struct UserInfoRoutesTests {
         }
     }
 
-    @Test("An unknown token is an invalid token")
+    @Test("User info rejects an unknown token with invalid_token")
     func unknownToken() async throws {
         try await TestServer().run { api in
             let response = try await api.userInfo("at_made_up")
@@ -54,7 +54,7 @@ struct UserInfoRoutesTests {
         }
     }
 
-    @Test("A token is valid until its lifetime has passed")
+    @Test("An access token is valid until its lifetime has passed")
     func expires() async throws {
         var settings = ServerSettings()
         settings.accessTokenLifetime = 60
@@ -71,7 +71,7 @@ struct UserInfoRoutesTests {
         }
     }
 
-    @Test("A token without the scope openid is refused")
+    @Test("User info rejects a token without the scope openid")
     func needsOpenID() async throws {
         try await TestServer().run { api in
             let response = try await api.userInfo(try await api.signIn(scope: "email").access)
@@ -80,7 +80,7 @@ struct UserInfoRoutesTests {
         }
     }
 
-    @Test("The claims can be altered")
+    @Test("The claims of user info can be altered")
     func altersClaims() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()

@@ -6,7 +6,7 @@ import Testing
 struct DockerTests {
     private static let notFound = "credentials not found in native keychain\n"
 
-    /// The link that `make install` creates.
+    /// Creates the same link as `make install`, and returns the helper.
     private func helper(_ account: Tool, _ container: Container) throws -> Tool {
         let folder = container.path("bin")
         let link = folder + "/docker-credential-account"
@@ -36,7 +36,7 @@ struct DockerTests {
             prefix: ["PATH=\(container.path("bin")):\(Command.searchPath)", "skopeo", "--insecure-policy"])
     }
 
-    /// The arguments to push a small image.
+    /// Creates a small image, and returns skopeo's arguments to push the image.
     private func push(of container: Container, to registry: String) async throws -> [String] {
         let image = container.path("image")
         let made = try await Command(words: ["python3", "-B", BuiltProducts.fixture("registry/image.py"), image]).run()
@@ -44,7 +44,7 @@ struct DockerTests {
         return ["copy", "--dest-tls-verify=false", "dir:" + image, "docker://\(registry)/team/notes:1"]
     }
 
-    @Test func `skopeo pushes and pulls with the token, and sends it nowhere else`() async throws {
+    @Test func `skopeo pushes and pulls with the token and sends it to no other host`() async throws {
         try await SignedInUser.run { user in
             let container = user.container
             _ = try helper(user.account, container)
@@ -85,7 +85,7 @@ struct DockerTests {
     }
 
     @Test(arguments: CaptivePortal.allCases)
-    func `skopeo reports a captive portal, and the session stays`(portal: CaptivePortal) async throws {
+    func `skopeo reports a captive portal and keeps the session`(portal: CaptivePortal) async throws {
         try await SignedInUser.run { user in
             let container = user.container
             let helper = try helper(user.account, container)
@@ -135,8 +135,8 @@ struct DockerTests {
         }
     }
 
-    // The registry accepts one fixed token, so start it and skopeo once the new token is known.
-    @Test func `Fifty lookups of an expired token refresh once, and skopeo pushes`() async throws {
+    // The registry accepts one fixed token, so start the registry only when the new token is known.
+    @Test func `Fifty docker lookups of a rejected token refresh once`() async throws {
         try await SignedInUser.run { user in
             let container = user.container
             let helper = try helper(user.account, container)
@@ -186,7 +186,7 @@ struct DockerTests {
         "ghcr.io", "ghcr.io\n", "https://ghcr.io", "https://GHCR.io/v2/\n", "ghcr.io:443", "ghcr.io\r\n",
         "ghcr.io/team/notes",
     ])
-    func `Prints the user and token for a registry with a rule`(server: String) async throws {
+    func `The docker helper prints the user and token for a rule's registry`(server: String) async throws {
         try await SignedInUser.run { user in
             try await addRule(user.account, "https://ghcr.io")
             let outcome = try await helper(user.account, user.container)("get", input: server)
@@ -206,7 +206,7 @@ struct DockerTests {
         "ghcr.io.evil.example",
         "ghcr.io:8443", "gһcr.io", "ghcr.io\0", "ghcr.io ", String(repeating: "x", count: 1 << 19), "\u{1B}[2J",
     ])
-    func `Prints no credentials for a registry that no rule matches exactly`(server: String) async throws {
+    func `Prints no docker credentials for a registry that no rule matches`(server: String) async throws {
         try await SignedInUser.run { user in
             try await addRule(user.account, "https://ghcr.io")
             let outcome = try await helper(user.account, user.container)("get", input: server)
@@ -215,7 +215,7 @@ struct DockerTests {
         }
     }
 
-    @Test func `Lists the user of each rule that has a session`() async throws {
+    @Test func `The docker helper lists the user of each rule with a session`() async throws {
         try await SignedInUser.run { user in
             let helper = try helper(user.account, user.container)
             let empty = try await helper("list")
@@ -229,7 +229,7 @@ struct DockerTests {
         }
     }
 
-    @Test func `Accepts storing its own token and rejects other passwords`() async throws {
+    @Test func `The docker helper accepts its own token and rejects other passwords`() async throws {
         try await SignedInUser.run { user in
             let helper = try helper(user.account, user.container)
             try await addRule(user.account, "https://ghcr.io")
@@ -258,7 +258,7 @@ struct DockerTests {
         }
     }
 
-    @Test func `Erasing keeps the session and names the command to use instead`() async throws {
+    @Test func `docker's erase keeps the session and advises account rule remove`() async throws {
         try await SignedInUser.run { user in
             let helper = try helper(user.account, user.container)
             try await addRule(user.account, "https://ghcr.io")
@@ -272,7 +272,7 @@ struct DockerTests {
         }
     }
 
-    @Test func `Distinguishes signed out, offline and wrong usage`() async throws {
+    @Test func `The docker helper distinguishes signed out, offline and wrong usage`() async throws {
         try await SignedInUser.runWithoutServer { account, container, _ in
             let helper = try helper(account, container)
             try await addRule(account, "https://ghcr.io")

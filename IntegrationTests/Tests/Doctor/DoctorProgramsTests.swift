@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `doctor`: which other programs are set up to use a session's token.
+/// `account doctor`, which reports whether other programs are set up to use a session's token.
 @Suite(.queued)
 struct DoctorProgramsTests {
     private struct Examination {
@@ -11,7 +11,7 @@ struct DoctorProgramsTests {
         var problems: [String] { report.findings.map { $0.problem + $0.advice } }
     }
 
-    /// A search path with only the given programs.
+    /// Creates a folder with only the given programs, for use as the search path.
     private func bin(_ container: Container, _ programs: [String: String] = [:]) throws -> String {
         let folder = container.path("bin")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -38,7 +38,7 @@ struct DoctorProgramsTests {
 
     private func home(_ user: SignedInUser) throws -> String { try #require(user.container.environment["HOME"]) }
 
-    @Test func `Prints no notes if none of the programs is installed`() async throws {
+    @Test func `doctor prints no notes if none of the programs is installed`() async throws {
         try await SignedInUser.run { user in
             let found = try await examine(user, path: try bin(user.container))
             #expect(found.problems == [])
@@ -46,7 +46,7 @@ struct DoctorProgramsTests {
         }
     }
 
-    @Test func `Shows how to set up git, and checks its configuration`() async throws {
+    @Test func `doctor shows how to set up git and checks git's configuration`() async throws {
         try await SignedInUser.run { user in
             func git(_ arguments: String...) async throws {
                 let command = Command(
@@ -83,7 +83,7 @@ struct DoctorProgramsTests {
         }
     }
 
-    @Test func `Reads docker's configuration, including in DOCKER_CONFIG`() async throws {
+    @Test func `doctor checks docker's configuration, including DOCKER_CONFIG`() async throws {
         try await SignedInUser.run { user in
             let path = try bin(user.container, ["docker": ""])
             let before = try await examine(user, path: path)
@@ -113,7 +113,7 @@ struct DoctorProgramsTests {
         }
     }
 
-    @Test func `Finds the users of a kubeconfig and checks their sessions`() async throws {
+    @Test func `doctor finds the users of a kubeconfig and checks their sessions`() async throws {
         try await SignedInUser.run { user in
             let path = try bin(user.container, ["kubectl": ""])
             let before = try await examine(user, path: path)
@@ -142,7 +142,7 @@ struct DoctorProgramsTests {
             try await user.signIn(session: "work")
             let signed = try await examine(user, path: path)
             #expect(signed.problems == [])
-            // A user gets no token unless kubectl provides the cluster's name.
+            // kubectl's user gets no token unless kubectl provides the cluster's address.
             try write(
                 config.replacing("provideClusterInfo: true", with: "provideClusterInfo: false"),
                 to: try home(user) + "/.kube/config")
@@ -164,7 +164,7 @@ struct DoctorProgramsTests {
         }
     }
 
-    @Test func `A rule without a session is a problem, unless the user signed out`() async throws {
+    @Test func `doctor reports a rule without a session unless the user signed out`() async throws {
         try await SignedInUser.run { user in
             let path = try bin(user.container)
             for url in ["https://a.example.com", "https://b.example.com/team"] {
@@ -193,7 +193,7 @@ struct DoctorProgramsTests {
         }
     }
 
-    @Test func `Finds the units that keep tokens and shows their state`() async throws {
+    @Test func `doctor finds the systemd units that keep tokens and shows their state`() async throws {
         try await SignedInUser.run { user in
             let empty = try bin(user.container)
             let units = try home(user) + "/.config/systemd/user"

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `doctor`: what it finds, what it repairs, and when it finds no problems.
+/// `account doctor`, its findings and its repairs.
 @Suite(.queued)
 struct DoctorTests {
     /// The output of `doctor --json`.
@@ -22,28 +22,29 @@ struct DoctorTests {
         return (try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8)), outcome)
     }
 
-    @Test func `Finds no problems after a sign-in`() async throws {
+    @Test func `doctor finds no problems after a sign-in`() async throws {
         try await SignedInUser.run { user in
             let (report, outcome) = try await report(user.account)
             #expect(outcome.exitCode == 0)
             #expect(report.isWell)
             #expect(report.findings.isEmpty)
-            // Notes about programs that this machine happens to have.
+            // The notes depend on the programs that are installed on this machine.
             #expect(report.notes.allSatisfy { $0.contains("does not ask this tool for tokens") }, "\(outcome)")
         }
     }
 
     static let mendable: [(damage: String, problem: String)] = [
-        ("chmod 755 $HOME_OF_ACCOUNT", "others can look into"), ("chmod 755 $KEYS", "others can look into"),
-        ("chmod 775 $KEYS", "others can write to"), ("chmod 644 $KEYS/Account.key", "others can use"),
-        ("chmod 644 $DOCUMENTS/Account.plist", "others can use"),
+        ("chmod 755 $HOME_OF_ACCOUNT", "other users can read"), ("chmod 755 $KEYS", "other users can read"),
+        ("chmod 775 $KEYS", "other users can write to"),
+        ("chmod 644 $KEYS/Account.key", "other users can read or change"),
+        ("chmod 644 $DOCUMENTS/Account.plist", "other users can read or change"),
         ("touch $DOCUMENTS/.Account.plist.0123456789abcdef.tmp", "left behind by a crash"),
         ("touch $KEYS/Account.key.0123456789abcdef.tmp", "left behind by a crash"),
         ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key file"),
         ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key file"),
-        ("chmod 777 $HOME_OF_ACCOUNT/Library", "others can write to"),
-        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences", "others can write to"),
-        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences/Sessions/default", "others can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library", "other users can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences", "other users can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences/Sessions/default", "other users can write to"),
         ("echo nonsense >$DOCUMENTS/Incoming.plist", "Incoming.plist"),
         ("echo nonsense >$DOCUMENTS/Revocation-3.plist", "Revocation-3.plist"),
         ("echo nonsense >$DOCUMENTS/Offline-2.plist", "Offline-2.plist"),
@@ -51,7 +52,7 @@ struct DoctorTests {
     ]
 
     @Test(arguments: mendable)
-    func `Repairs any damage that needs no data to be discarded`(damage: String, problem: String) async throws {
+    func `doctor --fix repairs damage and keeps the session`(damage: String, problem: String) async throws {
         try await SignedInUser.run { user in
             let home = user.container.home
             let places = [
@@ -62,7 +63,7 @@ struct DoctorTests {
 
             let found = try await report(user.account)
             #expect(found.outcome.exitCode == 78)
-            // `doctor` does not open the archive through such a path, which adds a second finding.
+            // If `doctor` does not trust the path, it does not open the archive. This adds a second finding.
             #expect((1...2).contains(found.report.findings.count), "\(found.outcome)")
             #expect(found.report.findings.first?.problem.contains(problem) == true, "\(found.outcome)")
             #expect(found.report.findings.allSatisfy { !$0.isFixed })
@@ -78,7 +79,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Resets a default session that no longer exists`() async throws {
+    @Test func `doctor --fix resets a default session that no longer exists`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
             #expect(try await user.account("switch", "work").exitCode == 0)
@@ -92,14 +93,14 @@ struct DoctorTests {
     }
 
     @Test(arguments: [".git", ".stfolder", ".dropbox"])
-    func `Finds a key file in a folder that is synced or versioned`(marker: String) async throws {
+    func `doctor finds a key file in a synced or versioned folder`(marker: String) async throws {
         try await SignedInUser.run { user in
             #expect(FileManager.default.createFile(atPath: user.container.home + "/Library/" + marker, contents: nil))
             let found = try await report(user.account, "--fix")
             #expect(found.outcome.exitCode == 78)
             #expect(found.report.findings.count == 1)
             #expect(found.report.findings[0].problem.contains("copies elsewhere"))
-            // The archive without the key may be copied.
+            // Other programs may copy the archive if they do not copy the key.
             try FileManager.default.moveItem(
                 atPath: user.container.home + "/Library/" + marker,
                 toPath: user.container.home + "/Documents/" + marker)
@@ -107,19 +108,21 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Finds a parent folder that others can write to, unless it is sticky`() async throws {
+    @Test func `doctor finds a non-sticky parent folder that others can write to`() async throws {
         try await SignedInUser.run { user in
             try user.container.setPermissions(0o777, of: user.container.root)
             let found = try await report(user.account)
             #expect(found.outcome.exitCode == 78)
             #expect(
-                found.report.findings.allSatisfy { $0.problem.contains("others can write to \(user.container.root)") })
+                found.report.findings.allSatisfy {
+                    $0.problem.contains("other users can write to \(user.container.root)")
+                })
             try user.container.setPermissions(0o1777, of: user.container.root)
             #expect(try await report(user.account).outcome.exitCode == 0)
         }
     }
 
-    @Test func `Compares the clock with the service's`() async throws {
+    @Test func `doctor compares this machine's clock with the service's clock`() async throws {
         try await SignedInUser.run { user in
             for (seconds, word) in [(-31_536_000.0, "ahead of"), (31_536_000.0, "behind")] {
                 try await user.server.setClock(ahead: seconds)
@@ -132,7 +135,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Checks everything but the clock when offline`() async throws {
+    @Test func `Offline, doctor checks everything except the clock`() async throws {
         try await SignedInUser.runWithoutServer { account, _, _ in
             let found = try await report(account)
             #expect(found.outcome.exitCode == 0)
@@ -140,7 +143,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Reports memory that cannot be locked, and other commands still work`() async throws {
+    @Test func `doctor reports memory that cannot be locked, and whoami still works`() async throws {
         try await SignedInUser.run { user in
             func limited(_ arguments: [String]) async throws -> Outcome {
                 // Dropping the capability makes the limit apply to root, too.
@@ -155,10 +158,10 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Finds leftover files that do not open, and keeps them`() async throws {
+    @Test func `doctor --fix reports and keeps leftover files that do not open`() async throws {
         try await SignedInUser.run { user in
             let names = ["Revocation-1.plist", "Offline-1.plist"]
-            // An archive of this session, which does not open as any other kind of file.
+            // An archive of this session, which `doctor` cannot open as another kind of file.
             let archive = try #require(try user.container.entry(user.container.archive)?.bytes)
             for name in names { try user.container.write(archive, to: user.container.home + "/Documents/" + name) }
             let found = try await report(user.account, "--fix")
@@ -177,12 +180,14 @@ struct DoctorTests {
             "no space", "`df -h "
         ),
     ])
-    func `Finds a folder that cannot save files`(mounts: String, problem: String, advice: String) async throws {
+    func `doctor finds a read-only folder and a full disk`(
+        mounts: String, problem: String, advice: String
+    ) async throws {
         try await SignedInUser.run { user in
             let home = user.container.home
             let copied = try await Command(words: ["cp", "-a", home, home + ".copy"]).run()
             #expect(copied.exitCode == 0, "\(copied)")
-            // One fault produces one finding, no matter how many folders and sessions it affects.
+            // One fault produces one finding, regardless of the number of affected folders and sessions.
             try await user.signIn(session: "work")
             let doctor = user.account.command(["doctor", "--json"])
                 .run(inMountsOfItsOwn: mounts.replacing("$", with: home))
@@ -200,7 +205,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Finds a read-only folder before the first sign-in`() async throws {
+    @Test func `doctor finds a read-only folder before the first sign-in`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let mounts = "mount --bind '$' '$'; mount -o remount,bind,ro '$'".replacing("$", with: container.root)
@@ -211,7 +216,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Finds a folder that its owner may not write to`() async throws {
+    @Test func `doctor finds a folder that its owner may not write to`() async throws {
         try await SignedInUser.run { user in
             let account = try await user.account.unprivileged(in: user.container)
             let documents = user.container.home + "/Documents"
@@ -224,13 +229,15 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Shows problems first, and notes last under a heading`() async throws {
+    @Test func `doctor shows problems first, and notes last under a heading`() async throws {
         try await SignedInUser.runWithoutServer { account, container, _ in
             try container.setPermissions(0o644, of: container.archive)
             let outcome = try await account("doctor")
             #expect(outcome.exitCode == 78, "\(outcome)")
             let lines = outcome.output.split(separator: "\n")
-            #expect(lines.first?.hasPrefix("problem: others can use \(container.archive)") == true, "\(outcome)")
+            #expect(
+                lines.first?.hasPrefix("problem: other users can read or change \(container.archive)") == true,
+                "\(outcome)")
             let heading = try #require(lines.firstIndex(of: "Notes:"), "\(outcome)")
             #expect(lines[..<heading].allSatisfy { $0.hasPrefix("problem: ") }, "\(outcome)")
             #expect(lines.last == "1 problem. Run `account doctor --fix` to repair it.", "\(outcome)")
@@ -250,7 +257,7 @@ struct DoctorTests {
     ]
 
     @Test(arguments: faults)
-    func `Makes one suggestion for each fault, with the command`(damage: String) async throws {
+    func `doctor suggests one command for each fault`(damage: String) async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
             let home = user.container.home
@@ -268,7 +275,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `Keeps an archive that does not open, and gives advice`() async throws {
+    @Test func `doctor --fix keeps an archive that does not open and gives advice`() async throws {
         try await SignedInUser.run { user in
             try FileManager.default.removeItem(atPath: user.container.key)
             let archive = try user.container.entry(user.container.archive)

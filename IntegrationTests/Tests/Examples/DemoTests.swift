@@ -5,7 +5,7 @@ import Testing
 @Suite(.queued)
 struct DemoTests {
     @Test(arguments: ["demo.sh", "fleet-demo.sh"])
-    func aDemoShowsWhatItSaysAndLeavesNothingBehind(_ script: String) async throws {
+    func `Each demo succeeds and leaves no files or processes`(_ script: String) async throws {
         try await Container.run { container in
             let folder = container.path("tmp")
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)

@@ -2,8 +2,7 @@ import Foundation
 import Subprocess
 import Testing
 
-/// Tools that embed AccountKit in the way the README shows. A signal never loses the session, no matter when it
-/// arrives.
+/// Tools that embed AccountKit in the way the README shows. The session survives a signal at any moment.
 @Suite(.queued)
 struct EmbeddedToolTests {
     /// Runs a test with alice signed in to a tool and her access token expired.
@@ -41,7 +40,7 @@ struct EmbeddedToolTests {
     static let signals: [Signal] = [.interrupt, .terminate, .terminalClosed, .quit]
 
     @Test(arguments: signals)
-    func `A signal during the check at startup keeps the session`(signal: Signal) async throws {
+    func `A signal during an app's check at startup keeps the session`(signal: Signal) async throws {
         try await run("oauth-login", prefix: "HELLO", server: "ISSUER") { hello, server, _ in
             let gate = try await server.holdRefreshes()
             let outcome = try await hello.command([]).whileRunning { hello in
@@ -54,7 +53,7 @@ struct EmbeddedToolTests {
         }
     }
 
-    @Test func `Prints an error with a hint and an exit code`() async throws {
+    @Test func `An app prints an error with a hint and an exit code`() async throws {
         try await run("api-client", prefix: "PROFILE", server: "ORIGIN") { profile, server, _ in
             #expect(try await profile("account", "logout").exitCode == 0)
             let outcome = try await profile()

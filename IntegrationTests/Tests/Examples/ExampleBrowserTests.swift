@@ -1,6 +1,6 @@
 import Testing
 
-/// Signing in with a browser at the example server, which tests can make send wrong data.
+/// Signing in with a browser at the example server, which sends wrong data if a test requests this.
 @Suite(.queued(minutes: 10))
 struct ExampleBrowserTests {
     private func run(
@@ -11,11 +11,11 @@ struct ExampleBrowserTests {
         }
     }
 
-    @Test func `Corrects a mistyped password on the service's page`() async throws {
+    @Test func `Signs in after a mistyped password on the service's page`() async throws {
         try await run { user, browser in
             let login = try await user.account.logIn(
                 with: browser,
-                // The page keeps the user name.
+                // The page keeps the user name, so type only the password again.
                 following: ExampleServer.signInSteps("bob", "wrong") + [.see("[role=alert]")]
                     + ExampleServer.signInSteps("", ExampleServer.bobPassword), [])
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
@@ -27,7 +27,7 @@ struct ExampleBrowserTests {
         }
     }
 
-    @Test func `Denying the request keeps the session`() async throws {
+    @Test func `Denying a browser sign-in keeps the session`() async throws {
         try await run { user, browser in
             let login = try await user.account.logIn(
                 with: browser, following: ExampleServer.signInSteps("bob", "", decision: "deny"), [])
@@ -44,7 +44,7 @@ struct ExampleBrowserTests {
     ]
 
     @Test(arguments: lies)
-    func `Rejects an ID token that does not belong to the sign-in`(
+    func `Rejects an ID token with wrong claims`(
         lie: (name: String, value: JSON, exitCode: Int32)
     ) async throws {
         try await run { user, browser in
@@ -58,7 +58,7 @@ struct ExampleBrowserTests {
     }
 
     @Test(arguments: [["--refresh-rotation", "off"], ["--reuse-detection", "off"]])
-    func `Stays signed in without refresh token rotation or reuse detection`(
+    func `Ten commands refresh once without token rotation or reuse detection`(
         options: [String]
     ) async throws {
         try await run(options) { user, browser in

@@ -3,11 +3,11 @@ import Foundation
 import NIOHTTP1
 import Testing
 
-/// What the tests of `gists` rely on: the example server reports which changes it has applied.
+/// The features of the example server on which the tests of `gists` depend, such as the report of the applied changes.
 @Suite(.queued) struct GistServiceTests {
     private let body = Array(#"{"description":"x","files":{"a.txt":{"content":"one"}}}"#.utf8)
 
-    @Test func `Drops the connection before or after it applies a change`() async throws {
+    @Test func `The server drops a connection before or after applying a change`() async throws {
         try await ExampleServer.run { server in
             let (token, url) = (try await server.issueToken(), server.issuer + "/gists")
             try await server.arm(.dropped.on("POST"), .appliedButDropped.on("POST"))
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `Each fault happens once, and then the service works again`() async throws {
+    @Test func `Each simulated fault affects one request only`() async throws {
         try await ExampleServer.run { server in
             try await server.seedGists(2)
             let (token, url) = (try await server.issueToken(), server.issuer + "/gists")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `Holds a change until the test opens the gate`() async throws {
+    @Test func `The server holds a change until the test opens the gate`() async throws {
         try await ExampleServer.run { server in
             let (token, url) = (try await server.issueToken(), server.issuer + "/gists")
             for (phase, applied) in [(ExampleServer.Phase.before, 0), (.after, 2)] {
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `Clients see another program's changes, even after a restart`() async throws {
+    @Test func `Clients see another program's gists, even after a restart`() async throws {
         try await Container.run { container in
             let state = ["--state", container.path("state.json"), "--port", String(try FreePort.find())]
             let gist = try await ExampleServer.run(state) { server in

@@ -2,8 +2,8 @@ import Foundation
 import Subprocess
 import Testing
 
-/// A flight: many changes without the network, a process that is killed while it sends them, and lost responses. In the
-/// end, each change must have been carried out exactly once.
+/// Simulates a flight: many changes without the network, a process that is killed while it sends the changes, and lost
+/// responses. The service must carry out each change exactly once.
 @Suite(.queued(minutes: 10))
 struct GistsFlightTests {
     /// The expected content of a gist.
@@ -13,7 +13,7 @@ struct GistsFlightTests {
     }
 
     @Test(arguments: 1...4)
-    func `Carries out each change once despite kills and lost responses`(seed: UInt64) async throws {
+    func `gists applies each change once despite kills and lost responses`(seed: UInt64) async throws {
         var random = SeededRandom(seed)
         try await GistsUser.run { user in
             try await user.server.seedGists(5)
@@ -25,7 +25,7 @@ struct GistsFlightTests {
             _ = try await user.list()
             for number in 1...14 { try await change(number, user, &expected, &random) }
 
-            // The process is killed, a response is lost, and the process is killed again.
+            // Kill the process, lose a response, and kill the process again.
             try await killWhileSending(user, &random)
             try await user.server.arm(.appliedButDropped.on(afterSkipping: Int.random(in: 0...3, using: &random)))
             _ = try await user.gists("sync")
@@ -36,7 +36,7 @@ struct GistsFlightTests {
 
             let state = try await user.server.allGists(of: "alice")
             let wanted = expected.values.map { $0.files.description + "\($0.isStarred)" }.sorted()
-            // Compare one by one, since dictionaries are unordered.
+            // Compare the gists one by one, since dictionaries are unordered.
             #expect(state.gists.count == expected.count)
             for gist in state.gists {
                 #expect(
@@ -54,7 +54,7 @@ struct GistsFlightTests {
 
     /// Kills a `sync` at one of its requests, either before the service receives the request or before it responds.
     private func killWhileSending(_ user: GistsUser, _ random: inout SeededRandom) async throws {
-        // Each change takes at least one request.
+        // Each change requires at least one request.
         guard try await user.pending().count > 3 else { return }
         let passing = Int.random(in: 0...3, using: &random)
         let isCarriedOut = Bool.random(using: &random)

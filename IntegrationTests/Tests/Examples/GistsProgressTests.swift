@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the user sees of `gists sync` while it sends many changes.
+/// The output of `gists sync` while it sends many changes.
 @Suite(.queued)
 struct GistsProgressTests {
     /// Runs a test with `count` unsent changes of alice.
@@ -16,7 +16,7 @@ struct GistsProgressTests {
         }
     }
 
-    /// The final screen, and every state in which a line was drawn.
+    /// The lines that remain on the screen, and every text that a line has shown.
     private func lines(_ session: Terminal.Session) -> (left: [String], drawn: [String]) {
         let drawn = session.screen.replacing("\r\n", with: "\n").split(separator: "\n").map { line -> [String] in
             line.split(separator: "\r", omittingEmptySubsequences: false)
@@ -26,7 +26,7 @@ struct GistsProgressTests {
     }
 
     @Test(arguments: [20, 40, 80])
-    func `Shows progress as a bar in one line and removes it at the end`(columns: Int) async throws {
+    func `gists sync shows progress in one line and removes the line at the end`(columns: Int) async throws {
         try await run(12) { user in
             let session = try await Terminal.run(user.gists.command(["sync"]), columns: columns)
             #expect(session.exitCode == 0, "\(session)")
@@ -39,12 +39,12 @@ struct GistsProgressTests {
             }
             #expect(drawn.contains { $0.hasPrefix("Sending [") } == (columns >= 40), "\(session)")
             for line in drawn { #expect(line.count < columns, "\(line)") }
-            // Each state is drawn over the one before.
+            // Each state overwrites the previous state.
             #expect(session.screen.count { $0 == "\n" || $0 == "\r\n" } == 1, "\(session)")
         }
     }
 
-    @Test func `Prints plain lines without a terminal, and no progress with --json`() async throws {
+    @Test func `Without a terminal, gists sync prints plain lines, or none with --json`() async throws {
         try await run(12) { user in
             let sync = try await user.gists("sync")
             #expect(sync.exitCode == 0 && sync.output.isEmpty)
@@ -57,7 +57,7 @@ struct GistsProgressTests {
         }
     }
 
-    @Test func `Without the network, replaces the bar with the reason`() async throws {
+    @Test func `Offline, gists sync replaces the progress bar with the reason`() async throws {
         try await run(3) { user in
             let session = try await Terminal.run(user.offline.command(["sync"]), columns: 80)
             #expect(session.exitCode == 69, "\(session)")
@@ -67,7 +67,7 @@ struct GistsProgressTests {
         }
     }
 
-    @Test func `Ctrl-C leaves a clean line, and each change is still sent once`() async throws {
+    @Test func `After Ctrl-C in gists sync, each change is still sent once`() async throws {
         try await run(12) { user in
             try await user.server.arm(
                 Fault(path: "/gists*", delayMilliseconds: 600_000, afterHandler: true, times: 1).on(afterSkipping: 5))

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// `gists`: lists stay available without the network, and each offline change is sent once.
+/// The tool `gists`, which shows lists without the network and sends each offline change once.
 @Suite(.queued)
 struct GistsTests {
-    @Test func `Shows a cached list offline, and sends an offline change once`() async throws {
+    @Test func `gists shows a cached list offline and sends an offline change once`() async throws {
         try await GistsUser.run { user in
             let gist = try await user.server.createGist(description: "first", files: ["a.txt": "one\n"])
             let none = try await user.offline("list")
@@ -31,7 +31,7 @@ struct GistsTests {
         }
     }
 
-    @Test func `status checks the connection, unless --offline is given`() async throws {
+    @Test func `gists status checks the connection unless --offline is given`() async throws {
         try await GistsUser.run { user in
             try await user.server.seedGists(3)
             _ = try await user.list()
@@ -39,7 +39,8 @@ struct GistsTests {
             #expect(online.exitCode == 0 && online.output.contains("service: online\n"), "\(online)")
             let offline = try await user.offline("status")
             #expect(
-                offline.exitCode == 0 && offline.output.contains(/service: offline: connection to .* was refused\n/))
+                offline.exitCode == 0 && offline.output.contains(/service: offline: the connection to .* was refused\n/)
+            )
             #expect(try await !user.offline("status", "--offline").output.contains("service:"))
             let status = try await user.offline("status", "--json")
             let document = try JSONSerialization.jsonObject(with: Data(status.output.utf8)) as? [String: Any]
@@ -53,7 +54,7 @@ struct GistsTests {
         }
     }
 
-    @Test func `A gist made offline can be edited, starred and shown by its local id`() async throws {
+    @Test func `Edits, stars and shows a gist created offline by the local ID`() async throws {
         try await GistsUser.run { user in
             _ = try await user.list("starred")
             _ = try await user.list()
@@ -90,7 +91,7 @@ struct GistsTests {
         }
     }
 
-    @Test func `Creates both of two equal gists if a response is lost`() async throws {
+    @Test func `Creates two equal gists even if a response is lost`() async throws {
         try await GistsUser.run { user in
             _ = try await user.createOffline("the same")
             _ = try await user.createOffline("the same")
@@ -102,7 +103,7 @@ struct GistsTests {
     }
 
     @Test(arguments: ["--mine", "--theirs", "--discard"])
-    func `A conflicting change waits for a decision, and the others are sent`(
+    func `A conflicting change waits for a decision while others are sent`(
         decision: String
     ) async throws {
         try await GistsUser.run { user in
@@ -119,7 +120,7 @@ struct GistsTests {
             let change = try #require(try await user.pending().first)
             #expect(change.state == "conflict")
             #expect(try await user.gists("resolve", change.change, decision).exitCode == 0)
-            // The service's version is shown immediately.
+            // The tool shows the service's version immediately.
             if decision == "--theirs" { #expect(try await user.offline("show", gist.id).output == "theirs") }
             #expect(try await user.gists("sync").exitCode == 0)
             let files = try await user.server.gists().first { $0.id == gist.id }?.files
@@ -127,7 +128,7 @@ struct GistsTests {
         }
     }
 
-    @Test func `Keeps the cached list on a captive portal, error or empty list`() async throws {
+    @Test func `Keeps the cached gists on a captive portal, error or empty list`() async throws {
         try await GistsUser.run { user in
             try await user.server.seedGists(40)
             let ids = try await user.ids()
@@ -143,21 +144,21 @@ struct GistsTests {
         }
     }
 
-    @Test func `Signing out warns about unsent changes, then removes all user data`() async throws {
+    @Test func `gists logout warns about unsent changes, then removes all user data`() async throws {
         try await GistsUser.run { user in
             let gist = try await user.server.createGist(
                 description: "marker-7f3a", files: ["marker-7f3a.txt": "marker-7f3a"])
             #expect(try await user.gists("show", gist.id).exitCode == 0)
             _ = try await user.list()
             _ = try await user.createOffline("marker-7f3a")
-            // The files are unreadable even before the sign-out.
+            // The files are encrypted even before the sign-out.
             #expect(try user.files(containing: "marker-7f3a") == [])
             #expect(try user.files(containing: gist.id) == [])
 
             let refusal = try await user.gists("account", "logout")
             #expect(refusal.exitCode == 75 && refusal.errors.contains("1 unsent change"), "\(refusal)")
             #expect(try await user.gists("account", "whoami", "--offline").output == "alice\n")
-            // Signing out does not need to know the API's URL.
+            // Signing out does not require the API's URL.
             #expect(try await user.gists.with("GISTS_API", nil)("account", "logout", "--force").exitCode == 0)
             let files = try FileManager.default.subpathsOfDirectory(atPath: user.container.home)
             #expect(!files.contains { $0.hasSuffix(".sqlite") || $0.contains("Offline-") }, "\(files)")
@@ -168,7 +169,7 @@ struct GistsTests {
         }
     }
 
-    @Test func `A user's unsent changes wait for that user, hidden from others`() async throws {
+    @Test func `Hides a user's unsent changes from other users until the next sign-in`() async throws {
         try await GistsUser.run { user in
             _ = try await user.list()
             let id = try await user.createOffline("alice's")
@@ -187,26 +188,26 @@ struct GistsTests {
         }
     }
 
-    @Test func `A change is not sent if another user signs in during a lookup`() async throws {
+    @Test func `Sends no change if another user signs in during a lookup`() async throws {
         try await GistsUser.run { user in
             _ = try await user.createOffline("alice's")
-            // The response is lost, so the next attempt first looks the gist up.
+            // The connection is dropped, so the next attempt first looks for the gist at the service.
             try await user.server.arm(.dropped.on("POST"))
             #expect(try await user.gists("sync").exitCode == 69)
             try await expectNothingOfBobs(user, syncing: user.gists, while: user.server.hold(.nothing.on("GET")))
         }
     }
 
-    @Test func `A change is not sent if another user signs in during a refresh`() async throws {
+    @Test func `Sends no change if another user signs in during a refresh`() async throws {
         try await GistsUser.run { user in
             _ = try await user.createOffline("alice's")
-            // By this clock, alice's token has expired, so the request starts with a refresh.
+            // According to this clock, alice's token has expired, so the tool refreshes before it sends the change.
             let late = try await WrongClock(in: user.container).tool(user.gists, ahead: 7200)
             try await expectNothingOfBobs(user, syncing: late, while: user.server.holdRefreshes())
         }
     }
 
-    /// Signs bob in while a request of alice's `sync` is held, and expects that the change remains hers.
+    /// Signs bob in while a request of alice's `sync` is held, and expects that only alice's session sends the change.
     private func expectNothingOfBobs(_ user: GistsUser, syncing gists: Tool, while gate: Gate) async throws {
         let sync = try await gists.command(["sync"]).whileRunning { _ in
             try await gate.waitUntilHeld()
@@ -224,7 +225,7 @@ struct GistsTests {
         #expect(try await user.server.appliedChanges().map(\.user) == ["alice"])
     }
 
-    @Test func `Sends a change once, even if its state is altered in the file`() async throws {
+    @Test func `Sends a change once, even if the state in the file is altered`() async throws {
         try await GistsUser.run { user in
             _ = try await user.createOffline("once")
             try await user.server.arm(.appliedButDropped.on("POST"))
@@ -246,7 +247,7 @@ struct GistsTests {
         }
     }
 
-    @Test func `Transfers no row of a whole list that has not changed`() async throws {
+    @Test func `Revalidates an unchanged list without transferring gists`() async throws {
         try await GistsUser.run { user in
             let ids = try await user.server.seedGists(250)
             let first = try await user.list("mine", "--all")
@@ -272,7 +273,7 @@ struct GistsTests {
         try await user.server.log().requests.filter { $0.method == "GET" && $0.path.hasPrefix("/gists") }.map(\.status)
     }
 
-    @Test func `JSON of lists escapes characters that control a terminal`() async throws {
+    @Test func `gists list --json escapes characters that control a terminal`() async throws {
         try await GistsUser.run { user in
             let outcome = try await user.offline(
                 "create", "--name", "a.txt", "--description", "a\u{9B}31mb\u{202E}c", input: "one\n")

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `homepwner` when it is killed or a system call fails halfway: every confirmed change is stored, and photos and items
-/// are consistent.
+/// `homepwner` after a kill or a failed system call. Every confirmed change must be stored, and photos and items must
+/// be consistent.
 @Suite(.queued)
 struct HomepwnerFaultTests {
     /// A system call of a run. strace counts calls by name, for each thread.
@@ -11,7 +11,7 @@ struct HomepwnerFaultTests {
         let number: Int
     }
 
-    /// A command that changes something, in a household that has an item with a photo, or that is still empty.
+    /// A command that changes items, in an empty household or in a household that has an item with a photo.
     enum Operation: CaseIterable {
         case addFirst, add, setPhoto, remove
 
@@ -26,7 +26,7 @@ struct HomepwnerFaultTests {
         }
     }
 
-    /// A household before an operation, and the system calls with which the operation changes files.
+    /// A household before an operation, and the system calls by which the operation changes files.
     private struct Scene {
         let household: Household
         let arguments: [String]
@@ -83,7 +83,7 @@ struct HomepwnerFaultTests {
     }
 
     @Test(arguments: Operation.allCases)
-    func `A kill at any call loses no confirmed change, and the next run tidies`(
+    func `A kill at any system call loses no confirmed change of items`(
         operation: Operation
     ) async throws {
         try await Household.run { household in
@@ -105,13 +105,13 @@ struct HomepwnerFaultTests {
                 #expect(try await state(of: copy) == list + ["Next"], "\(call)")
                 #expect(try copy.disagreement(isTidy: true) == nil, "\(call)")
             }
-            // The threads do not always share the work in the same way.
+            // The distribution of the work among the threads varies, so some calls do not occur.
             #expect(killCount * 4 >= scene.calls.count * 3, "\(killCount) of \(scene.calls)")
             #expect(scene.calls.count > 8)
         }
     }
 
-    @Test func `Thirty processes, a third of them killed, lose no confirmed item`() async throws {
+    @Test func `Thirty processes lose no confirmed item if a third are killed`() async throws {
         try await Household.run { household in
             let photo = try household.photo("1.jpg", byte: 1)
             let bear = try await household.add("Bear", "--photo", photo)
@@ -141,7 +141,7 @@ struct HomepwnerFaultTests {
         }
     }
 
-    @Test func `Syncs a photo before the items that name it, then confirms`() async throws {
+    @Test func `Syncs the photo, then the items that name it, then confirms`() async throws {
         try await Household.run { household in
             _ = try await household.add("Bear")
             let photo = try household.photo("1.jpg", byte: 1)
@@ -165,7 +165,7 @@ struct HomepwnerFaultTests {
     }
 
     @Test(arguments: [Operation.addFirst, .remove])
-    func `On a full disk, reports the error and changes nothing`(
+    func `On a full disk, homepwner reports the error and keeps the items`(
         operation: Operation
     ) async throws {
         try await Household.run { household in
@@ -177,15 +177,15 @@ struct HomepwnerFaultTests {
             for call in scene.calls where ["mkdir", "write", "fsync", "rename"].contains(call.name) {
                 let (copy, outcome) = try await scene.run("error=ENOSPC", at: call)
                 let list = try await state(of: copy)
-                // A power cut can bring the old items back until the new ones are on disk, so their photos stay until
-                // then.
+                // A power cut can restore the old items until the new items are on disk, so the photos of the old items
+                // stay until then.
                 let isDurable = !outcome.errors.contains("did not confirm")
                 #expect(try copy.disagreement(isTidy: isDurable) == nil, "\(call): \(outcome)")
                 if outcome.exitCode == 0 {
                     #expect(list == after, "\(call): \(outcome)")
                 } else {
                     failureCount += 1
-                    // If each thread's first write fails, the message cannot be written either.
+                    // If each thread's first write fails, the command cannot write the message, either.
                     let isTold =
                         outcome.errors.contains("No space left on device") || outcome.errors.contains("enough space")
                         || outcome.errors.isEmpty && call.name == "write"

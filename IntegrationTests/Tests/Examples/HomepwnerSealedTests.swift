@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// `homepwner` with an account: items and photos that are encrypted for the signed-in user.
+/// `homepwner` with an account, which encrypts items and photos for the signed-in user.
 @Suite(.queued(minutes: 10))
 struct HomepwnerSealedTests {
     private static let marker = "marker-9b1e"
 
-    @Test func `Sealed items work like others and are never stored in plain text`() async throws {
+    @Test func `Sealed items support all commands and are not stored in plain text`() async throws {
         try await SealedHousehold.run { user in
             let household = user.household
             let photo = try user.photo("1.jpg", of: Self.marker)
@@ -33,7 +33,7 @@ struct HomepwnerSealedTests {
         }
     }
 
-    @Test func `Seals the first items if import is run with --sealed`() async throws {
+    @Test func `homepwner import --sealed seals the first items`() async throws {
         try await SealedHousehold.run { user in
             let file = user.household.container.path("items.plist")
             try user.household.container.write(
@@ -45,26 +45,26 @@ struct HomepwnerSealedTests {
         }
     }
 
-    @Test func `Adding a sealed item requires a session, and the error says so`() async throws {
+    @Test func `Adding a sealed item without a session fails with a hint`() async throws {
         try await Household.run { household in
             let outcome = try await household.homepwner("add", "Bear", "--sealed")
             #expect(outcome.exitCode == 77 && outcome.errors.contains("run `homepwner account login`"), "\(outcome)")
             #expect(outcome.output.isEmpty)
             #expect(try await household.homepwner("seal").exitCode == 77)
             #expect(try await household.homepwner("account", "login").exitCode == 64)
-            // Commands that need no account do not ask for one.
+            // Commands that require no account work without a session.
             #expect(try await household.homepwner("account", "logout").exitCode == 0)
             _ = try await household.add("Bear")
             #expect(try household.disagreement(isTidy: false) == nil)
         }
     }
 
-    @Test func `An ended session keeps sealed items for the same user only`() async throws {
+    @Test func `Keeps sealed items for the same user after the session has ended`() async throws {
         try await SealedHousehold.run { user in
             let homepwner = user.household.homepwner
             let photo = try user.photo("1.jpg", of: Self.marker)
             let bear = try await user.household.add(Self.marker, "--photo", photo, "--sealed")
-            // A token from the environment is not a session, and does not start a new list in plain text.
+            // A token from the environment is not a session, so the command does not create a plain-text list.
             let token = try await homepwner.with("HOMEPWNER_TOKEN", "x")("add", "x")
             #expect(token.exitCode == 64 && token.errors.contains("HOMEPWNER_TOKEN"), "\(token)")
             try await user.server.endSessions()
@@ -79,7 +79,7 @@ struct HomepwnerSealedTests {
             #expect(try await user.household.items().isEmpty)
             _ = try await user.household.add("bob's", "--sealed")
             #expect(try await homepwner("show", bear).exitCode == 64)
-            // Signing out removes bob's items, not alice's.
+            // Signing out removes bob's items, but not alice's items.
             #expect(try await homepwner("account", "logout", "--force").exitCode == 0)
             try await user.signIn()
             #expect(try await user.household.items().map(\.name) == [Self.marker])
@@ -87,7 +87,7 @@ struct HomepwnerSealedTests {
         }
     }
 
-    @Test func `Signing out warns about lost items, then removes all of them`() async throws {
+    @Test func `homepwner logout warns about lost items, then removes the items`() async throws {
         try await SealedHousehold.run { user in
             let homepwner = user.household.homepwner
             for number in 1...2 { _ = try await user.household.add("\(number)", "--sealed") }
@@ -110,7 +110,7 @@ struct HomepwnerSealedTests {
         }
     }
 
-    @Test func `seal moves all plain-text items into the sealed ones`() async throws {
+    @Test func `homepwner seal moves all plain-text items into the sealed list`() async throws {
         try await SealedHousehold.run { user in
             let (household, homepwner) = (user.household, user.household.homepwner)
             let nothing = try await homepwner("seal")
@@ -131,8 +131,8 @@ struct HomepwnerSealedTests {
             #expect(try await household.exportedPhoto(of: bear) == Data(contentsOf: URL(filePath: photo)))
             #expect(try await homepwner("seal").errors == "The items are sealed already.\n")
 
-            // Add a plain-text file beside the sealed items, such as one from a backup. No command shows only one of
-            // the two.
+            // Add a plain-text file beside the sealed items, such as a file from a backup. Commands then fail instead
+            // of showing only one of the two lists.
             try household.container.write(
                 String(decoding: plain.bytes, as: UTF8.self).replacing("Tape", with: "Old tape").utf8,
                 to: household.document)
@@ -154,7 +154,7 @@ struct HomepwnerSealedTests {
     }
 
     @Test(arguments: ["signal=KILL", "error=ENOSPC"])
-    func `A kill or full disk during seal loses nothing, and a rerun completes`(
+    func `A rerun of seal completes after a kill or a full disk, with all items`(
         fault: String
     ) async throws {
         try await SealedHousehold.run { user in
@@ -188,12 +188,12 @@ struct HomepwnerSealedTests {
                 #expect(try await copy.exportedPhoto(of: bear) == content, "\(call)")
                 #expect(try copy.files(containing: Self.marker) == [], "\(call)")
             }
-            // The threads do not always share the work in the same way.
+            // The distribution of the work among the threads varies, so some calls do not occur.
             #expect(failureCount * 2 >= calls.count, "\(failureCount) of \(calls)")
         }
     }
 
-    /// The system calls with which a command changes files.
+    /// The system calls by which a command changes files.
     private func writingCalls(of command: Command, in household: Household) async throws -> [HomepwnerFaultTests.Call] {
         let file = household.container.path("calls")
         let outcome = try await command.run(

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// `homepwner`: items and photos in the app's own documents, without an account.
+/// `homepwner` without an account, which stores items and photos in the app's documents.
 @Suite(.queued)
 struct HomepwnerTests {
-    @Test func `Adds, lists, shows, changes and removes items`() async throws {
+    @Test func `homepwner adds, lists, shows, changes and removes items`() async throws {
         try await Household.run { household in
             let homepwner = household.homepwner
             let none = try await homepwner("list")
@@ -34,7 +34,7 @@ struct HomepwnerTests {
         }
     }
 
-    @Test func `Stores, exports and replaces a photo, and removes it with its item`() async throws {
+    @Test func `homepwner stores, exports, replaces and removes photos of items`() async throws {
         try await Household.run { household in
             let homepwner = household.homepwner
             let (first, second) = (try household.photo("1.jpg", byte: 1), try household.photo("2.jpg", byte: 2))
@@ -61,7 +61,7 @@ struct HomepwnerTests {
         }
     }
 
-    @Test func `Reports mistakes and changes nothing`() async throws {
+    @Test func `homepwner reports invalid arguments and changes nothing`() async throws {
         try await Household.run { household in
             let bear = try await household.add("Bear", "--photo", try household.photo("1.jpg", byte: 1))
             let before = try household.container.files()
@@ -102,7 +102,7 @@ struct HomepwnerTests {
         }
     }
 
-    @Test func `Every command reports damaged items and leaves them unchanged`() async throws {
+    @Test func `Every homepwner command reports and keeps damaged items`() async throws {
         try await Household.run { household in
             let photo = try household.photo("1.jpg", byte: 1)
             let bear = try await household.add("Bear", "--photo", photo)
@@ -133,7 +133,7 @@ struct HomepwnerTests {
         }
     }
 
-    @Test func `Exports for plutil and Python, and imports what they write`() async throws {
+    @Test func `plutil and Python read an export, and import reads Python's file`() async throws {
         try await Household.run { household in
             let homepwner = household.homepwner
             let bear = try await household.add("Bär & <Söhne> 🐻", "--serial", "A1", "--value", "40")
@@ -186,7 +186,7 @@ struct HomepwnerTests {
         }
     }
 
-    @Test func `Twelve processes that add items at once lose none of them`() async throws {
+    @Test func `Twelve processes that add items at once lose no item`() async throws {
         try await Household.run { household in
             let photo = try household.photo("1.jpg", byte: 1)
             try await withThrowingTaskGroup { group in

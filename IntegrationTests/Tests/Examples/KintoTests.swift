@@ -2,13 +2,13 @@ import Foundation
 import Subprocess
 import Testing
 
-/// `reading-list`, a short adapter, against Kinto: a service that takes an item's id from the client, and changes an
-/// item only in the version that the client names.
+/// `reading-list`, a short adapter for Kinto. This service accepts the client's ID for a new item, and changes an item
+/// only in the version that the client specifies.
 @Suite(.queued)
 struct KintoTests {
     // MARK: Lists
 
-    @Test func `Pages a list, shows it offline, and revalidates it by entity tag`() async throws {
+    @Test func `reading-list caches a paged list and revalidates it by entity tag`() async throws {
         try await Reader.run { reader in
             let ids = try await reader.kinto.seed(70)
             let rows = try await reader.list("--limit", "100")
@@ -32,7 +32,7 @@ struct KintoTests {
 
     // MARK: Changes
 
-    @Test func `Sends offline changes once and in order`() async throws {
+    @Test func `reading-list sends offline changes once and in order`() async throws {
         try await Reader.run { reader in
             let ids = try await reader.kinto.seed(2)
             _ = try await reader.list()
@@ -64,9 +64,9 @@ struct KintoTests {
         }
     }
 
-    @Test func `Creates one record if the response is lost, without a search`() async throws {
+    @Test func `Creates one record without a search if the response is lost`() async throws {
         try await Reader.run { reader in
-            // The same content, which a search would find.
+            // Create a record with the same content, which a search would find.
             try reader.done(try await reader.tool("add", "https://example.com/a", "--title", "A"))
             try await reader.proxy.lose("POST")
             let add = try reader.done(try await reader.tool("add", "https://example.com/a", "--title", "A"))
@@ -85,7 +85,7 @@ struct KintoTests {
     }
 
     @Test(arguments: ["edit", "remove"])
-    func `A change whose response was lost is not a conflict`(command: String) async throws {
+    func `A repeated change after a lost response is not a conflict`(command: String) async throws {
         try await Reader.run { reader in
             let ids = try await reader.kinto.seed(2)
             _ = try await reader.list()
@@ -99,7 +99,7 @@ struct KintoTests {
             let log = try await reader.proxy.log().filter { !$0.contains("/records?") }
             #expect(log.count == 1 && log[0].hasSuffix(isEdit ? " 200" : " 404"), "\(log)")
             #expect(try await reader.titles() == (isEdit ? ["Page one", "Page 2"] : ["Page 2"]))
-            // The tool knows the item's current version, so a further change succeeds.
+            // The tool has stored the item's current version, so a further change succeeds.
             if isEdit { try reader.done(try await reader.tool("edit", ids[0], "--read")) }
         }
     }
@@ -107,7 +107,7 @@ struct KintoTests {
     // MARK: Other clients
 
     @Test(arguments: ["edit", "remove"], ["--mine", "--theirs"])
-    func `A conflicting change waits for a decision, and the others are sent`(
+    func `A conflicting change waits for a decision while others are sent`(
         command: String, decision: String
     ) async throws {
         try await Reader.run { reader in
@@ -137,7 +137,7 @@ struct KintoTests {
         }
     }
 
-    @Test func `Handles items that another client removed`() async throws {
+    @Test func `Reports a conflict if another client removed an edited item`() async throws {
         try await Reader.run { reader in
             let ids = try await reader.kinto.seed(3)
             _ = try await reader.list()
@@ -154,7 +154,7 @@ struct KintoTests {
         }
     }
 
-    @Test func `Sends a change after sign-in if the service rejected the token`() async throws {
+    @Test func `A change waits for a sign-in if the service rejects the token`() async throws {
         try await Reader.run { reader in
             try await reader.server.endSessions()
             try reader.done(try await reader.tool("add", "https://example.com/a", "--title", "A"))
@@ -170,7 +170,7 @@ struct KintoTests {
     // MARK: Kills
 
     @Test(arguments: ["POST", "PATCH", "DELETE"])
-    func `A kill during sync loses no change and sends none twice`(method: String) async throws {
+    func `A kill during sync loses no change and sends no change twice`(method: String) async throws {
         try await Reader.run { reader in
             let ids = try await reader.kinto.seed(3)
             _ = try await reader.list()
@@ -200,7 +200,7 @@ struct KintoTests {
 
     // MARK: The promise
 
-    @Test func `The adapter has at most 60 lines`() throws {
+    @Test func `The reading-list adapter has at most 60 lines`() throws {
         let adapter = BuiltProducts.example("Sources/reading-list/ArticlesAPI.swift")
         let source = try String(contentsOfFile: adapter, encoding: .utf8)
         #expect(source.contains(": RemoteCollection {"))

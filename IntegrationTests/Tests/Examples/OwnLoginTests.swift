@@ -1,6 +1,6 @@
 import Testing
 
-/// `embed-login`: the same commands in a tool whose service does not support OAuth.
+/// `embed-login`, which has the same commands for a service that does not support OAuth.
 @Suite(.queued)
 struct OwnLoginTests {
     /// Runs a test with alice signed in to the notes service.
@@ -25,7 +25,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `Greets the user with the service's profile`() async throws {
+    @Test func `embed-login greets the user with the service's profile`() async throws {
         try await run { notes, _, server in
             let greeting = try await notes()
             #expect(greeting.exitCode == 0)
@@ -36,7 +36,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `Greets the user when offline or on a server error`() async throws {
+    @Test func `embed-login greets the user when offline or on a server error`() async throws {
         try await run { notes, container, server in
             let nowhere = notes.with("NOTES_SERVER", "http://127.0.0.1:1")
             let greeting = try await nowhere()
@@ -50,7 +50,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `The service's own error code ends the session`() async throws {
+    @Test func `A service-specific error code ends the session`() async throws {
         try await run { notes, container, server in
             try await server.endSessions()
             let greeting = try await notes()
@@ -63,7 +63,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `The app and its commands use the same session`() async throws {
+    @Test func `An app and its account commands use the same session`() async throws {
         try await run { notes, _, _ in
             let login = try await notes(
                 "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
@@ -78,7 +78,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `The app uses a token from the environment and never stores it`() async throws {
+    @Test func `An app uses a token from the environment without storing the token`() async throws {
         try await run { notes, container, _ in
             let login = try await notes(
                 "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
@@ -98,7 +98,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `Help names the tool's commands and supported options only`() async throws {
+    @Test func `Help of an embedding tool lists supported options only`() async throws {
         try await run { notes, _, _ in
             let help = try await notes("account", "login", "--help").output
             #expect(help.contains("embed-login account login"))
@@ -121,7 +121,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `Uses its own service and ignores other tools' variables`() async throws {
+    @Test func `embed-login ignores the variables of other tools`() async throws {
         try await run { notes, container, _ in
             let issuer = try await notes("account", "login", "--issuer", "https://auth.example.com")
             #expect(issuer.exitCode == 64)

@@ -4,7 +4,7 @@ import Testing
 /// The example programs of at most 40 lines.
 @Suite(.queued)
 struct ShortExampleTests {
-    /// Runs a test with alice signed in to the example server, by the tool's own commands.
+    /// Runs a test with alice signed in to the example server by the tool's commands.
     private func run(
         _ product: String, prefix: String, server variable: String,
         _ test: (_ tool: Tool, _ server: ExampleServer, _ container: Container) async throws -> Void
@@ -26,7 +26,7 @@ struct ShortExampleTests {
     }
 
     @Test
-    func `oauth-login greets the user, offline too, until the sign-out`() async throws {
+    func `oauth-login greets the user, even offline, until the sign-out`() async throws {
         try await run("oauth-login", prefix: "HELLO", server: "ISSUER") { hello, server, _ in
             #expect(try await hello().output == "Hello alice.\n")
             try await server.setFaults(Fault(path: "*", status: 503))

@@ -8,7 +8,7 @@ struct WebDAVTests {
     private static let megabyte = 1 << 20
 
     @Test
-    func `Uploads, downloads offline, and never overwrites another's change`() async throws {
+    func `webdav uploads, reads offline and does not overwrite other changes`() async throws {
         try await WebDAVUser.run { alice in
             let source = alice.container.path("source")
             try alice.container.write([UInt8](repeating: 7, count: 200_000), to: source)
@@ -42,16 +42,16 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `Resumes an interrupted download in another process`() async throws {
+    @Test func `webdav resumes an interrupted download in another process`() async throws {
         try await WebDAVUser.run { alice in
             let size = 8 * Self.megabyte
             try await alice.serve("large", byteCount: size)
             let cut = try await alice.get("large", until: size / 2, .cut)
             #expect(cut.exitCode == 69, "\(cut.errors.suffix(300))")
-            #expect(cut.errors.contains("was cut after"))
+            #expect(cut.errors.contains("was interrupted after"))
             #expect(try alice.blobFiles().whole.isEmpty)
 
-            // The process that resumes the download is killed, too. Each range starts where the previous one ended.
+            // Kill the process that resumes the download, too. Each range starts at the end of the previous range.
             let killed = try await alice.get("large", until: Self.megabyte, .killed)
             #expect(killed.wasEnded(by: .kill))
             #expect(try #require(killed.firstProgress) > size / 2 - 65_536)
@@ -65,7 +65,7 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `Restarts a download if the file changed at the server`() async throws {
+    @Test func `webdav restarts a download if the file changed at the server`() async throws {
         try await WebDAVUser.run { alice in
             try await alice.serve("large", byteCount: 4 * Self.megabyte)
             _ = try await alice.get("large", until: 2 * Self.megabyte, .killed)
@@ -85,7 +85,7 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `Refreshes a rejected token once, and reports the session's end`() async throws {
+    @Test func `webdav refreshes a rejected token once and reports an ended session`() async throws {
         try await WebDAVUser.run { alice in
             let source = alice.container.path("source")
             try alice.container.write([UInt8](repeating: 7, count: 3 * Self.megabyte), to: source)
@@ -111,7 +111,7 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `On a full disk, exposes no partial file, and the next download works`() async throws {
+    @Test func `On a full disk, webdav leaves no partial file and later recovers`() async throws {
         try await WebDAVUser.run { alice in
             try await alice.serve("large", byteCount: 16 * Self.megabyte)
             let script = #"""
@@ -138,7 +138,7 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `A large file needs little more memory than a small one`() async throws {
+    @Test func `A large file requires little more memory than a small file`() async throws {
         try await WebDAVUser.run { alice in
             // BLOB_TEST_MIB=1024 tests a gibibyte.
             let size = (ProcessInfo.processInfo.environment["BLOB_TEST_MIB"].flatMap { Int($0) } ?? 256) * Self.megabyte
@@ -151,7 +151,7 @@ struct WebDAVTests {
                 }
                 return peak
             }
-            // A copy in memory would take the whole size. Allocators keep more memory when the machine is busy.
+            // A copy in memory would require the whole size. Allocators retain more memory when the machine is busy.
             let limit = size / 1024 / 4
             let baseline = try await peak("get", "small")
             let down = try await peak("get", "large", "--output", alice.container.path("copy"))
@@ -163,7 +163,7 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `Blobs are encrypted and are deleted on sign-out`() async throws {
+    @Test func `Encrypts blobs and deletes them on sign-out`() async throws {
         try await WebDAVUser.run { alice in
             let marker = "MARKER-5e1b77"
             let source = alice.container.path("source")

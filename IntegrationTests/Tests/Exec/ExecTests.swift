@@ -2,7 +2,8 @@ import Foundation
 import Subprocess
 import Testing
 
-/// `account exec`: runs a command with an access token in its environment, and without AccountKit's secret variables.
+/// `account exec`, which runs a command with an access token in the environment and without AccountKit's secret
+/// variables.
 @Suite(.queued)
 struct ExecTests {
     private func variables(_ outcome: Outcome) -> [String: String] {
@@ -12,7 +13,7 @@ struct ExecTests {
         return Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { _, last in last }
     }
 
-    @Test func `Sets ACCOUNT_TOKEN, or only the variables named by --env`() async throws {
+    @Test func `exec sets ACCOUNT_TOKEN, or only the variables named by --env`() async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             #expect(variables(try await user.account("exec", "env"))["ACCOUNT_TOKEN"] == token)
@@ -26,7 +27,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `Removes secrets from the environment and keeps everything else`() async throws {
+    @Test func `exec removes secrets from the environment and keeps other variables`() async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             var account = user.account
@@ -38,14 +39,14 @@ struct ExecTests {
                 #expect(!got.values.contains("/secret"), "\(got)")
                 #expect(got.values.contains(token))
             }
-            // A given token is passed on under the requested names only.
+            // The command passes on a token from ACCOUNT_TOKEN under the requested names only.
             let given = variables(
                 try await user.account.with("ACCOUNT_TOKEN", "given")("exec", "--env", "OTHER", "env"))
             #expect(given["OTHER"] == "given" && given["ACCOUNT_TOKEN"] == nil)
         }
     }
 
-    @Test func `Never passes etcd credentials to the programs that it runs`() async throws {
+    @Test func `Passes no etcd credentials to the programs that a command runs`() async throws {
         try await SignedInUser.run { user in
             var account = user.account.with("ETCDCTL_CACERT", "/public")
             for name in ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"] {
@@ -94,7 +95,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `Exits with the command's exit code, or by its signal`() async throws {
+    @Test func `exec ends with the command's exit code or signal`() async throws {
         let account = try await given()
         for code: Int32 in [0, 1, 42, 77, 127, 255] {
             #expect(try await account("exec", "sh", "-c", "exit \(code)").exitCode == code)
@@ -106,7 +107,7 @@ struct ExecTests {
         #expect(try await account.command(["exec", "cat"]).run(input: "in\n").output == "in\n")
     }
 
-    @Test func `Exits with 127 for an unknown command, 126 for a non-executable one`() async throws {
+    @Test func `exec exits with 127 for an unknown and 126 for an unusable command`() async throws {
         let account = try await given()
         for (words, code) in [
             (["no-such-command"], 127), (["/no/such/command"], 127), ([""], 127), (["--", "-x"], 127),
@@ -119,7 +120,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `Passes all arguments after the command's name to the command`() async throws {
+    @Test func `exec passes all arguments after the command's name to the command`() async throws {
         let account = try await given()
         let words = ["--session", "x", "--env", "Y", "-v", "--help", "--version", "--", "a b", ""]
         for start in [["exec"], ["exec", "--"], ["exec", "--env", "A", "--"]] {
@@ -128,8 +129,8 @@ struct ExecTests {
         }
         for (words, said) in [
             ([], "specify the command"), (["--"], "specify the command"), (["--no-such", "env"], "unknown option"),
-            (["--env", "1A", "env"], "--env takes"), (["--env", "A=B", "env"], "--env takes"),
-            (["--min-validity=-1", "env"], "--min-validity takes"),
+            (["--env", "1A", "env"], "--env requires"), (["--env", "A=B", "env"], "--env requires"),
+            (["--min-validity=-1", "env"], "--min-validity requires"),
         ] {
             let outcome = try await account.run(["exec"] + words)
             #expect(outcome.exitCode == 64 && outcome.errors.contains(said), "\(outcome)")
@@ -137,7 +138,7 @@ struct ExecTests {
         #expect(try await account("exec", "--help").output.contains("--env"))
     }
 
-    @Test func `Replaces its process, and shows the token in no argument`() async throws {
+    @Test func `exec replaces its process and shows the token in no argument`() async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             try await user.server.expireTokens()
@@ -152,7 +153,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `The command inherits signal settings and files, after a refresh too`() async throws {
+    @Test func `exec passes on signal settings and open files, even after a refresh`() async throws {
         try await SignedInUser.run { user in
             let file = user.container.path("inherited")
             try Data("inherited".utf8).write(to: URL(filePath: file))
@@ -166,7 +167,7 @@ struct ExecTests {
             }
             let refreshing = [user.account.path, "exec", "--min-validity", "86400"]
             for (words, isWhole) in [
-                // Compare the low 32 of 64 bits only: the C library uses some of the other signals internally.
+                // Compare only the low 31 of 64 bits, since the C library uses some of the other signals internally.
                 (["sed", "-nE", "s/^(Sig(Blk|Ign).*)/\\1/p", "/proc/self/status"], false),
                 (["find", "/proc/self/fd", "-type", "l", "-printf", "%f\\n"], true),
                 (["cat", "/proc/self/fd/7"], true),
@@ -182,7 +183,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `Without a token, fails with the reason and runs no command`() async throws {
+    @Test func `Without a token, exec prints the reason and runs no command`() async throws {
         func expect(_ outcome: Outcome, _ code: Int32, _ said: String) {
             #expect(outcome.exitCode == code && outcome.output == "", "\(outcome)")
             #expect(outcome.errors.contains(said) && outcome.errors.count { $0 == "\n" } == 1, "\(outcome)")
@@ -194,7 +195,7 @@ struct ExecTests {
         }
         try await SignedInUser.run { user in
             try await user.server.setFaults(Fault(path: "/oauth/token", status: 503))
-            // A token that is valid long enough is used even if the service fails.
+            // The command uses a valid token even if the service fails.
             #expect(try await user.account("exec", "--min-validity", "86400", "echo", "run").output == "run\n")
         }
         try await SignedInUser.run { user in
@@ -210,7 +211,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `Stores the refreshed tokens before it runs the command`() async throws {
+    @Test func `exec stores the refreshed tokens before running the command`() async throws {
         try await SignedInUser.run { user in
             // The delay exceeds the time that a command waits if its old token is valid.
             try await user.server.setFaults(
@@ -224,7 +225,7 @@ struct ExecTests {
         }
     }
 
-    @Test func `Reports a locked archive immediately, without a prompt`() async throws {
+    @Test func `exec reports a locked archive immediately, without a prompt`() async throws {
         try await SignedInUser.run { user in
             let added = try await Terminal.run(
                 user.account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .type("horse"), .enter,
@@ -232,7 +233,7 @@ struct ExecTests {
             let removed = try await Terminal.run(
                 user.account.command(["key", "remove", "file"]), .wait("Passphrase: "), .type("horse"), .enter)
             #expect(added.exitCode == 0 && removed.exitCode == 0, "\(added) \(removed)")
-            // On a terminal, where other commands would prompt.
+            // Use a terminal, on which other commands would prompt.
             let session = try await Terminal.run(user.account.command(["exec", "env"]))
             #expect(session.exitCode == 65 && !session.screen.contains("Passphrase: "), "\(session)")
             #expect(session.screen.contains("locked by a passphrase") && session.screen.contains("account unlock"))
@@ -253,7 +254,7 @@ struct ExecTests {
         }
     }
 
-    /// The command with a token in ACCOUNT_TOKEN, and no session.
+    /// Returns the command with a token in ACCOUNT_TOKEN and without a session.
     private func given() async throws -> Tool {
         try await Container.run { container in
             try Tool.account(in: container).with("ACCOUNT_TOKEN", "given").with("HOME", nil)
@@ -262,7 +263,7 @@ struct ExecTests {
 }
 
 extension String {
-    /// The bits of the signals up to 31, of a signal mask in hexadecimal.
+    /// The bits of signals 1 to 31 in a hexadecimal signal mask.
     fileprivate var lastBits: String {
         String(UInt32(truncatingIfNeeded: UInt64(suffix(16), radix: 16) ?? 0) & 0x7FFF_FFFF, radix: 16)
     }

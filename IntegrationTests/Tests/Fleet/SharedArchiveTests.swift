@@ -2,10 +2,10 @@ import Foundation
 import Subprocess
 import Testing
 
-/// Machines whose key does not open the archive that all of them share.
+/// Machines without the key of the archive that they share with other machines.
 @Suite(.etcd, .queued)
 struct SharedArchiveTests {
-    /// alice's session in a storage that machines share, and another machine of the same storage without her key.
+    /// The user alice with a session in a shared store, and another machine that uses the store without her key.
     private struct Scene {
         let user: SignedInUser
         let machine: Tool
@@ -21,7 +21,7 @@ struct SharedArchiveTests {
         }
     }
 
-    /// - Parameter hasOtherKey: Whether the machine has another key. Otherwise it has no key.
+    /// - Parameter hasOtherKey: Whether the machine has another key, instead of no key.
     private func run(hasOtherKey: Bool, _ test: (Scene) async throws -> Void) async throws {
         let prefix = "s\(UUID().uuidString.prefix(8))"
         let url = try EtcdServer.shared.url(prefix)
@@ -49,7 +49,7 @@ struct SharedArchiveTests {
     }
 
     @Test(arguments: [true, false])
-    func `Without its key, no command replaces or removes a shared archive`(hasOtherKey: Bool) async throws {
+    func `Without the key, no command replaces or removes a shared archive`(hasOtherKey: Bool) async throws {
         try await run(hasOtherKey: hasOtherKey) { scene in
             let before = try await scene.archive()
             for (outcome, wayOut) in [
@@ -89,7 +89,7 @@ struct SharedArchiveTests {
     }
 
     @Test(arguments: [true, false])
-    func `login --replace tells its effect on the other machines`(hasOtherKey: Bool) async throws {
+    func `login --replace explains the effect on the other machines`(hasOtherKey: Bool) async throws {
         try await run(hasOtherKey: hasOtherKey) { scene in
             let before = try await scene.archive()
             let login = try await scene.login("--replace")
@@ -106,7 +106,7 @@ struct SharedArchiveTests {
         }
     }
 
-    @Test func `login --replace only matters if the archive does not open`() async throws {
+    @Test func `login --replace has no effect on an archive that opens`() async throws {
         try await run(hasOtherKey: true) { scene in
             let before = try await scene.archive()
             let refused = try await scene.machine(
@@ -122,7 +122,7 @@ struct SharedArchiveTests {
         }
     }
 
-    @Test func `logout --force signs out all machines and says so`() async throws {
+    @Test func `logout --force signs out all machines and reports the effect`() async throws {
         try await run(hasOtherKey: true) { scene in
             let logout = try await scene.machine("logout", "--force", "--json")
             #expect(logout.exitCode == 0, "\(logout)")

@@ -2,12 +2,12 @@ import Foundation
 import Subprocess
 import Testing
 
-/// `account store move`: moves a session from files to a storage that machines share, and back.
+/// `account store move`, which moves a session from files to a shared store, and back.
 @Suite(.etcd, .queued)
 struct StoreMoveTests {
     private func url() throws -> String { try EtcdServer.shared.url("c\(UUID().uuidString.prefix(8))") }
 
-    @Test func `Moves a session there and back, and the source names the target`() async throws {
+    @Test func `store move moves a session there and back, and names the target`() async throws {
         let url = try url()
         try await SignedInUser.run { user in
             let account = user.account
@@ -16,7 +16,7 @@ struct StoreMoveTests {
             #expect(moved.errors.contains("Moved alice from file://"), "\(moved)")
             #expect(try await account("whoami", "--store", url).output == "alice\n")
 
-            // Both places print the token while it is valid.
+            // Both places print the token while the token is valid.
             #expect(try await account.storedToken() == account.with("ACCOUNT_STORE", url).storedToken())
             let status = try await account("status")
             #expect(status.exitCode == 0, "\(status)")
@@ -53,7 +53,7 @@ struct StoreMoveTests {
         }
     }
 
-    @Test func `The former name store copy still works and is not in the help`() async throws {
+    @Test func `store copy still works as an alias that help omits`() async throws {
         let url = try url()
         try await SignedInUser.run { user in
             let help = try await user.account("store", "--help")
@@ -69,13 +69,13 @@ struct StoreMoveTests {
         }
     }
 
-    @Test func `An interrupted move is continued with store move`() async throws {
+    @Test func `store move continues an interrupted move`() async throws {
         let etcd = try EtcdServer.shared
         try await SignedInUser.run { user in
             try await LateProxy.run(upstream: etcd.port) { proxy in
                 let prefix = "h\(UUID().uuidString.prefix(8))"
                 let url = etcd.url(prefix, port: proxy.port)
-                // Repeat until a kill falls after the session has left the source.
+                // Repeat until the process is killed after the session has left the source.
                 var number = 0
                 var status = try await user.account("status")
                 while !status.output.contains("is not complete") {
@@ -95,11 +95,11 @@ struct StoreMoveTests {
         }
     }
 
-    @Test func `The source prints no expired token and names the target`() async throws {
+    @Test func `After a move, the source names the target instead of an expired token`() async throws {
         let url = try url()
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "1"]) { user in
             #expect(try await user.account("store", "move", "--to", url).exitCode == 0)
-            // The source prints the token until it expires.
+            // The source prints the token until the token expires.
             try await waitUntil("the token has expired") {
                 try await user.account("token", "--min-validity", "0").exitCode != 0
             }
@@ -118,7 +118,7 @@ struct StoreMoveTests {
         }
     }
 
-    @Test func `A move does not replace a session at the target`() async throws {
+    @Test func `store move does not replace a session at the target`() async throws {
         let url = try url()
         try await SignedInUser.run { user in
             let login = try await user.account(
@@ -133,7 +133,7 @@ struct StoreMoveTests {
         }
     }
 
-    @Test func `A move killed at any call keeps one session, on one side`() async throws {
+    @Test func `A move killed at any write keeps one session on one side`() async throws {
         let etcd = try EtcdServer.shared
         try await SignedInUser.run { user in
             try await LateProxy.run(upstream: etcd.port) { proxy in
@@ -213,13 +213,13 @@ struct StoreMoveTests {
         let outcome = try await command.whileRunning { running in
             let isHeld = await withTaskGroup(of: Bool.self) { group in
                 group.addTask {
-                    // This fails only if the other task finished first.
+                    // This wait fails only if the other task finished first.
                     try? await proxy.waitUntilHeld()
                     return true
                 }
                 group.addTask {
-                    // This fails only if the other task finished first, or if the program ended without a message. Then
-                    // no response is held.
+                    // This wait fails only if the other task finished first, or if the program ended without a message.
+                    // In the second case, no response is held.
                     _ = try? await running.errors.match { $0.contains("Moved") ? true : nil }
                     return false
                 }

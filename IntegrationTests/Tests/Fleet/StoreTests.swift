@@ -2,10 +2,10 @@ import Foundation
 import Subprocess
 import Testing
 
-/// Sessions in a storage that machines share: `--store` and `ACCOUNT_STORE`.
+/// Sessions in a shared store, which `--store` or `ACCOUNT_STORE` selects.
 @Suite(.etcd, .queued)
 struct StoreTests {
-    /// Runs a test with alice signed in at a separate prefix of the storage, without any files.
+    /// Runs a test with alice signed in at a separate prefix of the store, without an archive file.
     private func run(_ test: (SignedInUser, _ url: String) async throws -> Void) async throws {
         let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
         try await Container.run { container in
@@ -19,7 +19,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `A second machine with the key shares the session and its refresh`() async throws {
+    @Test func `A second machine with the key shares the session and the refresh`() async throws {
         try await run { user, url in
             #expect(!FileManager.default.fileExists(atPath: user.container.archive))
             let status = try await user.account("status", "--json").document()
@@ -49,7 +49,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `--store overrides ACCOUNT_STORE, and file: means this machine`() async throws {
+    @Test func `--store overrides ACCOUNT_STORE, and file: selects local files`() async throws {
         try await run { user, url in
             let account = user.account
             let none = try await account("whoami", "--store", try EtcdServer.shared.url("nobody"))
@@ -63,14 +63,14 @@ struct StoreTests {
         }
     }
 
-    @Test func `Lists, switches, keeps and signs out sessions of a shared storage`() async throws {
+    @Test func `Commands list, switch, keep and sign out sessions of a shared store`() async throws {
         try await run { user, url in
             try await user.signIn(session: "work")
             let sessions = try await user.account("sessions")
             #expect(sessions.output.contains("* default"), "\(sessions)")
             #expect(sessions.output.contains("  work"), "\(sessions)")
             let files = try await user.account("sessions", "--store", "file:")
-            #expect(files.errors.contains("There are no sessions yet"), "\(files)")
+            #expect(files.errors.contains("No user is signed in to any session"), "\(files)")
             #expect(try await user.account("switch", "work", "--store", url).exitCode == 0)
             #expect(try await user.account("whoami", "--json").document().session == "work")
 
@@ -94,7 +94,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `An invalid storage URL names the option or variable it came from`() async throws {
+    @Test func `The error for an invalid store URL names the option or variable`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             for url in ["redis://127.0.0.1/x", "nonsense", "etcd://alice:secret@127.0.0.1/x", "etcd://127.0.0.1:0/x"] {
@@ -115,7 +115,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `An unreachable storage exits with 75 and keeps the session`() async throws {
+    @Test func `Exits with 75 if the shared store is unreachable`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
                 .with("ACCOUNT_STORE", "etcd://127.0.0.1:\(try FreePort.find())/x")
@@ -128,18 +128,18 @@ struct StoreTests {
         }
     }
 
-    @Test func `Sends no password to a host that only looks like loopback`() async throws {
+    @Test func `Sends no etcd password to a host that only resembles loopback`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container).with("ETCDCTL_USER", "ci:secret")
             for host in ["127.attacker.example", "127.0.0.1.attacker.example:2379", "localhost,127.attacker.example"] {
                 let outcome = try await account("whoami", "--store", "etcd://\(host)/x")
                 #expect(outcome.exitCode == 78, "\(outcome)")
-                #expect(outcome.errors.contains("a password is sent over TLS only"), "\(outcome)")
+                #expect(outcome.errors.contains("AccountKit sends a password only over TLS"), "\(outcome)")
             }
         }
     }
 
-    @Test func `Connects to a storage at localhost, whatever the name resolves to`() async throws {
+    @Test func `Connects to a store at localhost regardless of name resolution`() async throws {
         try await run { user, url in
             let misled = try user.account.command(["whoami", "--store", url.replacing("127.0.0.1", with: "localhost")])
                 .runWhereLocalhostLeads(to: "127.9.9.9", in: user.container)
@@ -148,7 +148,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `A read-only role can read, and a failed write loses no session`() async throws {
+    @Test func `A read-only etcd role can read, and a failed write keeps the session`() async throws {
         try await EtcdServer.run { etcd in
             try await Container.run { container in
                 try await ExampleServer.run { server in
@@ -185,7 +185,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `Another program's data at the key is an error and stays unchanged`() async throws {
+    @Test func `Rejects another program's data in a store and leaves it unchanged`() async throws {
         try await Container.run { container in
             let etcd = try EtcdServer.shared
             let key = "foreign/account/default/Account.plist"
@@ -200,7 +200,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `An archive copied to another prefix does not open there`() async throws {
+    @Test func `An archive copied to another etcd prefix does not open`() async throws {
         let etcd = try EtcdServer.shared
         try await run { user, url in
             let prefix = try #require(url.split(separator: "/").last)
@@ -215,7 +215,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `status and doctor report what the version of etcd lacks`() async throws {
+    @Test func `status and doctor report the known faults of the etcd version`() async throws {
         try await run { user, url in
             let version = try await EtcdServer.shared.version()
             try #require(version.hasPrefix("3.4."), "these are the faults of \(version)")
@@ -235,7 +235,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `A tool without shared storage rejects --store and its variable`() async throws {
+    @Test func `A tool without shared stores rejects --store and its variable`() async throws {
         try await Container.run { container in
             var gists = try Tool.account(in: container)
             gists = Tool(path: try BuiltProducts.path(of: "gists"), environment: gists.environment)

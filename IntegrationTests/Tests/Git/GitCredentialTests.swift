@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `account git-credential`, run as git runs it: its input, output and exit code.
+/// The input, output and exit code of `account git-credential`, started in the same way as by git.
 @Suite(.queued)
 struct GitCredentialTests {
     private static let question = "protocol=https\nhost=git.example.com\n\n"
@@ -22,7 +22,7 @@ struct GitCredentialTests {
         return values
     }
 
-    @Test func `Prints the user, token and expiry for git`() async throws {
+    @Test func `git-credential prints the user, token and expiry for git`() async throws {
         try await run { user in
             let answer = try await user.account("git-credential", "get", input: Self.question)
             #expect(answer.exitCode == 0, "\(answer)")
@@ -45,7 +45,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Prints no token if localhost resolves to another machine`() async throws {
+    @Test func `git-credential prints no token if localhost is another machine`() async throws {
         try await run { user in
             #expect(try await user.account("rule", "add", "http://localhost:8080").exitCode == 0)
             let question = "protocol=http\nhost=localhost:8080\n\n"
@@ -58,7 +58,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Storing changes nothing, and unknown operations are ignored`() async throws {
+    @Test func `git-credential ignores store and unknown operations`() async throws {
         try await run { user in
             let before = try user.container.files()
             let credential = "username=bob\npassword=hunter2\n" + Self.question
@@ -71,7 +71,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Erasing a token other than the current one changes nothing`() async throws {
+    @Test func `git-credential erase ignores any token except the current token`() async throws {
         try await run { user in
             let token = try await user.account.storedToken()
             let before = try user.container.files()
@@ -89,7 +89,7 @@ struct GitCredentialTests {
     }
 
     @Test(arguments: ["password=TOKEN\n", "authtype=Bearer\ncredential=TOKEN\n"])
-    func `Erasing the current token makes its next use refresh it`(line: String) async throws {
+    func `git-credential erase of the current token causes a refresh`(line: String) async throws {
         try await run { user in
             let token = try await user.account.storedToken()
             let input = line.replacing("TOKEN", with: token) + Self.question
@@ -102,7 +102,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Erasing a token without a refresh token changes nothing`() async throws {
+    @Test func `git-credential erase keeps a token that cannot be refreshed`() async throws {
         try await run(byToken: true) { user in
             let token = try await user.account.storedToken()
             let input = "password=\(token)\n" + Self.question
@@ -121,7 +121,7 @@ struct GitCredentialTests {
         "protocol=https\nhost=evil.example\n\nhost=git.example.com\n", "protocol=ssh\nhost=git.example.com\n\n",
         "protocol=https\nhost=[git.example.com]\n\n",
     ])
-    func `Prints nothing for other hosts, so that git continues`(input: String) async throws {
+    func `git-credential prints nothing for hosts and inputs without a rule`(input: String) async throws {
         try await run { user in
             let outcome = try await user.account("git-credential", "get", input: input)
             #expect(outcome.exitCode == 0, "\(outcome)")
@@ -133,7 +133,7 @@ struct GitCredentialTests {
         "host", "protocol=https\nhost=git.example.com\0\n\n", "protocol=https\nhost=git.example.com\0.evil.example\n\n",
         "=x\n", String(repeating: "x", count: 5 << 20),
     ])
-    func `Rejects malformed input as a usage error`(input: String) async throws {
+    func `git-credential rejects malformed input as a usage error`(input: String) async throws {
         try await run { user in
             let outcome = try await user.account("git-credential", "get", input: input)
             #expect(outcome.exitCode == 64, "\(outcome)")
@@ -142,7 +142,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Ignores an unknown line of 1 MiB`() async throws {
+    @Test func `git-credential ignores an unknown line of 1 MiB`() async throws {
         try await run { user in
             let long = "later=" + String(repeating: "x", count: 1 << 20) + "\n"
             let outcome = try await user.account("git-credential", "get", input: long + Self.question)
@@ -150,7 +150,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Ignores the case of a host`() async throws {
+    @Test func `git-credential ignores the case of a host`() async throws {
         try await run { user in
             let outcome = try await user.account(
                 "git-credential", "get", input: "protocol=https\nhost=GIT.Example.com:443\n\n")
@@ -158,7 +158,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Uses ACCOUNT_TOKEN only for the session in use`() async throws {
+    @Test func `git-credential uses ACCOUNT_TOKEN only for the session in use`() async throws {
         try await run { user in
             let account = user.account.with("ACCOUNT_TOKEN", "from-the-environment")
             let own = try await account("git-credential", "get", input: Self.question)
@@ -169,7 +169,7 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `Signed out, tells git to quit and the user to sign in`() async throws {
+    @Test func `When signed out, git-credential stops git and advises to sign in`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             #expect(try await account("rule", "add", "https://git.example.com", "--session", "work").exitCode == 0)

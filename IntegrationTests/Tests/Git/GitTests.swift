@@ -22,7 +22,8 @@ struct GitTests {
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 
-    /// Tells the helper through git that a server has rejected a token, so the token's next use refreshes it.
+    /// Reports to the helper, through git, that a server has rejected a token. The next command that prints the token
+    /// refreshes it first.
     private func refuse(_ token: String, _ git: Tool, _ server: GitServer) async throws {
         let address = server.url.dropFirst("http://".count)
         let outcome = try await git(
@@ -84,7 +85,7 @@ struct GitTests {
         }
     }
 
-    @Test func `A rejected token is refreshed before its next use`() async throws {
+    @Test func `After a rejected token, the next git command refreshes the token`() async throws {
         try await run { user, git, server in
             try await user.server.expireTokens()
             let refused = try await git("ls-remote", server.repository)
@@ -117,7 +118,7 @@ struct GitTests {
         }
     }
 
-    @Test func `Signed out, git fails immediately without asking for a password`() async throws {
+    @Test func `When signed out, git fails immediately without a password prompt`() async throws {
         try await run { user, git, server in
             #expect(try await user.account("logout").exitCode == 0)
             expectOneReason(try await git("ls-remote", server.repository), "sign in with `account login`")
@@ -138,7 +139,7 @@ struct GitTests {
         }
     }
 
-    @Test func `Offline, uses a valid token, and an expired one causes no prompt`() async throws {
+    @Test func `Offline, git uses a valid token and fails on a rejected token`() async throws {
         try await SignedInUser.runWithoutServer { account, container, _ in
             let git = try Tool.git(in: container)
             try await GitServer.run(in: container) { server in
@@ -153,7 +154,7 @@ struct GitTests {
         }
     }
 
-    @Test func `git reports a captive portal, and the session stays`() async throws {
+    @Test func `git reports a captive portal and keeps the session`() async throws {
         try await run { user, git, server in
             try await refuse(try await user.account.storedToken(), git, server)
             try await user.server.setFaults(
@@ -166,7 +167,7 @@ struct GitTests {
         }
     }
 
-    @Test func `With a locked archive, fails immediately and advises to unlock it`() async throws {
+    @Test func `With a locked archive, git fails immediately with advice to unlock`() async throws {
         try await run { user, git, server in
             let added = try await Terminal.run(
                 user.account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .type("correct horse"),
@@ -176,7 +177,7 @@ struct GitTests {
                 user.account.command(["key", "remove", "file"]), .wait("Passphrase: "), .type("correct horse"), .enter)
             #expect(removed.exitCode == 0, "\(removed)")
 
-            // On a terminal, where the command could prompt.
+            // Use a terminal, on which the command could prompt.
             let session = try await Terminal.run(git.command(["ls-remote", server.repository]))
             #expect(session.exitCode == 128, "\(session)")
             #expect(session.screen.contains("`account unlock --session default`"), "\(session)")
@@ -199,7 +200,7 @@ struct GitTests {
         }
     }
 
-    @Test func `Rules with paths require useHttpPath, and a note says so`() async throws {
+    @Test func `git advises useHttpPath if only a rule with a path matches`() async throws {
         try await run(hasRule: false) { user, git, server in
             try await addRule(user.account, server.url + "/team")
             let outcome = try await git("ls-remote", server.repository)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `import`: reads the archive of an older app.
+/// `account import`, which reads the archive of an older app.
 @Suite(.queued)
 struct ImportTests {
     private static let token = "canary-5d41402abc4b2a76b9719d911017c592"
@@ -44,11 +44,11 @@ struct ImportTests {
         }
     }
 
-    @Test func `Checks an imported account like any other`() async throws {
+    @Test func `Checks an imported account with the service`() async throws {
         try await run { account, container, file in
             try await ExampleServer.run { server in
                 _ = try await account("import", file, "--issuer", server.issuer)
-                // This service never issued the token.
+                // This service did not issue the token.
                 let outcome = try await account("whoami")
                 #expect(outcome.exitCode == 77)
                 #expect(outcome.errors.contains("ended this session"))
@@ -57,7 +57,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `Signing out an account without a service says that none is notified`() async throws {
+    @Test func `Signing out an imported account reports that no service is notified`() async throws {
         try await run { account, container, file in
             _ = try await account("import", file)
             let outcome = try await account("logout")
@@ -111,7 +111,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `Names a missing file or a folder in the error`() async throws {
+    @Test func `import names the path of a missing file or a folder in the error`() async throws {
         try await run { account, container, _ in
             for (file, exitCode) in [(container.path("nothing"), 74 as Int32), (container.root, 64)] {
                 let outcome = try await account("import", file)

@@ -23,13 +23,13 @@ struct AWSTests {
                         #expect(identity.exitCode == 0, "\(identity)")
                         #expect(identity.output.contains(":assumed-role/developer/"), "\(identity)")
                         kept.append(try String(contentsOfFile: file, encoding: .utf8))
-                        // A refresh at this service brings no ID token.
+                        // This service issues no ID token on a refresh.
                         if count == 1 { try await user.signIn() }
                     }
                     try await keep.send(.terminate)
                 }
                 #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
-                // `aws` sent exactly the tokens in the file: two different ID tokens.
+                // `aws` sent the two different ID tokens that were in the file, and no others.
                 #expect(try await aws.tokens() == kept)
                 #expect(Set(kept).count == 2 && kept.allSatisfy { $0.split(separator: ".").count == 3 })
                 // Without the file, `aws` has no other credentials.

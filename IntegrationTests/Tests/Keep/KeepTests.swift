@@ -2,10 +2,10 @@ import Foundation
 import Subprocess
 import Testing
 
-/// `account keep`: maintains a file with a valid token.
+/// `account keep`, which maintains a file with a valid token.
 @Suite(.queued)
 struct KeepTests {
-    /// The file's text, or `nil` while the file does not exist. Tests wait for either.
+    /// The file's text, or `nil` while the file does not exist.
     private func text(_ path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
 
     private func names(_ folder: String) throws -> [String] {
@@ -21,7 +21,7 @@ struct KeepTests {
     }
 
     @Test(arguments: [Signal.terminate, .interrupt, .terminalClosed])
-    func `Maintains a private file while it runs, and removes it on exit`(signal: Signal) async throws {
+    func `keep maintains a private file and removes the file on exit`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             let folder = try folder(user.container)
             let path = folder + "/token"
@@ -39,7 +39,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Writes the file as its own user, and reports a read-only folder`() async throws {
+    @Test func `keep writes the file as the current user or reports why not`() async throws {
         try await SignedInUser.run { user in
             let path = try folder(user.container) + "/token"
             let account = try await user.account.unprivileged(in: user.container)
@@ -80,7 +80,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Renews early, follows sign-outs and sign-ins, and runs the hook`() async throws {
+    @Test func `keep refreshes early, follows sign-ins and sign-outs, and runs hooks`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "6"]) { user in
             let path = try folder(user.container) + "/token"
             let hook = #"echo "hook $ACCOUNT_SESSION $ACCOUNT_EVENT ${ACCOUNT_KEY-}${NOTIFY_SOCKET-}""#
@@ -109,13 +109,13 @@ struct KeepTests {
         }
     }
 
-    @Test func `Offline, keeps a valid token and removes an expired one`() async throws {
+    @Test func `Offline, keep retains a valid token and removes an expired token`() async throws {
         try await SignedInUser.runWithoutServer { account, container, _ in
             let path = try folder(container) + "/token"
             let token = try await account.storedToken()
             #expect(try await account("keep", "--once", "--file", path).exitCode == 0)
             #expect(text(path) == token)
-            // A day later, the token has expired and cannot be refreshed.
+            // A day later, the token has expired and the command cannot refresh it.
             let clock = try await WrongClock(in: container)
             let once = try await clock.run(account, ahead: 86_400, ["keep", "--once", "--file", path])
             #expect(once.exitCode == 69 && once.errors.contains("you are still signed in"), "\(once)")
@@ -123,7 +123,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Asks for a new sign-in only once, on stderr and the desktop`() async throws {
+    @Test func `keep asks for a new sign-in once, on standard error and the desktop`() async throws {
         try await SignedInUser.run { user in
             let path = try folder(user.container) + "/token"
             let programs = user.container.path("programs")
@@ -153,12 +153,12 @@ struct KeepTests {
         }
     }
 
-    // The command first records which token it is going to write, and then writes the token.
+    // The command first records which token it will write, and then writes the token.
     @Test(arguments: [
         ("fsync", 1, 0o200), ("fsync", 2, 0o200), ("rename", 1, 0o600), ("rename", 2, 0o600), ("fchmod", 1, 0o600),
         ("fchmod", 3, 0o600),
     ])
-    func `A killed command leaves only files that the next one removes`(
+    func `keep removes the files that a killed command left`(
         call: String, count: Int, mode: Int
     ) async throws {
         try await SignedInUser.run { user in
@@ -172,7 +172,7 @@ struct KeepTests {
             let left = names.filter { $0.hasPrefix(".token.keep-") }
             #expect(left.count == 1 && names.count == (count == 1 ? 1 : 2), "\(names)")
             let file = folder + "/" + (left.first ?? "")
-            // No program can read a file before it is complete and on disk.
+            // No program can read a file before the file is complete and on disk.
             #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
             #expect(text(file)?.isEmpty == false || call == "fchmod")
             #expect(try await keep.run().exitCode == 0)
@@ -180,7 +180,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `After a kill, the next command recognizes its own file`() async throws {
+    @Test func `After a kill, the next keep replaces the file of the earlier run`() async throws {
         try await SignedInUser.run { user in
             let folder = try folder(user.container)
             let path = folder + "/token"
@@ -199,7 +199,7 @@ struct KeepTests {
     }
 
     @Test(arguments: [false, true])
-    func `Notifies the service manager: ready, status, watchdog and stopping`(
+    func `keep notifies the service manager of its state and watchdog`(
         isAbstract: Bool
     ) async throws {
         try await SignedInUser.run { user in
@@ -223,7 +223,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Reports ready to the service manager even when signed out`() async throws {
+    @Test func `keep reports ready to the service manager even when signed out`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             var command = account.command(["keep", "--session", "work"])
@@ -238,7 +238,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Keeps an ID token until its own expiry`() async throws {
+    @Test func `keep --id-token removes the file when the ID token has expired`() async throws {
         try await SignedInUser.run { user in
             let path = try folder(user.container) + "/token"
             let outcome = try await user.account("keep", "--once", "--json", "--id-token", "--file", path)
@@ -248,7 +248,7 @@ struct KeepTests {
             struct Document: Decodable { let file: String, session: String, expiresAt: String }
             let document = try outcome.document(Document.self)
             #expect(document.file == path && document.session == "default" && !outcome.output.contains(token))
-            // An expired ID token is not written, and this service issues none on a refresh.
+            // The command does not write an expired ID token, and this service issues no ID token on a refresh.
             let clock = try await WrongClock(in: user.container)
             let month = 30 * 86_400
             try await user.server.setClock(ahead: Double(month))
@@ -267,7 +267,7 @@ struct KeepTests {
     }
 
     @Test(arguments: ["hunter2\n", "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=\n", "e30.e30.c2ln", "opaque-token"])
-    func `Never replaces a file that another program wrote`(content: String) async throws {
+    func `keep does not replace a file that another program wrote`(content: String) async throws {
         try await SignedInUser.run { user in
             let folder = try folder(user.container)
             let path = folder + "/token"
@@ -290,7 +290,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Replaces a token of the session that an earlier version wrote`() async throws {
+    @Test func `keep replaces a token that an earlier version wrote`() async throws {
         try await SignedInUser.run { user in
             let path = try folder(user.container) + "/token"
             try user.container.write(try await user.account.storedToken().utf8, to: path)
@@ -301,9 +301,9 @@ struct KeepTests {
         }
     }
 
-    @Test func `Shows every warning about the folder of the file`() async throws {
+    @Test func `keep shows every warning about the folder of the file`() async throws {
         try await SignedInUser.run { user in
-            // A folder on disk, in case the temporary folder of the tests is in memory.
+            // Use a folder on disk, since the temporary folder of the tests may be in memory.
             let folder = BuiltProducts.fixture("..") + "/kept-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -311,12 +311,12 @@ struct KeepTests {
             let outcome = try await user.account("keep", "--once", "--file", folder + "/token")
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(outcome.errors.contains("is on a disk"), "\(outcome)")
-            #expect(outcome.errors.contains("others can write to \(folder),"), "\(outcome)")
+            #expect(outcome.errors.contains("other users can write to \(folder),"), "\(outcome)")
         }
     }
 
     @Test(.enabled(if: Privileges.isRoot))
-    func `Does not follow another user's link in place of the default folder`() async throws {
+    func `keep does not follow another user's link at the default folder`() async throws {
         try await SignedInUser.run { user in
             let account = user.account.with("ACCOUNT_HOME", nil)
             try await SignedInUser(server: user.server, container: user.container, account: account).signIn()
@@ -335,7 +335,7 @@ struct KeepTests {
         }
     }
 
-    @Test func `Refuses a file it cannot maintain, and says what to do`() async throws {
+    @Test func `keep rejects a file that it cannot maintain and explains the remedy`() async throws {
         try await SignedInUser.run(byToken: true) { user in
             let folder = try folder(user.container)
             try Data("mine, not yours\n".utf8).write(to: URL(filePath: folder + "/letter"))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `key`, `unlock` and `lock`: the keys that open the archive.
+/// `account key`, `account unlock` and `account lock`, which manage the keys of the archive.
 @Suite(.queued)
 struct KeyTests {
     private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -57,7 +57,7 @@ struct KeyTests {
         try await account.command(arguments).run(by: "setsid", "--wait").run()
     }
 
-    /// Gives the archive a passphrase and removes its key file.
+    /// Adds a passphrase to the archive and removes the key file.
     private func lock(_ account: Tool, by passphrase: String) async throws {
         let added = try await Terminal.run(
             account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .silentNow, .type(passphrase),
@@ -71,7 +71,7 @@ struct KeyTests {
 
     // MARK: The key file
 
-    @Test func `Uses a key file by default, and lists and replaces it`() async throws {
+    @Test func `Uses a key file by default, and key rotate replaces the file`() async throws {
         try await run { account, container in
             let before = try await keys(account)
             #expect(before.slots.map(\.kind) == ["file"])
@@ -88,7 +88,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `Refuses to remove the only key, and the archive still opens`() async throws {
+    @Test func `Refuses to remove the only key of an archive`() async throws {
         try await run { account, _ in
             for name in ["file", try await keys(account).slots[0].id] {
                 let outcome = try await account("key", "remove", name)
@@ -124,7 +124,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `Never replaces a missing key with a weaker one`() async throws {
+    @Test func `Does not replace a missing key with a weaker key`() async throws {
         try await run { account, container in
             let variable = account.with("ACCOUNT_KEY", Self.key)
             _ = try await variable("key", "add", "environment")
@@ -143,7 +143,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `Keys can be chosen before the first sign-in`() async throws {
+    @Test func `key add and key remove work before the first sign-in`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container).with("ACCOUNT_KEY", Self.key)
             #expect(try await account("key", "add", "environment").exitCode == 0)
@@ -157,7 +157,7 @@ struct KeyTests {
 
     // MARK: A command
 
-    @Test func `A key command keeps opening the archive until it is removed`() async throws {
+    @Test func `A key command opens the archive until the command is unavailable`() async throws {
         try await run { account, container in
             try container.write(Array(Self.key.utf8), to: container.path("first"))
             try container.write(Array(String(repeating: "5a", count: 32).utf8), to: container.path("second"))
@@ -183,7 +183,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `A command that prints no key changes nothing`() async throws {
+    @Test func `key add changes nothing if the command prints no key`() async throws {
         try await run { account, container in
             let before = try container.files()
             for command in [["/nonexistent"], ["false"], ["echo", "password"]] {
@@ -268,7 +268,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `Asks for the passphrase on the terminal when stdin is redirected`() async throws {
+    @Test func `Asks for the passphrase on the terminal if stdin is redirected`() async throws {
         try await run { account, container in
             try await lock(account, by: "correct horse")
             let session = try await Terminal.run(
@@ -278,7 +278,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `Unlocked, opens the archive without a passphrase until it is locked`() async throws {
+    @Test func `After unlock, the archive opens without a passphrase until lock`() async throws {
         try await run { account, container in
             try await lock(account, by: "correct horse")
             let locked = try await runDetached(account, "whoami", "--offline")
@@ -296,7 +296,7 @@ struct KeyTests {
             let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
             let entry = try #require(entries.first { $0.contains(slot) })
             #expect(entry.split(separator: " ").contains { $0 == "1h" || $0 == "59m" || $0 == "60m" }, "\(entry)")
-            // Permissions for the owner only and none for a possessor: see keyrings(7).
+            // The owner has all permissions, and a possessor has none (keyrings(7)).
             #expect(entry.split(separator: " ")[4] == "003f0000", "\(entry)")
 
             #expect(try await runDetached(account, "lock").exitCode == 0)
@@ -305,7 +305,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `A new passphrase locks the archive, and logout forgets it`() async throws {
+    @Test func `key rotate changes the passphrase, and logout removes an unlocked key`() async throws {
         try await run { account, container in
             try await lock(account, by: "correct horse")
             let rotated = try await Terminal.run(
@@ -324,7 +324,7 @@ struct KeyTests {
             let forgotten = entries.filter { $0.contains(slot) }.map { $0.split(separator: " ")[1] }
             #expect(forgotten.allSatisfy { $0.hasSuffix("i") }, "\(forgotten)")
 
-            // The next archive requires a passphrase, too, and there is no terminal to enter one.
+            // The next archive requires a passphrase, too, and there is no terminal for the prompt.
             let outcome = try await runDetached(account, "import", container.path("old.plist"))
             #expect(outcome.exitCode == 64)
             #expect(!container.exists(container.archive))
@@ -347,14 +347,14 @@ struct KeyTests {
     }
 
     @Test(arguments: ["0s", "8", "h", "-1h", "8w", "1.5h", "99999999999d"])
-    func `Rejects an invalid duration`(time: String) async throws {
+    func `unlock rejects an invalid duration`(time: String) async throws {
         try await run { account, _ in
             let outcome = try await account("unlock", "--for=\(time)")
             #expect(outcome.exitCode == 64)
         }
     }
 
-    @Test func `Locking an archive without a passphrase is an error`() async throws {
+    @Test func `lock and unlock fail for an archive without a passphrase`() async throws {
         try await run { account, _ in
             for command in ["lock", "unlock"] {
                 let outcome = try await account(command)

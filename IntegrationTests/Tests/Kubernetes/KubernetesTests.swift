@@ -24,7 +24,7 @@ struct KubernetesTests {
 
     // MARK: The official client
 
-    /// Writes a kubeconfig for a server with a self-signed certificate. The file may be JSON, since JSON is valid YAML.
+    /// Writes a kubeconfig for a server with a self-signed certificate. The file is JSON, which is valid YAML.
     private func write(
         _ container: Container, server: String, certificate: Certificate, version: String, arguments: [String] = [],
         providesClusterInfo: Bool = false
@@ -80,7 +80,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `The official client lists pods, or says why there is no token`() async throws {
+    @Test func `The Kubernetes client lists pods or reports why there is no token`() async throws {
         try await runCluster { user, python, certificate, server in
             let container = user.container
             let v1 = try write(container, server: server, certificate: certificate, version: "v1")
@@ -108,7 +108,7 @@ struct KubernetesTests {
     }
 
     @Test(arguments: CaptivePortal.allCases)
-    func `The client reports a captive portal, and the session stays`(portal: CaptivePortal) async throws {
+    func `The Kubernetes client reports a captive portal without a sign-out`(portal: CaptivePortal) async throws {
         try await runCluster { user, python, certificate, server in
             let v1 = try write(user.container, server: server, certificate: certificate, version: "v1")
             try await user.account.refuseToken()
@@ -128,7 +128,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `The client reports that the service has ended the session`() async throws {
+    @Test func `The Kubernetes client reports that the service ended the session`() async throws {
         try await runCluster { user, python, certificate, server in
             let v1 = try write(user.container, server: server, certificate: certificate, version: "v1")
             try await user.account.refuseToken()
@@ -143,8 +143,8 @@ struct KubernetesTests {
         }
     }
 
-    // Run only the plugin fifty times, since starting as many Python interpreters would take too long.
-    @Test func `Fifty runs with an expired token refresh once, and pods are listed`() async throws {
+    // Run only the plugin fifty times, since starting fifty Python interpreters would take too long.
+    @Test func `Fifty runs of kube-credential with a rejected token refresh once`() async throws {
         try await runCluster { user, python, certificate, server in
             try await user.account.refuseToken()
             try await user.server.expireTokens()
@@ -181,7 +181,7 @@ struct KubernetesTests {
         return try await tool.run(["kube-credential"] + options + arguments)
     }
 
-    @Test func `Prints no token if the cluster is unknown`() async throws {
+    @Test func `kube-credential prints no token if the cluster is unknown`() async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             #expect(try await user.account("rule", "add", "https://k8s.example:6443").exitCode == 0)
@@ -203,7 +203,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `The help shows how kubectl names the cluster, and how to add a rule`() async throws {
+    @Test func `kube-credential --help explains cluster information and rules`() async throws {
         try await Container.run { container in
             let help = try await Tool.account(in: container)("kube-credential", "--help")
             #expect(help.output.contains("--exec-provide-cluster-info"), "\(help)")
@@ -211,7 +211,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `Prints the token and expiry in the requested API version`() async throws {
+    @Test func `kube-credential prints token and expiry in the requested API version`() async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             let end = try await user.account("status", "--json").document().expiresAt
@@ -241,7 +241,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `A named cluster gets the token of its rule's session`() async throws {
+    @Test func `kube-credential prints the token of the cluster rule's session`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
             #expect(
@@ -265,7 +265,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `Offline with an expired token, fails and keeps the session`() async throws {
+    @Test func `Offline with a rejected token, kube-credential keeps the session`() async throws {
         try await SignedInUser.runWithoutServer { account, _, _ in
             #expect(try answer(try await ask(account, "v1")).status.token == (try await account.storedToken()))
             try await account.refuseToken()
@@ -278,7 +278,7 @@ struct KubernetesTests {
 
     // MARK: ID tokens
 
-    @Test func `Prints an ID token with its own expiry`() async throws {
+    @Test func `kube-credential prints an ID token with the expiry of that token`() async throws {
         try await SignedInUser.run { user in
             let first = try answer(try await ask(user.account, "v1", "--id-token"))
             let end = try #require(first.status.expirationTimestamp)
@@ -290,7 +290,7 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `Refreshes an ID token once, and never prints an expired one`() async throws {
+    @Test func `kube-credential refreshes once and prints no expired ID token`() async throws {
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
             func ask(ahead seconds: Int) async throws -> Outcome {
@@ -299,8 +299,8 @@ struct KubernetesTests {
             let old = try answer(try await ask(ahead: 0)).status.token
             let new = try user.server.idToken(until: .now.addingTimeInterval(8000))
 
-            // This service issues no ID token on a refresh: AccountKit refreshes once, and prints the old ID token
-            // while it is valid.
+            // This service issues no ID token on a refresh. AccountKit refreshes once, and prints the old ID token
+            // while that token is valid.
             for _ in 1...2 { #expect(try answer(try await ask(ahead: 3580)).status.token == old) }
             #expect(try await user.server.log()["refreshes"] == 1)
             for _ in 1...2 {

@@ -4,7 +4,7 @@ import Testing
 /// Signing in with a browser, at an authorization server that is not part of this project.
 @Suite(.queued(minutes: 15))
 struct BrowserTests {
-    /// The user alice, with an unused command and an unused browser.
+    /// The user alice before her first sign-in, with a new browser.
     private struct Newcomer {
         let container: Container
         let account: Tool
@@ -28,7 +28,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `Signing in on the service's page succeeds, and the result page says so`() async throws {
+    @Test func `Signs in on the service's page, and the result page shows success`() async throws {
         try await run { alice in
             let login = try await alice.account.logIn(
                 with: alice.browser, following: DjangoPages.signIn() + DjangoPages.approve, alice.service)
@@ -50,7 +50,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `Denying the request changes no session`() async throws {
+    @Test func `Denying a browser sign-in changes no session`() async throws {
         try await run { alice in
             func refuse(_ steps: [Browser.Step]) async throws {
                 let login = try await alice.account.logIn(with: alice.browser, following: steps, alice.service)
@@ -81,11 +81,11 @@ struct BrowserTests {
         }
     }
 
-    @Test func `Rejects another sign-in's response and keeps waiting for its own`() async throws {
+    @Test func `Rejects the response to another sign-in and continues to wait`() async throws {
         try await run { alice in
             let outcome = try await alice.account.logIn(alice.service) {
                 let address = try AuthorizationAddress($0)
-                // Without the state, a request can neither complete nor cancel the sign-in.
+                // Without the correct state, a request can neither complete nor cancel the sign-in.
                 for response in ["code=another&state=anothers", "error=access_denied&state=anothers", "code=another"] {
                     try await alice.browser.open(address.callback + "?" + response)
                     let page = try await alice.browser.resultPage()
@@ -104,7 +104,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `Rejects a second response while the first is being processed`() async throws {
+    @Test func `Rejects a second redirect while the command processes the first`() async throws {
         try await run(holdingWhile: "hold") { alice in
             // The service holds the exchange of the first code until the second response has arrived.
             try alice.container.write([], to: alice.container.path("hold"))
@@ -115,7 +115,7 @@ struct BrowserTests {
                     try await alice.browser.follow(DjangoPages.signIn() + DjangoPages.approve)
                     return try await alice.browser.resultPage()
                 }()
-                // The command has accepted the first response once it stops answering "Wrong state".
+                // Once the command stops responding with "Wrong state", it has accepted the first response.
                 let deadline = ContinuousClock.now + .seconds(300)
                 var second: HTTP.Response
                 repeat {
@@ -134,7 +134,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `Neither waits for nor ends a browser that BROWSER names by path`() async throws {
+    @Test func `Neither waits for nor stops the browser at the path in BROWSER`() async throws {
         try await run { alice in
             let home = try #require(alice.account.environment["HOME"])
             let program = alice.container.path("open-page")

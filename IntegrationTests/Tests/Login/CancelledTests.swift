@@ -8,7 +8,7 @@ struct CancelledTests {
         (["login", "--paste"], "Press Ctrl-C to cancel"), (["login", "--password"], "User name: "),
         (["login", "--username", "bob"], "Password for bob: "),
     ])
-    func `Ctrl-C reports that the sign-in is cancelled and ends the process`(
+    func `Ctrl-C cancels the sign-in with a message and keeps the session`(
         arguments: [String], question: String
     ) async throws {
         try await SignedInUser.run { user in

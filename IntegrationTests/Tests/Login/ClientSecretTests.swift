@@ -47,7 +47,7 @@ struct ClientSecretTests {
     }
 
     @Test(arguments: ["basic", "post"])
-    func `A wrong client secret is reported and keeps the session`(method: String) async throws {
+    func `Reports a wrong client secret and stores no session`(method: String) async throws {
         try await run(["--client-secret", Self.secret, "--client-authentication", method]) {
             server, account, container in
             let wrong = account.with("ACCOUNT_CLIENT_SECRET", "wrong")
@@ -90,7 +90,7 @@ struct ClientSecretTests {
         }
     }
 
-    @Test func `Sends no secret to a service whose sign-in used none`() async throws {
+    @Test func `Sends no client secret if the sign-in used no client secret`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
@@ -119,7 +119,7 @@ struct ClientSecretTests {
         }
     }
 
-    @Test func `Sends no client secret if the service supports none, and says so`() async throws {
+    @Test func `Reports a service that accepts no client secret and sends no secret`() async throws {
         try await run([]) { server, account, _ in
             let login = try await logIn(account, server)
             #expect(login.exitCode == 78, "\(login)")

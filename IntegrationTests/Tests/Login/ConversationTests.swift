@@ -1,12 +1,12 @@
 import Testing
 
-/// `login` without options on a terminal: it asks for everything, and prints the equivalent command.
+/// `login` without options on a terminal, which asks for each setting and prints the equivalent command.
 @Suite(.queued)
 struct ConversationTests {
-    /// The answer that chooses a password. The order of the browser and the code depends on the machine.
+    /// The answer that selects the password. The order of the other two methods depends on the machine.
     private static let password = Terminal.Step.type("3")
 
-    /// The steps after the service was chosen.
+    /// The steps after the user has chosen a service.
     private static func signIn(as name: String, _ password: String) -> [Terminal.Step] {
         [
             .wait("Client ID (leave empty for account-cli): "), .enter, .wait("How do you want to sign in?"),
@@ -15,7 +15,7 @@ struct ConversationTests {
         ]
     }
 
-    @Test func `Asks for service, client ID and method, and prints the command`() async throws {
+    @Test func `login asks for service, client ID and method, and prints the command`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let account = try Tool.account(in: container)
@@ -28,14 +28,16 @@ struct ConversationTests {
                         + Self.signIn(as: "alice", ExampleServer.alicePassword))
                 #expect(session.exitCode == 0, "\(session)")
                 let command = "account login --issuer \(server.issuer) --client-id account-cli --password"
-                #expect(session.screen.contains("The same without questions:\r\n\r\n    \(command)"), "\(session)")
+                #expect(
+                    session.screen.contains("To sign in without these questions, run:\r\n\r\n    \(command)"),
+                    "\(session)")
                 #expect(session.screen.contains("Signed in as alice at \(server.issuer)."))
                 #expect(try await account("whoami", "--offline").output == "alice\n")
             }
         }
     }
 
-    @Test func `Asks again after an invalid number or URL`() async throws {
+    @Test func `login asks again after an invalid number or URL`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let session = try await Terminal.run(
@@ -64,7 +66,7 @@ struct ConversationTests {
         }
     }
 
-    @Test func `The end of the input ends the questions`() async throws {
+    @Test func `login exits with 64 if the input ends at a question`() async throws {
         try await Container.run { container in
             let session = try await Terminal.run(
                 Tool.account(in: container).command(["login"]), .wait("URL of another service: "), .controlD)
@@ -81,7 +83,7 @@ struct ConversationTests {
                     .wait("You are signed in as alice"), .wait("Enter a number (leave empty for 1): "), .type("2"),
                     .enter,
                     .wait("Name of the new session, such as work: "), .type("default"), .enter,
-                    .wait("There is already a session default."), .wait("Name of the new session, such as work: "),
+                    .wait("A session named default already exists."), .wait("Name of the new session, such as work: "),
                     .type("work"), .enter, .wait("URL of another service: "), .type(user.server.issuer), .enter,
                 ]
                     + Self.signIn(as: "bob", ExampleServer.bobPassword))
@@ -102,7 +104,7 @@ struct ConversationTests {
         }
     }
 
-    @Test func `Without a terminal, fails and names the options`() async throws {
+    @Test func `Without a terminal or options, login fails and names the options`() async throws {
         try await Container.run { container in
             let outcome = try await Tool.account(in: container)("login")
             #expect(outcome.exitCode == 64, "\(outcome)")

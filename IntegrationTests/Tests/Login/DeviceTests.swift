@@ -19,7 +19,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `Polls once a second at most if the service names no interval`() async throws {
+    @Test func `Polls at most once a second if the service's interval is zero`() async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--device-interval", "0", "--device-code-lifetime", "3"]) { server in
                 let login = try await Tool.account(in: container)("login", "--device", "--issuer", server.issuer)
@@ -45,7 +45,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `Denying the code on another device changes no session`() async throws {
+    @Test func `Denying the request on another device keeps the session`() async throws {
         try await run { server, code in
             try await server.decide("deny", code)
         } _: { user, outcome in

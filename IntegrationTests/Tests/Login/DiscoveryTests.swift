@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Two discovery documents that complete each other, and errors of unreachable services.
+/// Two discovery documents that complement each other, and errors of unreachable services.
 @Suite(.queued)
 struct DiscoveryTests {
     static let endpoints = [
@@ -12,7 +12,7 @@ struct DiscoveryTests {
     static let halves = [ExampleServer.Response.openIDConfiguration, .serverMetadata]
 
     @Test(arguments: endpoints, halves)
-    func `Finds an endpoint that only one of the two documents names`(endpoint: String, half: ExampleServer.Response)
+    func `Finds an endpoint that only one discovery document contains`(endpoint: String, half: ExampleServer.Response)
         async throws
     {
         try await Container.run { container in
@@ -31,7 +31,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `Temporarily unavailable discovery documents keep the session`() async throws {
+    @Test func `Keeps the session while the discovery documents are unavailable`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(
                 Fault(path: "/.well-known/openid-configuration", status: 503),
@@ -44,7 +44,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `A missing discovery document is reported without unusable advice`() async throws {
+    @Test func `Reports a missing discovery document without misleading advice`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 try await server.setFaults(
@@ -69,7 +69,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `The help names the client ID that is sent without --client-id`() async throws {
+    @Test func `login --help names the default client ID`() async throws {
         try await Container.run { container in
             let help = try await Tool.account(in: container)("login", "--help")
             #expect(help.exitCode == 0)
@@ -79,7 +79,7 @@ struct DiscoveryTests {
 
     // MARK: Errors name the host and the cause
 
-    @Test func `Distinguishes a silent name server from an unknown name`() async throws {
+    @Test func `Distinguishes a silent name server from an unknown host name`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let resolver = container.path("resolv.conf")
@@ -110,7 +110,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `Names an unreachable server once, with host, port and cause`() async throws {
+    @Test func `The error names the unreachable host and port once, with the cause`() async throws {
         try await SignedInUser.runWithoutServer { account, _, issuer in
             let outcome = try await account("whoami", "--verify")
             #expect(outcome.exitCode == 69, "\(outcome)")

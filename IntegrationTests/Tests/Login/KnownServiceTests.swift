@@ -43,7 +43,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `Names the option for the client ID that a service requires`() async throws {
+    @Test func `Names --client-id if a known service requires a client ID`() async throws {
         try await Container.run { container in
             let outcome = try await Tool.account(in: container)("login", "--device", "--service", "github")
             #expect(outcome.exitCode == 78, "\(outcome)")
@@ -79,7 +79,7 @@ struct KnownServiceTests {
             #expect(refresh.exitCode == (row.refreshes ? 0 : 78), "\(refresh)")
             #expect(try await account("whoami", "--verify").output == "alice\n")
 
-            // The session ends at the service.
+            // The service ends the session.
             try await server.endSessions()
             let ended = try await account("whoami", "--max-age", "0", "--json")
             #expect(ended.exitCode == 77, "\(ended)")
@@ -97,7 +97,7 @@ struct KnownServiceTests {
         }
     }
 
-    /// Expects that four concurrent commands with an expired token succeed. The caller checks that only one of them
+    /// Expects that four concurrent commands with an expired token succeed. The caller checks that only one command
     /// refreshed.
     private func expectOneRefresh(_ account: Tool, _ server: ExampleServer) async throws {
         try await server.expireTokens()
@@ -130,7 +130,7 @@ struct KnownServiceTests {
     }
 
     @Test(arguments: [github, gitlab, google, microsoft])
-    func `Denying the device code signs no user in`(row: Row) async throws {
+    func `Denying the device sign-in signs no user in`(row: Row) async throws {
         try await run(row) { server, container, account in
             let login = try await signInOnDevice(account, server, row.arguments(server), decision: "deny")
             #expect(login.exitCode == 77, "\(login)")
@@ -153,7 +153,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `Reports that programs cannot sign in to GitHub with a browser`() async throws {
+    @Test func `Reports that GitHub does not support sign-in with a browser`() async throws {
         try await run(Self.github) { server, _, account in
             let outcome = try await account.run(["login", "--web"] + Self.github.arguments(server))
             #expect(outcome.exitCode == 78, "\(outcome)")
@@ -163,7 +163,7 @@ struct KnownServiceTests {
 
     @Test func `Accepts a personal access token without a client ID`() async throws {
         try await run(Self.github) { server, _, account in
-            // The session treats this token like one that another program obtained.
+            // This token takes the place of a personal access token.
             _ = try await signInOnDevice(account, server, Self.github.arguments(server))
             let token = try await account.storedToken()
             let outcome = try await account.run(
@@ -174,7 +174,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `Without a client ID, names the page to register one`() async throws {
+    @Test func `Shows the registration page if a known service requires a client ID`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let outcome = try await account("login", "--device", "--service", "github")
@@ -183,7 +183,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `Rejects an unknown service and lists the known ones`() async throws {
+    @Test func `Rejects an unknown service and lists the known services`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let outcome = try await account("login", "--device", "--service", "githob")

@@ -1,6 +1,6 @@
 import Testing
 
-/// Signing in while another user is signed in, or where nothing can be stored.
+/// Signing in while another user is signed in, or in a container that is not writable.
 @Suite(.queued)
 struct LoginTests {
     @Test func `A wrong password keeps the session`() async throws {
@@ -17,7 +17,7 @@ struct LoginTests {
     }
 
     @Test(arguments: ["at_made_up", "two words", "tab\there", "ümlaut", "\u{1b}[31m"])
-    func `A rejected token keeps the session`(token: String) async throws {
+    func `login with a rejected token keeps the session`(token: String) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.files()
             let outcome = try await user.account("login", "--with-token", input: token + "\n")
@@ -40,7 +40,7 @@ struct LoginTests {
     func `A service error during sign-in keeps the session`(trouble: Fault) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.files()
-            // The ID token would name the user if user info fails.
+            // Otherwise the ID token identifies the user if user info fails.
             try await user.server.alter(.token, omitting: ["id_token"])
             try await user.server.setFaults(trouble)
             let outcome = try await user.account(
@@ -53,7 +53,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `A failed sign-in elsewhere keeps the remembered service`() async throws {
+    @Test func `A failed sign-in at another service keeps the remembered service`() async throws {
         try await SignedInUser.run { user in
             try await ExampleServer.run { other in
                 let failed = try await user.account(

@@ -19,7 +19,7 @@ struct OfflineAccessTests {
             input: ExampleServer.alicePassword + "\n")
     }
 
-    @Test func `Requests offline_access where the service offers it`() async throws {
+    @Test func `Requests offline_access if the service offers this scope`() async throws {
         try await run("offline-access") { server, account in
             let ways = [
                 try await logIn(account, server),
@@ -36,7 +36,7 @@ struct OfflineAccessTests {
         }
     }
 
-    @Test func `Omits offline_access if it is not offered or the scopes are explicit`() async throws {
+    @Test func `Omits offline_access if the service or the options exclude it`() async throws {
         try await run("always") { server, account in
             try await server.alter(
                 .discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
@@ -72,7 +72,7 @@ struct OfflineAccessTests {
         }
     }
 
-    @Test func `Advises how to obtain a refresh token from this service`() async throws {
+    @Test func `Advises how to obtain a refresh token if the service issued none`() async throws {
         try await run("offline-access") { server, account in
             let without = try await logIn(account, server, ["--no-default-scopes", "--scope", "openid"])
             #expect(without.errors.contains("`account login --scope offline_access`"), "\(without)")

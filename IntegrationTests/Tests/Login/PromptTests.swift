@@ -11,7 +11,7 @@ struct PromptTests {
     ]
 
     @Test(arguments: loginsWithoutTerminal)
-    func `Without a terminal, fails and names the missing option`(
+    func `Without a terminal, login fails and names the missing option`(
         arguments: [String], names: [String]
     ) async throws {
         try await Container.run { container in
@@ -48,7 +48,7 @@ struct PromptTests {
         }
     }
 
-    @Test func `Disables echo before it shows the question`() async throws {
+    @Test func `Disables echo before the password prompt appears`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let login = try Tool.account(in: container).command(
@@ -114,7 +114,7 @@ struct PromptTests {
         }
     }
 
-    @Test func `Advises how to pass a token instead of asking on a terminal`() async throws {
+    @Test func `On a terminal, login --with-token advises how to pass a token`() async throws {
         try await Container.run { container in
             let login = try Tool.account(in: container).command(
                 ["login", "--issuer", "https://auth.example.com", "--with-token"])
@@ -124,7 +124,7 @@ struct PromptTests {
         }
     }
 
-    @Test func `Tells a waiting user which service it waits for, and how long`() async throws {
+    @Test func `Shows which service a command waits for, and for how long`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 1500))
             let session = try await Terminal.run(user.account.command(["whoami", "--verify"]))
@@ -134,7 +134,7 @@ struct PromptTests {
         }
     }
 
-    @Test func `Reads a password up to the first line end and no further`() async throws {
+    @Test func `Reads a password from standard input up to the first line end`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let login = try Tool.account(in: container).command(

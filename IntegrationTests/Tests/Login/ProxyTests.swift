@@ -13,7 +13,7 @@ struct ProxyTests {
         try outcome.document(EnvironmentReport.self).environment ?? [:]
     }
 
-    /// Expects that the session is unchanged, that no request reached the service, and that the command gives the
+    /// Expects that the session is unchanged, that no request reached the service, and that the command reports the
     /// reason.
     private func expectKept(
         _ user: ProxiedUser, with variables: [String: String?], reason: String, verifyCode: Int32 = 69,
@@ -92,14 +92,14 @@ struct ProxyTests {
         // An empty value counts as unset.
         ["HTTPS_PROXY": ""],
     ])
-    func `Without the proxy, is offline and stays signed in`(variables: [String: String?]) async throws {
+    func `Without the proxy, reports offline and keeps the session`(variables: [String: String?]) async throws {
         try await ProxiedUser.run { user in
             try await user.signIn()
             try await expectKept(user, with: variables, reason: "offline")
         }
     }
 
-    @Test func `NO_PROXY for another host changes nothing`() async throws {
+    @Test func `NO_PROXY for another host does not bypass the proxy`() async throws {
         try await ProxiedUser.run { user in
             try await user.signIn()
             for exceptions in ["auth.example", "uth.test", "auth.test:1", "10.0.0.0/8,::1", ","] {
@@ -114,7 +114,6 @@ struct ProxyTests {
             try await user.signIn()
             try await expectKept(
                 user, with: ["HTTPS_PROXY": "http://\(ProxyServer.unusedAuthority())"], reason: "offline")
-            // A separate proxy, with other rules.
             let told = try await user(
                 "whoami", "--max-age", "0", with: ["HTTPS_PROXY": "http://\(ProxyServer.unusedAuthority())"])
             #expect(told.errors.contains("did not open a connection"), "\(told)")
@@ -141,13 +140,13 @@ struct ProxyTests {
             try await expectKept(
                 user, with: ["HTTPS_PROXY": none], reason: "proxyAuthenticationRequired",
                 words: "a proxy requires a user name and password")
-            // For a wrong password, this proxy answers 401. A service's 401 would have that status too, but only
-            // outside of a CONNECT request.
+            // This proxy responds to a wrong password with 401. A 401 from the service cannot be the response to a
+            // CONNECT request.
             try await expectKept(user, with: ["HTTPS_PROXY": wrong], reason: "offline")
         }
     }
 
-    @Test func `status and doctor show the settings without the proxy's password`() async throws {
+    @Test func `status and doctor show the proxy settings without the password`() async throws {
         try await ProxiedUser.run(proxy: ["BasicAuth alice canary7f3a"], credentials: "alice:canary7f3a") { user in
             try await user.signIn()
             let variables = ["NO_PROXY": "example.com"]
@@ -188,7 +187,7 @@ struct ProxyTests {
     ]
 
     @Test(arguments: noAddresses)
-    func `An invalid proxy address keeps the account and names the variable`(address: String) async throws {
+    func `Keeps the account and reports the variable with an invalid proxy URL`(address: String) async throws {
         try await ProxiedUser.run { user in
             try await user.signIn()
             let variables = ["HTTPS_PROXY": address]
@@ -211,7 +210,7 @@ struct ProxyTests {
         }
     }
 
-    @Test func `Missing or wrong certificates keep the account`() async throws {
+    @Test func `Keeps the account if SSL_CERT_FILE is missing or wrong`() async throws {
         try await ProxiedUser.run { user in
             try await user.signIn()
             let missing = user.container.path("missing.pem")
@@ -227,7 +226,7 @@ struct ProxyTests {
             for file in [other.path, text, user.container.root, "/dev/null"] {
                 try await expectKept(user, with: ["SSL_CERT_FILE": file], reason: "untrustedTLS")
             }
-            // The system's certificates do not include it either.
+            // The system's certificates do not include the service's certificate, either.
             try await expectKept(user, with: ["SSL_CERT_FILE": nil], reason: "untrustedTLS")
         }
     }

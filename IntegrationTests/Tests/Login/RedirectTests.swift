@@ -1,6 +1,6 @@
 import Testing
 
-/// A redirect can lead to any server, so AccountKit sends nothing after one.
+/// Redirects, which AccountKit does not follow because a redirect can lead to any server.
 @Suite(.queued)
 struct RedirectTests {
     /// The endpoint that redirects, and the command that receives the redirect.
@@ -57,7 +57,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `Suggests a captive portal if discovery is redirected`() async throws {
+    @Test func `Suggests a captive portal if the discovery request is redirected`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(
                 Fault(path: "*", status: 302, headers: ["Location": "http://portal.invalid/"]))

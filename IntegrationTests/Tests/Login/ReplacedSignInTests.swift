@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A sign-in that replaces another one, whose tokens are revoked.
+/// A sign-in that replaces another session, whose tokens AccountKit revokes.
 @Suite(.queued)
 struct ReplacedSignInTests {
     private func logIn(_ account: Tool, as username: String, _ arguments: [String] = []) async throws {
@@ -13,7 +13,7 @@ struct ReplacedSignInTests {
 
     // MARK: Asking
 
-    @Test func `Names the user that a sign-in replaces, and how to keep both`() async throws {
+    @Test func `Names the replaced user, and explains how to keep both sessions`() async throws {
         try await SignedInUser.run { user in
             let words = ["login", "--username", "bob", "--password-stdin"]
             let outcome = try await user.account.run(words, input: ExampleServer.bobPassword + "\n")
@@ -39,7 +39,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    /// Signs bob in at a terminal while alice is signed in, up to the question.
+    /// Signs bob in at a terminal while alice is signed in, up to the question whether to replace alice.
     private func logInAsBob(_ user: SignedInUser, _ steps: Terminal.Step...) async throws -> Terminal.Session {
         try await Terminal.run(
             user.account.command(["login", "--username", "bob"]),
@@ -67,12 +67,12 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Offers a new session, and keeps both users`() async throws {
+    @Test func `Offers a new session that keeps both users signed in`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try await user.signIn(session: "taken")
             let session = try await logInAsBob(
                 user, .type("n"), .enter, .wait("new session"), .type("no/name"), .enter,
-                .wait("is not a session name"), .wait("new session"), .type("taken"), .enter,
+                .wait("is not a valid session name"), .wait("new session"), .type("taken"), .enter,
                 .wait("alice is signed in to session taken"), .wait("new session"), .type("bobs"), .enter)
             #expect(session.exitCode == 0, "\(session)")
             #expect(session.screen.contains("Signed in as bob at \(user.server.issuer) (session bobs)."), "\(session)")
@@ -87,7 +87,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Keeps the stored user and revokes the new tokens if the answer is no`() async throws {
+    @Test func `Keeps the old user and revokes the new tokens if the answer is no`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let session = try await logInAsBob(user, .enter, .wait("new session"), .enter)
             #expect(session.exitCode == 130, "\(session)")
@@ -138,7 +138,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `The same user's sign-in revokes the old tokens where this is safe`() async throws {
+    @Test func `A repeated sign-in at GitLab revokes only the old tokens`() async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--quirks", "gitlab", "--revocation-ends", "token"]) { server in
                 let account = try Tool.account(in: container)
@@ -153,7 +153,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `logout revokes sign-ins that the same user has replaced`() async throws {
+    @Test func `logout revokes the tokens of the user's replaced sign-ins`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let before = try await user.account.storedToken()
             try await logIn(user.account, as: "alice")
@@ -169,7 +169,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Signing in at another service revokes the old tokens at the old one`() async throws {
+    @Test func `Signing in at another service revokes tokens at the old service`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try await ExampleServer.run { other in
                 try await logIn(user.account, as: "alice", ["--issuer", other.issuer])
@@ -180,7 +180,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `A later command revokes tokens if the service failed`() async throws {
+    @Test func `A later command revokes replaced tokens if the first attempt failed`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
             try await logIn(user.account, as: "bob")
@@ -193,7 +193,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `An import that replaces a session revokes its tokens`() async throws {
+    @Test func `An import that replaces a session revokes the session's tokens`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let file = user.container.path("old.plist")
             let made = try await Command(

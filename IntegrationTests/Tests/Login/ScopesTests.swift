@@ -9,7 +9,7 @@ struct ScopesTests {
     ]
 
     @Test(arguments: garbage)
-    func `Malformed granted scopes are harmless, hidden and never sent`(scope: String) async throws {
+    func `Neither shows nor sends malformed scopes that the service granted`(scope: String) async throws {
         try await Container.run { container in
             try await ExampleServer.run(ExampleServer.eachTokenByItself) { server in
                 let account = try Tool.account(in: container)

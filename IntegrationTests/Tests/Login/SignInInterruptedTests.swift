@@ -1,8 +1,8 @@
 import Subprocess
 import Testing
 
-/// A sign-in that is interrupted after its code or password has been sent: no user is signed in, and the tokens are
-/// revoked.
+/// A sign-in that a signal interrupts after the command has sent the code or the password. The command signs no user in
+/// and revokes the tokens.
 @Suite(.queued(minutes: 10))
 struct SignInInterruptedTests {
     private enum Way: String, CaseIterable, Sendable {
@@ -41,7 +41,7 @@ struct SignInInterruptedTests {
     }
 
     @Test(arguments: rows)
-    private func `A signal during the token request cancels, and revokes the tokens`(row: (Way, Signal)) async throws {
+    private func `A signal cancels a pending sign-in and revokes the new tokens`(row: (Way, Signal)) async throws {
         try await run { container, server, account in
             let outcome = try await logIn(row.0, server, account) { login, gate in
                 try await login.send(row.1)

@@ -16,7 +16,7 @@ struct SignInOptionsTests {
     }
 
     private func query(_ address: String) -> [String: [String]] {
-        // The query is form-encoded, so a plus sign means a space.
+        // The query is form-encoded, so a plus sign represents a space.
         let items = URLComponents(string: address.replacing("+", with: "%20"))?.queryItems ?? []
         return Dictionary(grouping: items, by: \.name).mapValues { $0.map { $0.value ?? "" } }
     }
@@ -54,7 +54,7 @@ struct SignInOptionsTests {
     ]
 
     @Test(arguments: noRedirects)
-    func `Rejects a redirect URI that is not on the loopback interface`(uri: String) async throws {
+    func `Rejects a redirect URI that is not a plain loopback URL`(uri: String) async throws {
         try await run([]) { server, account, _ in
             let login = try await account("login", "--web", "--issuer", server.issuer, "--redirect-uri", uri)
             #expect(login.exitCode == 64, "\(login)")
@@ -65,7 +65,7 @@ struct SignInOptionsTests {
 
     // MARK: Audience and resources
 
-    @Test func `Every way to sign in sends the audience and remembers it`() async throws {
+    @Test func `login sends the audience with every method and remembers it`() async throws {
         try await run(["--audience", "https://api.example/"]) { server, account, _ in
             let words = ["--issuer", server.issuer, "--audience", "https://api.example/"]
             let browser = try await account.logIn(at: server, words)
@@ -113,7 +113,7 @@ struct SignInOptionsTests {
 
     // MARK: Further parameters
 
-    @Test func `Sends extra parameters with the browser and remembers them`() async throws {
+    @Test func `Adds --parameter to the browser's URL and remembers it`() async throws {
         try await run([]) { server, account, _ in
             let words = [
                 "--issuer", server.issuer, "--parameter", "prompt=consent", "--parameter",
@@ -136,7 +136,7 @@ struct SignInOptionsTests {
     ]
 
     @Test(arguments: ownParameters)
-    func `Rejects parameters that the sign-in depends on`(parameter: String) async throws {
+    func `Rejects --parameter for parameters that login itself sets`(parameter: String) async throws {
         try await run([]) { server, account, _ in
             let login = try await account("login", "--web", "--issuer", server.issuer, "--parameter", parameter)
             #expect(login.exitCode == 64, "\(login)")
@@ -147,8 +147,8 @@ struct SignInOptionsTests {
 
     // MARK: A browser on another machine
 
-    /// Runs `login --web --paste` on a terminal, follows the URL that it shows, and pastes what `pasted` returns for
-    /// the redirect.
+    /// Runs `login --web --paste` on a terminal, follows the URL that the command shows, and pastes the lines that
+    /// `pasted` returns for the redirect.
     private func paste(
         _ account: Tool, _ server: ExampleServer, _ container: Container,
         _ pasted: @escaping @Sendable (_ redirection: String) -> [String]
@@ -167,7 +167,7 @@ struct SignInOptionsTests {
         return try await session
     }
 
-    @Test func `Accepts the pasted address of a browser on another machine`() async throws {
+    @Test func `Accepts a redirect URL pasted from a browser on another machine`() async throws {
         try await run([]) { server, account, container in
             let session = try await paste(account, server, container) { [$0] }
             #expect(session.exitCode == 0, "\(session)")

@@ -35,7 +35,7 @@ struct SignInPageTests {
     }
 
     @Test(arguments: [nil, "Downloads"])
-    func `No process has the secrets of a sign-in in its arguments`(folder: String?) async throws {
+    func `No process shows the secrets of a sign-in in its arguments`(folder: String?) async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = container.path("user")

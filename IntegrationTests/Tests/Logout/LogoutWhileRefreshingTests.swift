@@ -22,11 +22,11 @@ struct LogoutWhileRefreshingTests {
         }
     }
 
-    @Test func `logout does not wait for a late response, whose tokens are revoked`() async throws {
+    @Test func `logout does not wait for a late refresh, which revokes the new tokens`() async throws {
         try await run { user, refresh in
             let logout = try await user.account("logout")
             #expect(logout.exitCode == 0, "\(logout)")
-            // The refresh did not give up first.
+            // The refresh is still waiting for the response.
             #expect(await refresh.errors.text == "")
             #expect(!user.container.exists(user.container.archive))
             // The new tokens are valid, and no client has received them yet.
@@ -53,7 +53,7 @@ struct LogoutWhileRefreshingTests {
         }
     }
 
-    @Test func `Another user signs in without waiting, and stays signed in`() async throws {
+    @Test func `Another user signs in during a late refresh and stays signed in`() async throws {
         try await run { user, refresh in
             let login = try await user.account(
                 "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
@@ -68,7 +68,7 @@ struct LogoutWhileRefreshingTests {
 
     // At an unknown service, revoking the late tokens could also end the same user's new session.
 
-    @Test func `A new sign-in of the same user keeps its tokens`() async throws {
+    @Test func `A new sign-in of the same user during a refresh keeps its tokens`() async throws {
         try await run { user, _ in
             try await user.signIn()
         } _: { user, _ async throws in
@@ -90,7 +90,7 @@ struct LogoutWhileRefreshingTests {
     @Test func `A later command revokes late tokens if the first attempt fails`() async throws {
         try await run { user, _ in
             #expect(try await user.account("logout").exitCode == 0)
-            // Replaces the fault that holds the response, which is already used up.
+            // Replaces the fault that holds the response, since that fault is already used up.
             try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
         } _: { user, _ async throws in
             #expect(try await user.server.liveTokens(of: "alice").count == 2)

@@ -1,6 +1,6 @@
 import Testing
 
-/// Revocations that could not be sent immediately.
+/// Revocations that AccountKit could not send immediately.
 @Suite(.queued)
 struct QueuedSignOutTests {
     /// Runs a test with bob signed in after alice has signed out, and her revocation queued because the service failed.
@@ -32,7 +32,7 @@ struct QueuedSignOutTests {
     func `Commands that reach the service send a queued revocation`(words: [String]) async throws {
         try await run { user in
             try await user.server.clearFaults()
-            // A day later, since AccountKit delays the next attempt.
+            // Move the clock by a day, since AccountKit delays the next attempt.
             let outcome = try await WrongClock(in: user.container).run(user.account, ahead: 86_400, words)
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(try await user.server.liveTokens(of: "alice") == [])

@@ -67,7 +67,7 @@ struct RevocationOutcomeTests {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             var faults = [fault]
             if fault.path.hasPrefix("/.well-known") {
-                // Both documents must fail, since either of them names the endpoint.
+                // Both documents must fail, since each document contains the endpoint.
                 for path in ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"] {
                     faults.append(Fault(path: path, status: 503))
                 }

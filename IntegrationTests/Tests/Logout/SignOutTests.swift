@@ -60,7 +60,7 @@ struct SignOutTests {
     ]
 
     @Test(arguments: troubles)
-    func `If the service fails, signs out and revokes later`(trouble: Fault) async throws {
+    func `Signs out if the service fails, and revokes the tokens later`(trouble: Fault) async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             try await user.server.setFaults(trouble)

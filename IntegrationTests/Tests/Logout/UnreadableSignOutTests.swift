@@ -1,6 +1,6 @@
 import Testing
 
-/// Signing out with an archive that does not open: the user's request takes precedence.
+/// Signing out although the archive does not open.
 @Suite(.queued)
 struct UnreadableSignOutTests {
     static let damages: [@Sendable (Container) throws -> Void] = [
@@ -37,7 +37,7 @@ struct UnreadableSignOutTests {
         }
     }
 
-    @Test func `logout --all signs out each session, readable or not`() async throws {
+    @Test func `logout --all signs out readable and unreadable sessions`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
             try user.container.write("nonsense".utf8, to: user.container.archive)

@@ -35,7 +35,7 @@ struct NarrowTerminalTests {
         }
     }
 
-    @Test func `Ctrl-C prints a confirmation`() async throws {
+    @Test func `Ctrl-C during a check prints a confirmation`() async throws {
         try await SignedInUser.run { user in
             let gate = try await user.server.hold("/oauth/userinfo")
             let isHeld = user.container.path("held")
@@ -49,7 +49,7 @@ struct NarrowTerminalTests {
         }
     }
 
-    @Test func `An unknown command is an error that suggests the right one`() async throws {
+    @Test func `Suggests the correct command for a misspelled command`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             for (typed, meant) in [

@@ -16,7 +16,7 @@ struct OutputTests {
         }
     }
 
-    @Test func `Shows the id if the account has no name`() async throws {
+    @Test func `Shows the ID if the account has no name`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
@@ -29,7 +29,7 @@ struct OutputTests {
     }
 
     @Test(arguments: [["whoami"], ["whoami", "--offline"], ["whoami", "--verify"], ["token"], ["refresh"]])
-    func `When signed out, exits with 77 and advises on standard error`(
+    func `When signed out, exits with 77 and prints advice on standard error`(
         arguments: [String]
     ) async throws {
         try await Container.run { container in
@@ -47,7 +47,7 @@ struct OutputTests {
             #expect(report.session == "default")
             #expect(report.account == nil)
             #expect(json.errors == text.errors)
-            // Reading creates no files.
+            // Commands that only read create no files.
             #expect(!container.exists(container.home))
         }
     }
@@ -68,7 +68,7 @@ struct OutputTests {
         }
     }
 
-    /// Every command, in an order in which all of them succeed.
+    /// Every command, in an order in which all commands succeed.
     static let commands = [
         ["status"], ["whoami"], ["whoami", "--verify"], ["token"], ["refresh"], ["sessions"], ["switch", "default"],
         ["doctor"], ["logout"],
@@ -90,7 +90,7 @@ struct OutputTests {
         }
     }
 
-    @Test func `An error is one JSON document with the same exit code and message`() async throws {
+    @Test func `Prints an error with --json as one document with the same exit code`() async throws {
         try await SignedInUser.run { user in
             let login = ["login", "--username", "alice", "--password-stdin"]
             let text = try await user.account.run(login, input: "wrong\n")
@@ -133,7 +133,7 @@ struct OutputTests {
     }
 
     @Test(arguments: [["help"], ["help", "login"], ["help", "key", "add"], ["help", "help"], ["--help"]])
-    func `Help for an existing command exits with 0`(arguments: [String]) async throws {
+    func `Exits with 0 after printing help for an existing command`(arguments: [String]) async throws {
         try await Container.run { container in
             let outcome = try await Tool.account(in: container).run(arguments)
             #expect(outcome.exitCode == 0 && outcome.output.contains("USAGE: account"), "\(outcome)")
@@ -175,10 +175,10 @@ struct OutputTests {
     }
 }
 
-/// When commands ask the service.
+/// The conditions under which commands send requests to the service.
 @Suite(.queued)
 struct FreshnessTests {
-    @Test func `whoami asks the service only if the last check exceeds --max-age`() async throws {
+    @Test func `whoami sends a request only if the last check exceeds --max-age`() async throws {
         try await SignedInUser.run { user in
             for arguments in [["whoami"], ["whoami", "--max-age", "60"], ["whoami", "--json"]] {
                 let outcome = try await user.account.run(arguments)
@@ -218,7 +218,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test func `A recent check needs no request, even if a revocation is queued`() async throws {
+    @Test func `With a queued revocation, whoami sends no request after a recent check`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
             #expect(try await user.account("logout").exitCode == 0)

@@ -51,7 +51,7 @@ struct SecrecyTests {
         }
     }
 
-    /// Runs a test with a server that records the tokens it has issued.
+    /// Runs a test with a server that writes the tokens that it issues to a state file.
     private func run(_ test: (SignedInUser, _ stateFile: String) async throws -> Void) async throws {
         try await Container.run { container in
             let stateFile = container.path("state.json")
@@ -84,7 +84,7 @@ struct SecrecyTests {
         }
     }
 
-    @Test func `Only token --json prints a token, and only the access token`() async throws {
+    @Test func `token --json prints the access token and no other token`() async throws {
         try await run { user, stateFile in
             try await user.signIn()
             let outcome = try await user.account("token", "--json", "-v")
@@ -95,7 +95,7 @@ struct SecrecyTests {
         }
     }
 
-    /// Requests that fail, at a service that repeats the secrets it received wherever it can.
+    /// Requests that fail, at a service that repeats the received secrets in each field of the response.
     static let echoes: [(path: String, status: Int, header: String?, arguments: [String])] = [
         ("/oauth/userinfo", 401, "WWW-Authenticate", ["whoami", "--max-age", "0"]),
         ("/oauth/userinfo", 403, "WWW-Authenticate", ["whoami", "--max-age", "0"]),
@@ -185,7 +185,7 @@ struct SecrecyTests {
         }
     }
 
-    @Test func `Forbids dumps and debuggers before it reads a key`() async throws {
+    @Test func `Forbids core dumps and debuggers before reading a key`() async throws {
         try await SignedInUser.run { user in
             let (calls, outcome) = try await SystemCalls.during(
                 user.account.command(["whoami", "--offline"]), in: user.container)

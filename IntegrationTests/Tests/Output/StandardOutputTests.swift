@@ -11,13 +11,13 @@ struct StandardOutputTests {
     ]
 
     @Test(arguments: commands)
-    func `A full disk at standard output exits with 74`(words: [String]) async throws {
+    func `Exits with 74 if the disk of standard output is full`(words: [String]) async throws {
         try await SignedInUser.run { user in
             let command = user.account.command(words)
             let outcome = try await command.run(by: "sh", "-c", "exec \"$@\" > /dev/full", "sh").run()
             #expect(outcome.exitCode == 74, "\(outcome)")
             #expect(outcome.errors.contains("No space left on device"), "\(outcome)")
-            // The command prints the token nowhere else.
+            // The command does not print the token on standard error.
             #expect(!outcome.errors.contains("at_"), "\(outcome)")
         }
     }
@@ -32,7 +32,7 @@ struct StandardOutputTests {
         """
 
     @Test(arguments: commands)
-    func `A closed pipe ends the command quietly`(words: [String]) async throws {
+    func `A closed pipe ends the command without a message`(words: [String]) async throws {
         try await SignedInUser.run { user in
             let command = user.account.command(words)
             let outcome = try await command.run(by: "python3", "-c", Self.closedPipe).run()
@@ -41,7 +41,7 @@ struct StandardOutputTests {
         }
     }
 
-    @Test func `Exits with 74 if the JSON cannot be written`() async throws {
+    @Test func `logout exits with 74 if the JSON cannot be written`() async throws {
         try await SignedInUser.run { user in
             let logout = user.account.command(["logout", "--json"])
             let outcome = try await logout.run(by: "sh", "-c", "exec \"$@\" > /dev/full", "sh").run()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `account rule`: which session programs use at which URL.
+/// `account rule`, which assigns sessions to URLs for other programs.
 @Suite(.queued)
 struct RuleTests {
     private struct Rules: Decodable {
@@ -143,7 +143,7 @@ struct RuleTests {
                         try await server.decide("approve", String(code), at: page)
                     }
                     #expect(outcome.exitCode == 0, "\(outcome)")
-                    // A second sign-in does not replace the first one's rule.
+                    // A second sign-in does not replace the rule of the first sign-in.
                     let isTold = outcome.errors.contains("still use session default")
                     #expect(isTold == (hasRule && session == "work"), "\(outcome)")
                 }

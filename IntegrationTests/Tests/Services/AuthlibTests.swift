@@ -28,7 +28,7 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Ends the attempt when the user denies it in the browser`() async throws {
+    @Test func `Signs no user in if the user denies the request in the browser`() async throws {
         try await run { alice in
             let login = try await alice.signIn(following: Self.credentials + [.press("button[value=deny]")])
             #expect(login.outcome.exitCode == 77, "\(login.outcome)")
@@ -37,8 +37,8 @@ struct AuthlibTests {
         }
     }
 
-    /// The service promises an `iss` parameter in each response, but omits it from its errors.
-    @Test func `Names the error of a response that lacks the promised issuer`() async throws {
+    /// The service announces an `iss` parameter in each response, but omits the parameter from error responses.
+    @Test func `Reports the error of a response that lacks the promised issuer`() async throws {
         try await run { alice in
             let options = alice.options + ["--parameter", "prompt=none"]
             let login = try await alice.account.logIn(options) { _ = try await HTTP.get($0) }
@@ -47,7 +47,7 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Names the variable for the secret of a client that has one`() async throws {
+    @Test func `Names ACCOUNT_CLIENT_SECRET if the client requires a secret`() async throws {
         try await run(secretMethod: "basic") { alice in
             let words = ["login", "--issuer", alice.issuer, "--client-id", alice.client, "--username", "alice"]
             let account = alice.account.with("ACCOUNT_CLIENT_SECRET", nil)
@@ -68,7 +68,7 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Reminds a waiting user of the options that a service may refuse`() async throws {
+    @Test func `Reminds a waiting user to check --client-id and --redirect-uri`() async throws {
         try await run { alice in
             let words = ["login", "--web", "--issuer", alice.issuer, "--client-id", "nosuch"]
             let outcome = try await alice.account.with("BROWSER", "true").command(words).whileRunning { login in
@@ -80,7 +80,7 @@ struct AuthlibTests {
     }
 
     @Test(arguments: ["accept": 0 as Int32, "deny": 77])
-    func `Signs in with a code on another device, unless it is denied`(
+    func `Signs in with a code on another device unless the user denies it`(
         answer: String, exitCode: Int32
     ) async throws {
         try await run { alice in
@@ -103,7 +103,7 @@ struct AuthlibTests {
         try await runSignedIn { try await $0.expectVerified() }
     }
 
-    /// The service lists both methods, but accepts only the one that the client is registered with.
+    /// The service lists both methods, but accepts only the method of the client's registration.
     @Test func `Tries the other client secret method once`() async throws {
         try await run(secretMethod: "post") { alice in
             try await alice.signInWithPassword()
@@ -114,7 +114,7 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Sends the client secret as --client-auth says`() async throws {
+    @Test func `Sends the client secret by the method of --client-auth`() async throws {
         try await run(secretMethod: "post") { alice in
             try await alice.signInWithPassword(["--client-auth", "post"])
             let log = try await alice.server.log(of: alice.client)
@@ -122,15 +122,15 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Sends each refresh token once`() async throws {
+    @Test func `Sends each single-use refresh token once`() async throws {
         try await runSignedIn { try await $0.expectRotation() }
     }
 
-    @Test func `Refreshes once for eight processes`() async throws {
+    @Test func `Eight processes that need a new token refresh once`() async throws {
         try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
     }
 
-    @Test func `Refreshes silently when the access token expired early`() async throws {
+    @Test func `Refreshes silently if the access token expires early`() async throws {
         try await runSignedIn { alice in
             try await alice.server.expireTokens(of: alice.client)
             let outcome = try await alice.account("whoami", "--max-age", "0")
@@ -139,11 +139,11 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Revokes the tokens on logout`() async throws {
+    @Test func `logout revokes the tokens at the service`() async throws {
         try await runSignedIn { try await $0.expectRevokedByLogout() }
     }
 
-    @Test func `Logout revokes the earlier sign-ins of the same user`() async throws {
+    @Test func `logout revokes the earlier sign-ins of the same user`() async throws {
         try await runSignedIn { alice in
             let first = try await alice.account.storedToken()
             try await alice.signInWithPassword()
@@ -154,7 +154,7 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Warns when the service has narrowed the session`() async throws {
+    @Test func `Warns if the service has removed permissions from the session`() async throws {
         try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
     }
 
@@ -162,13 +162,14 @@ struct AuthlibTests {
         ["refresh", "--session", "other"], ["whoami", "--verify", "--session", "other"], ["logout", "--all"],
         ["token", "--min-validity", "1800", "--session", "other"],
     ])
-    func `A command that reaches the service revokes an offline logout's tokens`(words: [String]) async throws {
+    func `After an offline logout, the next online command revokes the tokens`(words: [String]) async throws {
         try await runSignedIn { alice in
             try await alice.signInWithPassword(["--session", "other"])
             let token = try await alice.account.storedToken()
             let logout = try await alice.account.command(["logout"]).runWithoutServers()
             #expect(logout.exitCode == 0, "\(logout)")
-            #expect(logout.errors.contains("The next command that reaches it revokes the tokens."), "\(logout)")
+            #expect(
+                logout.errors.contains("The next command that reaches the service revokes the tokens."), "\(logout)")
             #expect(try await alice.accepts(token))
             let outcome = try await alice.account.run(words)
             #expect(outcome.exitCode == 0, "\(outcome)")

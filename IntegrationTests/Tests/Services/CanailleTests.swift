@@ -39,23 +39,23 @@ struct CanailleTests {
         }
     }
 
-    @Test func `Sends each refresh token once`() async throws {
+    @Test func `Sends each single-use refresh token once`() async throws {
         try await runSignedIn { try await $0.expectRotation(hasUniqueTokens: false) }
     }
 
-    @Test func `Warns when the service has narrowed the session`() async throws {
+    @Test func `Warns if the service has removed permissions from the session`() async throws {
         try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
     }
 
-    @Test func `Refreshes once for eight processes`() async throws {
+    @Test func `Eight processes that need a new token refresh once`() async throws {
         try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
     }
 
-    @Test func `Revokes the tokens of a client with a secret on logout`() async throws {
+    @Test func `logout revokes the tokens of a client with a secret`() async throws {
         try await runSignedIn(hasSecret: true) { try await $0.expectRevokedByLogout() }
     }
 
-    @Test func `Reports that a client without a secret may not revoke`() async throws {
+    @Test func `logout reports that a client without a secret may not revoke`() async throws {
         try await runSignedIn { try await $0.expectRefusedRevocationToBeReported() }
     }
 

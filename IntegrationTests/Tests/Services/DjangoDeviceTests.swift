@@ -5,8 +5,7 @@ import Testing
 /// part of this project.
 @Suite(.queued(minutes: 15))
 struct DjangoDeviceTests {
-    /// Runs `login --device` while the browser takes `steps` on the page that it names, after entering the code that it
-    /// shows.
+    /// Runs `login --device`, enters the displayed code on the service's page, and performs `steps` there.
     private func run(
         _ steps: [Browser.Step],
         _ test: (_ container: Container, _ account: Tool, _ issuer: String, _ outcome: Outcome) async throws -> Void
@@ -35,7 +34,7 @@ struct DjangoDeviceTests {
         }
     }
 
-    @Test func `Accepting on another device signs the user in`() async throws {
+    @Test func `Approving the request on another device signs the user in`() async throws {
         try await run(DjangoPages.approveDevice) { _, account, issuer, outcome in
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(outcome.output == "")
@@ -50,7 +49,7 @@ struct DjangoDeviceTests {
         }
     }
 
-    @Test func `Denying on another device signs no user in`() async throws {
+    @Test func `Denying the request on another device signs no user in`() async throws {
         try await run(DjangoPages.denyDevice) { container, account, _, outcome in
             #expect(outcome.exitCode == 77, "\(outcome)")
             #expect(outcome.errors.contains("access_denied"))

@@ -42,7 +42,7 @@ struct DjangoRotationTests {
             }
             #expect(try await server.refreshCount() == 1)
             #expect(try await account("whoami", "--verify").output == "alice\n")
-            // If a refresh token had been used twice, the next one could be invalid by now.
+            // If a process had reused a refresh token, the next refresh token could be invalid now.
             let refreshed = try await account("refresh")
             #expect(refreshed.exitCode == 0, "\(refreshed)")
             #expect(try await server.refreshCount() == 2)
@@ -50,10 +50,10 @@ struct DjangoRotationTests {
         }
     }
 
-    /// Restores an archive, as from a backup, whose refresh token has been spent since.
+    /// Restores an archive, as from a backup, whose refresh token has been spent since the backup.
     ///
-    /// The service answers `invalid_grant` with and without reuse protection. With it, the service also revokes the
-    /// newer tokens.
+    /// The service responds `invalid_grant` with and without reuse protection. With reuse protection, the service also
+    /// revokes the newer tokens.
     @Test(arguments: [true, false])
     func `A spent refresh token ends the session`(
         reuseProtection: Bool

@@ -41,7 +41,7 @@ struct DjangoSlowTests {
         #expect(try await alice.server.refreshCount() == 2)
     }
 
-    @Test func `whoami prints the name in time and exits after storing the tokens`() async throws {
+    @Test func `whoami prints the name first and stores late tokens before it exits`() async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
             let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
@@ -55,7 +55,7 @@ struct DjangoSlowTests {
     }
 
     @Test(arguments: SlowExchangeTests.signals)
-    func `After a signal, exits once the late tokens are stored`(signal: Signal) async throws {
+    func `After a signal, exits only after storing the late tokens`(signal: Signal) async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
             let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
@@ -68,7 +68,7 @@ struct DjangoSlowTests {
         }
     }
 
-    @Test func `Four concurrent commands wait for one late response`() async throws {
+    @Test func `Four concurrent commands wait for the same late response`() async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
             try await withThrowingTaskGroup { group in
@@ -81,7 +81,7 @@ struct DjangoSlowTests {
         }
     }
 
-    @Test func `logout does not wait for a late response, whose tokens are revoked`() async throws {
+    @Test func `logout does not wait for a late refresh, which revokes the new tokens`() async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
             _ = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in

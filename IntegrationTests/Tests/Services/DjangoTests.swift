@@ -15,7 +15,7 @@ struct DjangoTests {
         try await HTTP.get(issuer + "/userinfo/", bearer: token).status == 200
     }
 
-    @Test func `Signs in, refreshes, works offline, is ended, and revokes on logout`() async throws {
+    @Test func `Signs in, refreshes, works offline, detects the end, and signs out`() async throws {
         try await Container.run { container in
             let server = try await DjangoServer(in: container)
             let account = try Tool.account(in: container)
@@ -29,7 +29,7 @@ struct DjangoTests {
                 #expect(report.account?.profile?["email"] == .text("alice@example.com"))
                 #expect(report.account?.profile?["name"] == .text("Alice Liddell"))
 
-                // All tokens have expired at the service, but still look valid locally.
+                // All access tokens have expired at the service, but still look valid locally.
                 let before = try await account.storedToken()
                 try await server.expireAll()
                 let silent = try await account("whoami", "--max-age", "0")
@@ -71,13 +71,13 @@ struct DjangoTests {
                 let signedOut = try await account("logout", "--json")
                 #expect(signedOut.exitCode == 0)
                 #expect(signedOut.output.contains(#""revocation":"done""#))
-                // Only the document of RFC 8414 names this server's revocation endpoint.
+                // Only the RFC 8414 document contains this server's revocation endpoint.
                 #expect(try await !accepts(last, issuer))
             }
         }
     }
 
-    @Test func `Rejects a wrong password`() async throws {
+    @Test func `login rejects a wrong password`() async throws {
         try await Container.run { container in
             let server = try await DjangoServer(in: container)
             let account = try Tool.account(in: container)

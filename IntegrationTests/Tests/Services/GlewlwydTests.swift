@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Signing in, refreshing and signing out at Glewlwyd, which compares redirect URIs exactly, supports client secrets,
-/// and lets only clients with a secret revoke tokens.
+/// and allows only clients with a secret to revoke tokens.
 @Suite(.queued(minutes: 15))
 struct GlewlwydTests {
     private struct Newcomer {
@@ -36,8 +36,8 @@ struct GlewlwydTests {
         }
     }
 
-    /// Expects that concurrent commands that need a new token never send a spent refresh token, at a service with
-    /// single-use refresh tokens. A command that starts after another has finished refreshes again.
+    /// Expects that concurrent commands that need a new token do not send a spent refresh token, at a service with
+    /// single-use refresh tokens. A command that starts after another command has finished refreshes again.
     private func expectNoneSpentTwice(_ account: Tool) async throws {
         for _ in 1...2 {
             try await withThrowingTaskGroup { group in
@@ -68,7 +68,7 @@ struct GlewlwydTests {
                         .map { (String($0.1), String($0.2)) }
                 }
                 try await alice.browser.open(shown.0)
-                // The page asks for the code first and for the user second.
+                // The page requires first the code and then the sign-in.
                 try await alice.browser.follow(
                     GlewlwydPages.enterCode(shown.1) + GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn)
             }
@@ -78,7 +78,7 @@ struct GlewlwydTests {
     }
 
     // The service's discovery document lists both methods, so AccountKit sends the secret in the header. A client that
-    // may use only the form cannot sign in.
+    // may send the secret only in the form cannot sign in.
     @Test func `Signs in, refreshes and revokes with a client secret`() async throws {
         try await run { alice in
             let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
@@ -93,7 +93,7 @@ struct GlewlwydTests {
         }
     }
 
-    @Test func `Without a client secret, signs out locally and reports the refusal`() async throws {
+    @Test func `Without a client secret, logout reports the refused revocation`() async throws {
         try await run { alice in
             let login = try await alice.logIn("account-cli-public")
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")

@@ -20,7 +20,7 @@ struct IdPyOIDCTests {
         return outcome.output.trimmingCharacters(in: .newlines)
     }
 
-    /// Expects a failure with the reason and no output, and that alice stays signed in.
+    /// Expects a failure with the reason and without output, and expects that alice stays signed in.
     private func expectRefused(_ account: Tool, _ words: [String], _ why: String) async throws {
         let outcome = try await account.run(["token"] + words)
         #expect(outcome.exitCode == 78, "\(outcome)")
@@ -30,8 +30,8 @@ struct IdPyOIDCTests {
         #expect(try await account("whoami", "--verify").output == "alice\n")
     }
 
-    // Use one server for all steps, since it starts slowly.
-    @Test func `Token exchange issues tokens for another API, and refusals are safe`() async throws {
+    // Use one server for all steps, since the server starts slowly.
+    @Test func `Obtains tokens for another API, and keeps the session on a refusal`() async throws {
         try await Container.run { container in
             try await IdPyOIDCServer.run(in: container) { server in
                 let account = try Tool.account(in: container)
@@ -79,7 +79,7 @@ struct IdPyOIDCTests {
             ])
     }
 
-    /// Expects that each refresh token is used once, including those spent for a derived token.
+    /// Expects that each refresh token is used once, including refresh tokens that are spent for a derived token.
     private func expectRotated(_ account: Tool, in container: Container, at server: IdPyOIDCServer) async throws {
         let own = try await account.storedToken()
         let before = try await server.log().count
@@ -98,8 +98,8 @@ struct IdPyOIDCTests {
                 .init(grantType: "refresh_token"), .init(grantType: "refresh_token"),
             ])
 
-        // Restore a backup. For a spent refresh token, this service answers `invalid_request`, which does not end the
-        // session.
+        // Restore a backup. This service responds to a spent refresh token with `invalid_request`, which does not end
+        // the session.
         let current = try #require(try container.entry(container.archive)).bytes
         try container.write(spent, to: container.archive)
         try await expectRefused(account, ["--resource", Self.target, "--scope", "openid"], "invalid_request")

@@ -4,7 +4,7 @@ import Testing
 /// Signing in, refreshing and signing out at LemonLDAP::NG, whose refresh tokens do not rotate, and which has no
 /// revocation endpoint.
 ///
-/// The tests are serialized, since those with a browser need the port of the registered redirect URI.
+/// The tests are serialized, since the tests with a browser need the port of the registered redirect URI.
 @Suite(.queued(minutes: 15), .lemonLDAP, .serialized)
 struct LemonLDAPTests {
     private func run(_ test: (LemonLDAPServer, Tool, Container) async throws -> Void) async throws {
@@ -47,7 +47,7 @@ struct LemonLDAPTests {
         try await runSignedIn { _, account, _ in try await expectVerified(account) }
     }
 
-    @Test func `Keeps the refresh token when a refresh brings none`() async throws {
+    @Test func `Keeps the refresh token if a response omits refresh_token`() async throws {
         try await runSignedIn { _, account, _ in
             var tokens: Set<String> = []
             for _ in 1...3 {
@@ -60,7 +60,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Refreshes once for eight processes`() async throws {
+    @Test func `Eight processes that need a new token refresh once`() async throws {
         try await runSignedIn { server, account, _ in
             let token = try await account.storedToken()
             let session = try server.userSession(of: token)
@@ -75,7 +75,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Signs out here and says that the service revokes nothing`() async throws {
+    @Test func `logout reports that the service does not support revocation`() async throws {
         try await runSignedIn { _, account, container in
             let logout = try await account("logout", "--json")
             #expect(logout.exitCode == 0, "\(logout)")
@@ -84,7 +84,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Names the page at which the user signs out of the service`() async throws {
+    @Test func `logout names the page for signing out of the service`() async throws {
         try await runSignedIn { server, account, _ in
             let logout = try await account("logout")
             #expect(logout.errors.contains("open \(server.issuer)/oauth2/logout"), "\(logout)")
@@ -93,7 +93,7 @@ struct LemonLDAPTests {
 
     /// The service sends the first code if the user refuses.
     @Test(arguments: ["consent_required", "login_required", "interaction_required", "account_selection_required"])
-    func `Ends the attempt when the service needs the user`(code: String) async throws {
+    func `Signs no user in if the service requires user interaction`(code: String) async throws {
         try await run { server, account, container in
             let options = ["--client-id", "account-cli-public", "--redirect-uri", server.redirectURI]
             let login = try await account.logIn(["--issuer", server.issuer] + options) { address in
@@ -107,7 +107,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Says in each command that an expired session cannot be renewed`() async throws {
+    @Test func `Each command reports that an expired session cannot be refreshed`() async throws {
         try await run { server, account, _ in
             let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-short", "--username", "dwho"]
             let login = try await account.run(words + ["--password-stdin"], input: "dwho\n")
@@ -132,8 +132,8 @@ struct LemonLDAPTests {
         }
     }
 
-    /// The service answers `invalid_request` to a refresh token that it has deleted.
-    @Test func `Suggests a remedy if the service has forgotten the refresh token`() async throws {
+    /// The service responds with `invalid_request` to a refresh token that it has deleted.
+    @Test func `Advises to sign in again if the service deleted the refresh token`() async throws {
         try await runSignedIn { server, account, container in
             try server.removeTokens(of: server.userSession(of: try await account.storedToken()))
             let first = try await account("refresh")
@@ -161,7 +161,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Reads signed user info`() async throws {
+    @Test func `Accepts signed user info`() async throws {
         try await run { server, account, _ in
             let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-signed", "--username", "dwho"]
             let login = try await account.run(words + ["--password-stdin"], input: "dwho\n")
@@ -170,7 +170,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Names the other ways to sign in if there is no device flow`() async throws {
+    @Test func `Names other sign-in methods if the service lacks the device flow`() async throws {
         try await run { server, account, _ in
             let words = ["login", "--device", "--issuer", server.issuer, "--client-id", "account-cli-public"]
             let login = try await account.run(words)
@@ -179,7 +179,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Signs out when the user's session at the service ended`() async throws {
+    @Test func `Signs out if the user's session at the service has ended`() async throws {
         try await runSignedIn { server, account, container in
             try server.remove(server.userSession(of: try await account.storedToken()))
             let ended = try await account("whoami", "--max-age", "0")

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Signing in, refreshing and signing out at the authorization server of the official MCP SDK for Python, extended by
-/// user info.
+/// Signing in, refreshing and signing out at the authorization server of the official MCP SDK for Python, with an added
+/// user info endpoint.
 @Suite(.queued(minutes: 15), .server("mcp", importing: "mcp"))
 struct MCPServerTests {
     private func run(secretMethod: String? = nil, _ test: (PythonServerUser) async throws -> Void) async throws {
@@ -40,7 +40,7 @@ struct MCPServerTests {
     }
 
     @Test(arguments: ["basic", "post"])
-    func `Signs in with a client secret, by either method`(method: String) async throws {
+    func `Signs in with a client secret by the basic or the post method`(method: String) async throws {
         try await runSignedIn(secretMethod: method) { alice in
             // The session stores the secret and the method.
             let refresh = try await alice.account.with("ACCOUNT_CLIENT_SECRET", nil)("refresh")
@@ -51,7 +51,7 @@ struct MCPServerTests {
 
     /// Without the path, the service supports only OAuth 2.0: no user info, no ID tokens and no introspection.
     @Test(arguments: [nil, "al"])
-    func `Signs in at a service that does not name the user`(name: String?) async throws {
+    func `Signs in at a service that does not identify the user`(name: String?) async throws {
         try await PythonServerUser.run(userInfo: "/named/userinfo") { alice in
             let options = alice.options + (name.map { ["--username", $0] } ?? [])
             let login = try await alice.account.logIn(options) { try await Self.signIn(at: $0, of: alice) }
@@ -69,19 +69,19 @@ struct MCPServerTests {
         }
     }
 
-    @Test func `Sends each refresh token once`() async throws {
+    @Test func `Sends each single-use refresh token once`() async throws {
         try await runSignedIn { try await $0.expectRotation() }
     }
 
-    @Test func `Warns when the service has narrowed the session`() async throws {
+    @Test func `Warns if the service has removed permissions from the session`() async throws {
         try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
     }
 
-    @Test func `Refreshes once for eight processes`() async throws {
+    @Test func `Eight processes that need a new token refresh once`() async throws {
         try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
     }
 
-    @Test func `Reports that a client without a secret may not revoke`() async throws {
+    @Test func `logout reports that a client without a secret may not revoke`() async throws {
         try await runSignedIn { try await $0.expectRefusedRevocationToBeReported() }
     }
 

@@ -21,8 +21,8 @@ struct NanoIDPTests {
         }
     }
 
-    /// Expects that concurrent commands that need a new token never send a spent refresh token, at a service with
-    /// single-use refresh tokens. A command that starts after another has finished refreshes again.
+    /// Expects that concurrent commands that need a new token do not send a spent refresh token, at a service with
+    /// single-use refresh tokens. A command that starts after another command has finished refreshes again.
     private func expectNoneSpentTwice(_ account: Tool) async throws {
         for _ in 1...2 {
             try await withThrowingTaskGroup { group in
@@ -56,7 +56,7 @@ struct NanoIDPTests {
         }
     }
 
-    @Test func `Derived tokens name only their resource and keep the session`() async throws {
+    @Test func `Derived tokens have only the requested audience and keep the session`() async throws {
         try await run { alice in
             let (a, b) = ("https://a.example/", "https://b.example/")
             let login = try await alice.account.logIn(
@@ -82,7 +82,7 @@ struct NanoIDPTests {
 
             let other = try await alice.account("token", "--resource", "https://c.example/")
             #expect(other.exitCode == 78, "\(other)")
-            // A refresh for this resource would only spend the refresh token.
+            // A refresh for this resource would spend the refresh token without a result.
             #expect(other.errors.contains("you did not sign in for the resource https://c.example/"))
             let exchange = try await alice.account("token", "--audience", "api")
             #expect(exchange.exitCode == 78, "\(exchange)")

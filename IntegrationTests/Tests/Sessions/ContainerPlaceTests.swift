@@ -22,7 +22,7 @@ struct ContainerPlaceTests {
         }
     }
 
-    @Test func `Stores archive, key and settings in three folders of the home folder`() async throws {
+    @Test func `Stores archive, key and settings in the default XDG folders`() async throws {
         try await run({ _ in [:] }) { _, container in
             let user = container.root + "/user"
             #expect(container.exists(user + "/.local/share/account/Documents/Account.plist"))
@@ -31,7 +31,7 @@ struct ContainerPlaceTests {
         }
     }
 
-    @Test func `Uses absolute XDG variables and ignores relative ones`() async throws {
+    @Test func `Uses absolute paths in XDG variables and ignores relative paths`() async throws {
         let variables = { (container: Container) in
             [
                 "XDG_DATA_HOME": container.path("data"), "XDG_STATE_HOME": container.path("state"),
@@ -55,7 +55,7 @@ struct ContainerPlaceTests {
     @Test func `Without a home directory, names the variables to set`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container).with("ACCOUNT_HOME", nil).with("HOME", "relative")
-            // A user ID without an entry in the user database has no other home directory.
+            // A user ID without an entry in the user database has no home directory other than `HOME`.
             let nobody = account.command(["whoami"]).run(by: "unshare", "--map-user=54321")
             let outcome = try await nobody.run()
             #expect(outcome.exitCode == 64, "\(outcome)")

@@ -37,7 +37,7 @@ struct SessionsTests {
         }
     }
 
-    @Test func `Lists the sessions and marks the default one with a star`() async throws {
+    @Test func `Lists the sessions and marks the default session with a star`() async throws {
         try await run { user in
             let text = try await user.account("sessions")
             #expect(text.exitCode == 0)
@@ -79,7 +79,7 @@ struct SessionsTests {
             _ = try await user.account("logout")
             let usual = try await outcome(user.account)
             #expect(usual.contains("`account login`"), "\(usual)")
-            // If another session is the default one, the advice must name `default`, too.
+            // If another session is the default session, the advice must name `default`, too.
             #expect(try await user.account("switch", "work").exitCode == 0)
             let named = try await outcome(user.account, "--session", "default")
             #expect(named.contains("`account login --session default`"), "\(named)")
@@ -88,7 +88,7 @@ struct SessionsTests {
         }
     }
 
-    @Test func `Signing out of one session keeps the other`() async throws {
+    @Test func `Signing out of one session keeps the other session`() async throws {
         try await run { user in
             let archive = try user.container.entry(user.container.archive)
             let outcome = try await user.account("logout", "--session", "work")
@@ -120,7 +120,7 @@ struct SessionsTests {
                 "login", "--issuer", user.server.issuer, "--username", "alice", "--password-stdin", "--session=\(name)",
                 input: ExampleServer.alicePassword + "\n")
             #expect(login.exitCode == 64, "\(login)")
-            #expect(login.errors.contains(name.isEmpty ? "--session" : "is not a session name"), "\(login)")
+            #expect(login.errors.contains(name.isEmpty ? "--session" : "is not a valid session name"), "\(login)")
             #expect(try await user.account("whoami", "--session=\(name)").exitCode == 64)
             #expect(try await user.account("switch", name).exitCode == 64)
             if !name.isEmpty {

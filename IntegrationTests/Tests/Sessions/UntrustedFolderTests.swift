@@ -61,7 +61,7 @@ struct UntrustedFolderTests {
     func `As root, creates no folder in another user's home directory`() async throws {
         try await Container.run { container in
             let root = try Tool.account(in: container).with("ACCOUNT_HOME", nil)
-            // The environment of `sudo` when it does not change HOME.
+            // The environment of `sudo` if `sudo` does not change HOME.
             let owner = try await root.unprivileged(in: container)
             for words in [["rule", "add", "https://git.example.com"], ["switch", "default"]] {
                 let outcome = try await root.run(words)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A simulation of AWS on loopback that is not part of this project, and the `aws` command; see
+/// A simulation of AWS on loopback, which is not part of this project, and the `aws` command; see
 /// `Fixtures/aws/server.py`.
 struct AWSServer: Sendable {
     let url: String
     private let python: String
 
-    /// Prepares both, which takes a while the first time, and serves during the test.
+    /// Prepares the server and the `aws` command, which takes a while the first time, and serves during the test.
     static func run<Result: Sendable>(in container: Container, _ test: (AWSServer) async throws -> Result) async throws
         -> Result
     {

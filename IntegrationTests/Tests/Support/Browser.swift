@@ -15,7 +15,7 @@ struct Browser: Sendable {
     static func run<Result: Sendable>(
         in container: Container, _ test: (Browser) async throws -> Result
     ) async throws -> Result {
-        // With port 0, chromedriver takes a port that is free for IPv4, and exits if the port is in use for IPv6.
+        // With port 0, chromedriver selects a port that is free for IPv4, and exits if the port is in use for IPv6.
         let driver = Command(
             words: ["chromedriver", "--port=\(try FreePort.find())", "--log-level=WARNING"],
             environment: container.environment)
@@ -48,7 +48,7 @@ struct Browser: Sendable {
         let timeouts = ["implicit": 2, "pageLoad": 5, "script": 2].mapValues { JSON.integer($0 * 60_000) }
         let capabilities: [String: JSON] = [
             "browserName": .text("chrome"),
-            // How long chromedriver waits for elements, pages and scripts before it reports an error.
+            // The time in milliseconds for which chromedriver waits for elements, pages and scripts.
             "timeouts": .object(timeouts),
             "goog:chromeOptions": .object(["args": .list(arguments)]),
         ]
@@ -122,11 +122,11 @@ struct Browser: Sendable {
 // MARK: - User actions
 
 extension Browser {
-    /// An action of the user on a page. Elements are named by CSS selectors. Each step waits for its element.
+    /// A user action on a page. A CSS selector identifies the element, and the step waits until the element exists.
     enum Step: Sendable {
         case type(String, into: String)
         case press(String)
-        /// Waits for an element that only the next page has.
+        /// Waits for an element that only the next page contains.
         case see(String)
     }
 

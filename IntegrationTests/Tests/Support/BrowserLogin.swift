@@ -31,7 +31,7 @@ extension Tool {
 
     /// Runs `login --web`, and calls `use` with the address that the command shows.
     func logIn(_ arguments: [String], usingAddress use: (String) async throws -> Void) async throws -> Outcome {
-        // A browser that does nothing, unless the test provides one.
+        // Unless the test provides a browser, use a browser that does nothing.
         let login = environment["BROWSER"] == nil ? with("BROWSER", "true") : self
         return try await login.command(["login", "--web"] + arguments).run { line in
             guard let address = line.firstMatch(of: /^ +(http\S+)$/)?.output.1 else { return }
@@ -70,7 +70,7 @@ extension Browser {
     /// Waits for the command's result page.
     func resultPage() async throws -> Page { try await page(with: "main.good > h1, main.bad > h1") }
 
-    /// Expects that the page, its address and the browser's history contain nothing that a sign-in could use.
+    /// Expects that the page, its address and the browser's history contain no secret of the sign-in.
     func expectNothingSecret(after login: BrowserLogin, of account: Tool) async throws {
         #expect(login.page.address == login.address.result)
         let token = try await account.storedToken()

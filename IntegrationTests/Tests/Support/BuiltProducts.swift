@@ -12,7 +12,7 @@ enum BuiltProducts {
         return bundle?.deletingLastPathComponent() ?? Bundle.main.bundleURL
     }
 
-    /// A path in the build folder for files that take long to create and can be recreated.
+    /// A path in the build folder for files that take a long time to create and that the tests can recreate.
     static func cache(_ name: String) -> String {
         folder.deletingLastPathComponent().appending(component: name).path
     }
@@ -38,7 +38,7 @@ enum BuiltProducts {
     /// The path of a file in `Examples`.
     static func example(_ name: String) -> String { repository.path + "/Examples/" + name }
 
-    /// Saves a file for review after the tests, replacing the one of an earlier run.
+    /// Saves a file for review after the tests, replacing the file of an earlier run.
     ///
     /// - Parameter name: The file's name in `.build/artefacts`.
     static func keep(_ bytes: Data, as name: String) throws {

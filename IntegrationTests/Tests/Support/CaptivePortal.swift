@@ -16,11 +16,12 @@ enum CaptivePortal: CaseIterable, CustomTestStringConvertible {
     }
 
     /// The part of a helper's message that names the portal.
-    static let reason = "(another server answered: "
+    static let reason = "(another server responded: "
 }
 
 extension Tool {
-    /// Rejects the current token, as git does if a server rejects it. Its next use refreshes the token.
+    /// Rejects the current token, as git does if a server rejects the token. The next command that prints the token
+    /// refreshes it first.
     func refuseToken() async throws {
         let added = try await self("rule", "add", "https://refuses.example")
         guard added.exitCode == 0 else { throw Unexpected(added) }

@@ -34,7 +34,7 @@ struct Certificate: Sendable {
 }
 
 extension Command {
-    /// Returns this command, on a system that trusts only this certificate.
+    /// Returns this command, run on a system that trusts only this certificate.
     func run(trusting certificate: Certificate) -> Command {
         run(
             inMountsOfItsOwn: """

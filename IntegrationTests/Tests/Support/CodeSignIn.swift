@@ -29,7 +29,7 @@ extension Tool {
     /// - Parameters:
     ///   - server: The service.
     ///   - arguments: Further arguments of the command.
-    ///   - meanwhile: Receives the command and the sign-in address while the redirect is being followed.
+    ///   - meanwhile: Receives the command and the sign-in address, and runs while another task follows the redirect.
     func logIn(
         at server: ExampleServer, _ arguments: [String] = [],
         meanwhile: @escaping @Sendable (RunningCommand, _ address: String) async throws -> Void = { _, _ in }
@@ -47,7 +47,7 @@ extension Tool {
 }
 
 extension Tool {
-    /// Runs `login --device`, and decides on another device.
+    /// Runs `login --device`, and sends the user's decision from another device.
     func logInOnDevice(
         at server: ExampleServer, _ arguments: [String] = [], decision: String = "approve",
         meanwhile: @escaping @Sendable (RunningCommand) async throws -> Void = { _ in }

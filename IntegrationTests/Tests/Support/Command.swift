@@ -23,12 +23,14 @@ struct Command: Sendable {
     ///
     /// - Parameter input: The text on standard input.
     func run(input: String = "") async throws -> Outcome {
-        // Not `.string`: if a program ends before it has read everything, swift-subprocess 1.0.2 ends, too.
+        // Do not use `.string`: if a program ends before it has read all its input, swift-subprocess 1.0.2 ends the
+        // tests, too.
         let result = try await Subprocess.run(
             executable, arguments: subprocessArguments, environment: subprocessEnvironment, input: .inputWriter,
             output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
         ) { execution in
-            // A program may leave input unread. If it should have read the input, its exit code shows that.
+            // Ignore the error: a program may leave input unread. If the program requires the input, its exit code
+            // shows the failure.
             _ = try? await execution.standardInputWriter.write(input)
         }
         return Outcome(
@@ -39,7 +41,8 @@ struct Command: Sendable {
     // `env` replaces itself with the program, so the process stays the same, and accepts both paths and names.
     var executable: Executable { .name("env") }
 
-    // The program does not inherit signals that the tests' shell or CI ignores, such as SIGQUIT in the background.
+    // Reset signals that the tests' shell or CI ignores, such as SIGQUIT in the background. Otherwise the program
+    // ignores them, too.
     var subprocessArguments: Arguments { Arguments(["--default-signal"] + words) }
 
     var subprocessEnvironment: Environment {

@@ -19,7 +19,7 @@ struct Container: Sendable {
     /// The path of another file of the test.
     func path(_ name: String) -> String { root + "/" + name }
 
-    /// An environment without anything of the user who runs the tests.
+    /// An environment without variables of the user who runs the tests.
     var environment: [String: String] {
         ["ACCOUNT_HOME": home, "HOME": root + "/user", "TMPDIR": root + "/temporary"]
     }

@@ -25,7 +25,7 @@ struct DjangoServer: Sendable {
     ///   - port: The port, or 0 for any free port.
     ///   - reuseProtection: Whether the second use of a refresh token ends the session.
     ///   - publicPort: The port of a proxy that clients use, if there is one.
-    ///   - hold: A file. While it exists, the server answers no token request.
+    ///   - hold: The path of a file. While the file exists, the server does not respond to token requests.
     ///   - test: Receives the issuer.
     func run<Result: Sendable>(
         port: Int = 0, publicPort: Int? = nil, reuseProtection: Bool = true, holdingWhile hold: String? = nil,

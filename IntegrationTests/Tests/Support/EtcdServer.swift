@@ -16,7 +16,7 @@ struct EtcdServer: Sendable {
         try await Container.run { container in
             let (port, peer) = (try FreePort.find(), try FreePort.find())
             let (client, peerURL) = ("http://127.0.0.1:\(port)", "http://127.0.0.1:\(peer)")
-            // etcd logs to standard error, and ends by the signal that it received.
+            // etcd logs to standard error, and its termination status is the signal that it received.
             let words = [
                 "bash", "-c", #"exec "$@" 2> >(exec cat)"#, "bash", "etcd", "--name", "node", "--data-dir",
                 container.path("etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
@@ -48,8 +48,8 @@ struct EtcdServer: Sendable {
         ).run()
     }
 
-    /// Revokes the leases of everything that a test has stored, as if their holders had been silent for too long. Other
-    /// tests' leases are not affected.
+    /// Revokes the leases of all keys below a prefix, as if the holders had stopped renewing the leases. Leases of
+    /// other tests are not affected.
     func revokeLeases(under prefix: String) async throws {
         // "0" follows "/" in ASCII.
         let found = try await post("/v3/kv/range", ["key": "\(prefix)/".base64, "range_end": "\(prefix)0".base64])

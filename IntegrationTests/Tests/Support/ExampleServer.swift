@@ -36,7 +36,7 @@ extension ExampleServer {
             let scope: String?
             let resource: String?
             let audience: String?
-            /// The method by which a secret was sent.
+            /// The method by which the client sent a secret.
             let secret: String?
         }
 

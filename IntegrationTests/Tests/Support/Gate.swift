@@ -2,25 +2,25 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A point at the example server where responses are held until the test opens the gate.
+/// A point at which the example server holds responses until the test opens the gate.
 struct Gate: Sendable {
     let name: String
     fileprivate let server: ExampleServer
 
-    /// Waits until `count` responses have been held here.
+    /// Waits until the server has held `count` responses at this gate.
     func waitUntilHeld(_ count: Int = 1) async throws {
         let body = JSON.object(["gate": .text(name), "count": .integer(count)])
         _ = try await server.control(.POST, "gates/wait", body, timeout: .minutes(4))
     }
 
-    /// Releases all held responses, and holds none from now on.
+    /// Releases all held responses. The server holds no further responses.
     func open() async throws {
         _ = try await server.control(.POST, "gates/open", JSON.object(["gate": .text(name)]))
     }
 }
 
 extension ExampleServer {
-    /// Whether a response is held before or after its request is carried out.
+    /// Whether the server holds a response before or after it carries out the request.
     enum Phase: Sendable { case before, after }
 
     /// Holds the responses to requests for a path from now on, replacing earlier faults.
@@ -28,8 +28,8 @@ extension ExampleServer {
     /// - Parameters:
     ///   - path: The path.
     ///   - grantType: Hold token requests of this grant type only.
-    ///   - realStatus: Hold responses with this status only. Such a request is always carried out first.
-    ///   - phase: Whether the response is held before or after its request is carried out.
+    ///   - realStatus: Hold responses with this status only. The server always carries out such a request first.
+    ///   - phase: Whether the server holds the response before or after it carries out the request.
     ///   - status: The status to reply with instead of carrying out the request.
     func hold(
         _ path: String, grantType: String? = nil, ifStatus realStatus: Int? = nil, _ phase: Phase = .after,
@@ -52,7 +52,7 @@ extension ExampleServer {
         return gate
     }
 
-    /// Holds refreshes. By default, the service has spent the refresh token by then.
+    /// Holds the responses to refreshes. By default, the service has already spent the refresh token.
     func holdRefreshes(_ phase: Phase = .after) async throws -> Gate {
         try await hold("/oauth/token", grantType: "refresh_token", phase)
     }
@@ -75,7 +75,7 @@ extension ExampleServer {
         try JSONDecoder().decode(LiveTokens.self, from: try await control(.GET, "tokens?user=" + user)).tokens
     }
 
-    /// Options for a server where each token stays valid until it is revoked or exchanged, so that tests detect a
-    /// forgotten one.
+    /// Options for a server on which each token stays valid until a client revokes or exchanges that token. With these
+    /// options, tests detect a token that AccountKit forgot to revoke.
     static let eachTokenByItself = ["--revocation-ends", "token", "--refresh-rotation", "both"]
 }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Faults of requests to the gists API. Each applies to the next request of any method, unless `on` says otherwise.
+/// Faults for requests to the gists API. Each fault applies to the next request of any method, unless `on` selects
+/// other requests.
 extension Fault {
     /// Returns this fault for certain requests.
     ///
@@ -25,7 +26,7 @@ extension Fault {
     /// Carries out the request, and closes the connection without a response.
     static let appliedButDropped = Fault(path: "/gists*", disconnect: .before, afterHandler: true, times: 1)
 
-    /// Carries out the request, and sends less than the response announces.
+    /// Carries out the request, and sends fewer bytes than the response announces.
     static let appliedButTruncated = Fault(path: "/gists*", disconnect: .truncated, afterHandler: true, times: 1)
 
     /// Carries out the request, and reports an error.

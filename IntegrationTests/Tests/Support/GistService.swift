@@ -14,7 +14,7 @@ extension ExampleServer {
         let files: [String: String]
         let createdAt: Date
         let updatedAt: Date
-        /// The names of the users who have starred it.
+        /// The names of the users who have starred the gist.
         let starredBy: [String]
     }
 
@@ -32,7 +32,7 @@ extension ExampleServer {
 
     /// The server's gists and changes at one moment.
     struct Gists: Decodable, Equatable, Sendable {
-        /// Sorted by their last change, the latest first.
+        /// The gists, sorted by their last change, the latest first.
         let gists: [Gist]
         let changes: [AppliedChange]
 
@@ -43,7 +43,7 @@ extension ExampleServer {
         func changes(by method: String) -> [AppliedChange] { changes.filter { $0.method == method } }
     }
 
-    /// A user's gists and changes, or those of all users.
+    /// The gists and changes of a user, or of all users if `user` is `nil`.
     func allGists(of user: String? = nil) async throws -> Gists {
         try Self.decode(try await control(.GET, "gists" + (user.map { "?user=\($0)" } ?? "")))
     }
@@ -96,7 +96,7 @@ extension ExampleServer {
         return try Self.decode(try await control(.POST, "gists", body))
     }
 
-    /// Changes a gist, as another program would. Its date is always later than before.
+    /// Changes a gist, as another program would. The gist's new date is always later than the old date.
     ///
     /// - Parameters:
     ///   - id: The gist.

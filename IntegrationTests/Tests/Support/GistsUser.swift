@@ -98,7 +98,7 @@ struct GistsUser: Sendable {
         return folder + "/" + name
     }
 
-    /// The files of the container that contain a string, or whose paths do.
+    /// The files of the container whose content or path contains a string.
     func files(containing text: String) throws -> [String] {
         let pattern = Data(text.utf8)
         return try FileManager.default.subpathsOfDirectory(atPath: container.home).filter { path in

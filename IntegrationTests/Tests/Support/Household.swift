@@ -59,7 +59,7 @@ struct Household: Sendable {
         return try JSONDecoder().decode(List.self, from: Data(outcome.output.utf8)).items
     }
 
-    /// A photo of the user that is larger than the buffer for copies.
+    /// Creates a photo that is larger than the buffer for copies, and returns its path.
     func photo(_ name: String, byte: UInt8) throws -> String {
         try container.write([UInt8](repeating: byte, count: 150_000), to: container.path(name))
         return container.path(name)
@@ -69,7 +69,7 @@ struct Household: Sendable {
         Set((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [])
     }
 
-    /// The ids of the photos that the items name, by the items' names.
+    /// The IDs of the items' photos, by item name.
     func namedPhotos() throws -> [String: String] {
         guard container.exists(document) else { return [:] }
         let data = try Data(contentsOf: URL(filePath: document))

@@ -11,7 +11,7 @@ struct KintoServer: Sendable {
     /// Serves during the test.
     ///
     /// - Parameters:
-    ///   - server: The service that tells which user a token belongs to.
+    ///   - server: The service that identifies the user of a token.
     ///   - container: Provides the environment variables for preparing Kinto's Python environment, which takes a while
     ///     the first time.
     static func run<Result: Sendable>(

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A proxy in front of a server. It holds or drops responses after the server has carried out the requests; see
+/// A proxy in front of a server. The proxy holds or drops responses after the server has carried out the requests; see
 /// `Fixtures/late_proxy.py`.
 struct LateProxy: Sendable {
     /// The port for clients.
@@ -43,6 +43,6 @@ struct LateProxy: Sendable {
     /// The method, path with query, and status of each request since the last call.
     func log() async throws -> [String] { try await send("/log").split(separator: "\n").map(String.init) }
 
-    /// Releases all held responses, and holds none from now on.
+    /// Releases all held responses. The proxy holds no further responses.
     func release() async throws { try await send("/release") }
 }

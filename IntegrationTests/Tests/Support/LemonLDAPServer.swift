@@ -40,7 +40,7 @@ struct LemonLDAPServer: Sendable {
         try JSONDecoder().decode(Stored.self, from: Data(contentsOf: URL(filePath: sessions + "/" + name)))
     }
 
-    /// The user's session that an access token belongs to.
+    /// The user's session from which the service issued an access token.
     func userSession(of token: String) throws -> String {
         guard let session = try stored(token).userSession else { throw Unexpected("the token has no session") }
         return session

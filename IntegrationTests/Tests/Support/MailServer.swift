@@ -20,14 +20,14 @@ struct MailServer: Sendable {
 
     /// Serves during the test.
     ///
-    /// - Parameter server: The service that tells which user a token belongs to.
+    /// - Parameter server: The service that identifies the user of a token.
     static func run<Result: Sendable>(
         trusting server: ExampleServer, in container: Container, _ test: (MailServer) async throws -> Result
     ) async throws -> Result {
         let python = try await PythonEnvironment.prepare("mail", importing: "aiosmtpd", in: container)
         let mailbox = container.path("mailbox")
         let relay = try FreePort.find()
-        // aiosmtpd reports in its log only that it is ready.
+        // aiosmtpd reports only in its log that it is ready.
         let words = [python, "-u", "-m", "aiosmtpd", "-n", "-d", "-l", "127.0.0.1:\(relay)"]
         let sink = Command(
             words: ["sh", "-c", "exec \"$@\" 2>&1", "sh"] + words + ["-c", "aiosmtpd.handlers.Mailbox", mailbox],
@@ -59,7 +59,7 @@ struct MailServer: Sendable {
             username_attribute = preferred_username
 
             """.utf8, to: tokens)
-        // If root starts Dovecot, its own users need access to its sockets, but to nothing else in the container.
+        // If root starts Dovecot, let Dovecot's users reach the sockets in the container, but not list the container.
         if Privileges.isRoot { try container.setPermissions(0o711, of: container.root) }
         let users =
             Privileges.isRoot

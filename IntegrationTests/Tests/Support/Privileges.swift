@@ -19,14 +19,14 @@ enum Privileges {
 extension Tool {
     /// Returns this command, run by a user other than root.
     ///
-    /// - Parameter container: Its files are given to that user.
+    /// - Parameter container: The container, whose files are assigned to that user.
     func unprivileged(in container: Container) async throws -> Tool {
         guard Privileges.isRoot else { return self }
         let user = Privileges.unprivilegedUser
         let given = try await Command(words: ["chown", "-R", "\(user):\(user)", container.root]).run()
         guard given.exitCode == 0 else { throw Unexpected(given) }
-        // Only root may have access to the folders around the container and the built command, so the user gets read
-        // access to them, but no more.
+        // Only root may have access to the folders around the container and the built command, so grant the user read
+        // access to these folders, but no other privilege.
         let words = [
             "--reuid=\(user)", "--regid=\(user)", "--clear-groups", "--inh-caps=-all,+dac_read_search",
             "--ambient-caps=-all,+dac_read_search", "--bounding-set=-all,+dac_read_search",

@@ -1,6 +1,6 @@
 import Foundation
 
-/// alice, whose service is reachable only through a proxy, since her own system cannot resolve its name.
+/// alice, whose service is reachable only through a proxy, since her own system cannot resolve the service's name.
 struct ProxiedUser: Sendable {
     let container: Container
     /// The `account` command, in an environment with the certificate and the proxy.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// tinyproxy(8), which can resolve a server name that no other program can.
+/// tinyproxy(8), which can resolve a server name that no other program can resolve.
 struct ProxyServer: Sendable {
     /// A name of this machine that only the proxy can resolve.
     static let onlyName = "auth.test"
@@ -43,7 +43,7 @@ struct ProxyServer: Sendable {
 }
 
 extension Command {
-    /// Returns this command, on a system that can resolve only its own names.
+    /// Returns this command, run on a system that can resolve only `localhost`.
     func runWithoutNames(in container: Container) throws -> Command {
         let (hosts, resolver) = (container.path("own-hosts"), container.path("resolv.conf"))
         try container.write("127.0.0.1 localhost\n".utf8, to: hosts, permissions: 0o644)
@@ -57,7 +57,7 @@ extension Command {
 }
 
 extension Command {
-    /// Returns this command, on a machine whose hosts file gives `localhost` another address.
+    /// Returns this command, run on a machine whose hosts file maps `localhost` to another address.
     func runWhereLocalhostLeads(to address: String, in container: Container) throws -> Command {
         let hosts = container.path("misleading-hosts")
         try container.write("\(address) localhost\n".utf8, to: hosts, permissions: 0o644)

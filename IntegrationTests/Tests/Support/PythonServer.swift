@@ -155,10 +155,10 @@ struct PythonServerUser: Sendable {
 // MARK: - Expectations for all of these servers
 
 extension PythonServerUser {
-    /// Expects that each refresh uses the newest refresh token. The service would reject an earlier one.
+    /// Expects that each refresh uses the newest refresh token. The service would reject an earlier refresh token.
     ///
-    /// - Parameter hasUniqueTokens: Whether two access tokens of the same second differ. Otherwise the last one may be
-    ///   a revoked one.
+    /// - Parameter hasUniqueTokens: Whether access tokens that are issued in the same second differ. If not, the last
+    ///   access token may be equal to a revoked token.
     func expectRotation(hasUniqueTokens: Bool = true) async throws {
         for _ in 1...3 {
             let outcome = try await account("refresh")
@@ -168,7 +168,8 @@ extension PythonServerUser {
         if hasUniqueTokens { try await expectVerified() }
     }
 
-    /// The first access token is valid for ten minutes, the next for an hour.
+    /// Expects that eight processes refresh once. The first access token is valid for ten minutes, and the next access
+    /// token for an hour.
     func expectOneRefreshForEightProcesses() async throws {
         let tokens = try await withThrowingTaskGroup { group in
             for _ in 1...8 { group.addTask { try await account("token", "--min-validity", "1800") } }
@@ -183,7 +184,8 @@ extension PythonServerUser {
         #expect(try await refreshes().count == 1)
     }
 
-    /// The service limits the next refresh token to the scope of a refresh.
+    /// Expects a warning after a refresh with fewer scopes, since the service limits the next refresh token to these
+    /// scopes.
     func expectWarningAfterNarrowing() async throws {
         #expect(try await account("token", "--scope", "openid").exitCode == 0)
         #expect(try await !account("status").output.contains("Problem"))

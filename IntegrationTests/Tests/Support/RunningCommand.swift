@@ -120,7 +120,7 @@ extension Command {
     ///
     /// - Parameters:
     ///   - input: The text on standard input.
-    ///   - meanwhile: Receives the command. If the closure throws, the program is killed.
+    ///   - meanwhile: Receives the command. If the closure throws, the function kills the program.
     func whileRunning(
         input: String = "", _ meanwhile: (RunningCommand) async throws -> Void
     ) async throws -> Outcome {
@@ -159,6 +159,7 @@ extension Command {
 }
 
 extension Outcome {
-    /// Whether the signal ended the program, instead of an exit after the program had caught it.
+    /// Whether the signal itself ended the program. If the program caught the signal and then exited, the result is
+    /// `false`.
     func wasEnded(by signal: Signal) -> Bool { status == .signaled(signal.rawValue) }
 }

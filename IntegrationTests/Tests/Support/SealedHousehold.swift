@@ -34,7 +34,7 @@ struct SealedHousehold: Sendable {
 }
 
 extension Household {
-    /// The files of the container that contain a string, or whose names do.
+    /// The files of the container whose content or path contains a string.
     func files(containing text: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: container.home).filter { path in
             // Folders have no content.

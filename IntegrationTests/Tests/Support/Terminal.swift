@@ -10,7 +10,7 @@ enum Terminal {
         case silent
         /// Fails unless echo is already off.
         case silentNow
-        /// Types.
+        /// Types text.
         case type(String)
         /// Types the same text repeatedly until the command ends. Always the last step.
         case insist(String)

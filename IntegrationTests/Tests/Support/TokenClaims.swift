@@ -17,8 +17,8 @@ extension ExampleServer {
     /// An ID token for alice that the server can send with a refresh. Its signature is invalid.
     ///
     /// - Parameters:
-    ///   - end: The time of its `exp`.
-    ///   - others: Claims that replace the correct ones.
+    ///   - end: The value of the `exp` claim.
+    ///   - others: Claims that replace the correct claims.
     func idToken(
         until end: Date = .now.addingTimeInterval(3600), setting others: [String: JSON] = [:]
     ) throws -> String {

@@ -1,4 +1,4 @@
-/// A built command, run as a user or a script runs it.
+/// A built command, started in the same way as by a user or a script.
 struct Tool: Sendable {
     let path: String
     var environment: [String: String]
@@ -17,7 +17,7 @@ struct Tool: Sendable {
         return copy
     }
 
-    /// A run of the command, for another program to start.
+    /// Returns a run of the command that another program can start.
     func command(_ arguments: [String]) -> Command {
         Command(words: [path] + prefix + arguments, environment: environment)
     }

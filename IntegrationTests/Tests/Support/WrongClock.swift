@@ -1,4 +1,4 @@
-/// A clock that programs see in place of the system's; see `Fixtures/clock.c`.
+/// A clock that programs use instead of the system clock; see `Fixtures/clock.c`.
 struct WrongClock: Sendable {
     private let library: String
 
@@ -14,7 +14,7 @@ struct WrongClock: Sendable {
 
     /// Runs a tool with this clock.
     ///
-    /// - Parameter seconds: How far the clock is ahead, or behind if negative.
+    /// - Parameter seconds: The number of seconds by which the clock is ahead, or behind if negative.
     func run(_ tool: Tool, ahead seconds: Int, _ arguments: [String], input: String = "") async throws -> Outcome {
         try await self.tool(tool, ahead: seconds).run(arguments, input: input)
     }

@@ -45,7 +45,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `A token for a resource costs one refresh and keeps the main token`() async throws {
+    @Test func `Derives a resource token by one refresh and keeps the access token`() async throws {
         try await run { user in
             let own = try await user.account.storedToken()
             let derived = try await token(user, "--resource", "urn:b")
@@ -55,14 +55,14 @@ struct DerivedTokenTests {
             #expect(try await user.server.accepts(own))
             #expect(try await user.server.accepts(derived))
             #expect(try await requests(user).map(\.resource) == ["urn:b"])
-            // The next refresh uses the refresh token that came with the derived token.
+            // The next refresh uses the refresh token that the service issued with the derived token.
             #expect(try await user.account("refresh").exitCode == 0)
             #expect(try await user.server.log()["reuseAlarms"] == 0)
             #expect(try await token(user, "--resource", "urn:b") == derived)
         }
     }
 
-    @Test func `A token for an audience comes from an exchange, not a refresh`() async throws {
+    @Test func `Obtains a token for an audience by token exchange, not by a refresh`() async throws {
         try await run { user in
             let derived = try await token(user, "--audience", "api", "--scope", "openid")
             #expect(try await token(user, "--scope", "openid", "--audience", "api") == derived)
@@ -79,7 +79,7 @@ struct DerivedTokenTests {
             let narrow = try await token(user, "--scope", "openid email")
             #expect(try await token(user, "--scope", "email", "--scope", "openid") == narrow)
             #expect(try await token(user, "--scope", "openid") != narrow)
-            // This service rejects an exchange without an audience, so each exchange is followed by a refresh.
+            // This service rejects an exchange without an audience, so AccountKit sends a refresh after each exchange.
             #expect(
                 try await requests(user).map(\.scope) == [
                     "email openid", "email openid offline_access", "openid", "openid offline_access",
@@ -87,7 +87,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `A narrower scope costs a refresh if there is no token exchange`() async throws {
+    @Test func `Refreshes for a narrower scope if the service has no token exchange`() async throws {
         try await SignedInUser.run { user in
             let narrow = try await token(user, "--scope", "openid email")
             #expect(try await token(user, "--scope", "openid") != narrow)
@@ -111,7 +111,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `Thirty processes that request the same token derive it once`() async throws {
+    @Test func `Thirty processes that request the same token derive the token once`() async throws {
         for words in [["--resource", "urn:b"], ["--audience", "api"]] {
             try await run { user in
                 let tokens = try await withThrowingTaskGroup { group in
@@ -157,12 +157,13 @@ struct DerivedTokenTests {
 
     // MARK: Refused, offline, ended
 
-    @Test func `A token that the service does not issue is an error, not a sign-out`() async throws {
+    @Test func `Keeps the session if the service refuses to issue a derived token`() async throws {
         try await run { user in
             for (words, why) in [
                 (["--audience", "other"], "invalid_target"),
                 (["--audience", "api", "--scope", "unheard"], "invalid_scope"),
-                // AccountKit rejects these two locally, since some services spend the refresh token on a request that they refuse.
+                // AccountKit rejects the next two requests locally, since some services spend the refresh token even if
+                // they refuse the request.
                 (["--resource", "urn:c"], "you did not sign in for the resource urn:c"),
                 (["--scope", "unheard"], "the service did not grant the scope unheard"),
             ] {
@@ -208,7 +209,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `Without token exchange, fails before sending a token request`() async throws {
+    @Test func `Sends no token request if the service lacks token exchange`() async throws {
         try await SignedInUser.run { user in
             let outcome = try await user.account("token", "--audience", "api")
             #expect(outcome.exitCode == 78, "\(outcome)")
@@ -217,10 +218,10 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `An ended session yields no derived tokens`() async throws {
+    @Test func `Prints no derived token after the session has ended`() async throws {
         try await run { user in
             try await user.server.endSessions()
-            // A failed exchange concerns the access token and says nothing about the session.
+            // A failed exchange does not show whether the session has ended.
             #expect(try await user.account("token", "--audience", "api").exitCode == 78)
             #expect(try await user.account("whoami", "--offline").output == "alice\n")
             let outcome = try await user.account("token", "--resource", "urn:b")
@@ -229,7 +230,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `Offline, prints the cached derived token until it expires`() async throws {
+    @Test func `Offline, prints the cached derived token until the token expires`() async throws {
         for (lifetime, exitCode) in [(3600, 0 as Int32), (1, 69)] {
             try await Container.run { container in
                 let account = try Tool.account(in: container)
@@ -256,7 +257,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `Derives a token again if its remaining lifetime is too short`() async throws {
+    @Test func `Derives a new token if the cached token expires too soon`() async throws {
         try await run(["--access-token-lifetime", "600"]) { user in
             let first = try await token(user, "--resource", "urn:b")
             #expect(try await token(user, "--resource", "urn:b", "--min-validity", "300") == first)
@@ -266,7 +267,7 @@ struct DerivedTokenTests {
 
     // MARK: Late and lost responses, sign-out
 
-    @Test func `Retries after a lost response and stores a late one`() async throws {
+    @Test func `Derives a token despite a lost response and stores a late response`() async throws {
         try await run { user in
             try await user.server.setFaults(Fault(path: "/oauth/token", disconnect: .before, times: 1))
             let lost = try await user.account("token", "--resource", "urn:b")

@@ -17,7 +17,7 @@ struct EnvironmentTokenTests {
         }
     }
 
-    @Test func `Uses ACCOUNT_TOKEN instead of the archive, and names it as the source`() async throws {
+    @Test func `Uses ACCOUNT_TOKEN instead of the archive and reports the source`() async throws {
         try await run { user, account, token in
             let text = try await account("whoami")
             #expect(text.exitCode == 0)
@@ -43,7 +43,7 @@ struct EnvironmentTokenTests {
         }
     }
 
-    @Test func `status describes the token in use, not the archive's user`() async throws {
+    @Test func `status describes ACCOUNT_TOKEN instead of the archive's user`() async throws {
         try await run { user, account, token in
             let text = try await account("status")
             #expect(text.exitCode == 0, "\(text)")
@@ -57,7 +57,7 @@ struct EnvironmentTokenTests {
             #expect(report.account == nil && report.expiresAt == nil && report.verifiedAt == nil)
             #expect(try await user.server.log().requests == [])
         }
-        // The token is also used if no user is signed in.
+        // Commands also use the token if no user is signed in.
         try await Container.run { container in
             let outcome = try await Tool.account(in: container).with("ACCOUNT_TOKEN", "abc")("status")
             #expect(outcome.exitCode == 0 && outcome.output.contains("the token in ACCOUNT_TOKEN"), "\(outcome)")
@@ -65,7 +65,7 @@ struct EnvironmentTokenTests {
     }
 
     @Test(arguments: [["login", "--with-token"], ["logout"], ["logout", "--all"], ["refresh"]])
-    func `Commands that change the archive refuse while ACCOUNT_TOKEN is set`(arguments: [String]) async throws {
+    func `Commands that change the archive fail while ACCOUNT_TOKEN is set`(arguments: [String]) async throws {
         try await run { user, account, _ in
             let outcome = try await account.run(arguments, input: "token\n")
             #expect(outcome.exitCode == 64)
@@ -76,7 +76,7 @@ struct EnvironmentTokenTests {
         }
     }
 
-    @Test func `A rejected ACCOUNT_TOKEN is an error and keeps the session`() async throws {
+    @Test func `Reports a rejected ACCOUNT_TOKEN and keeps the stored session`() async throws {
         try await run { user, account, _ in
             for token in ["at_made_up", "two words", "line\nend"] {
                 let outcome = try await account.with("ACCOUNT_TOKEN", token)("whoami")
@@ -88,7 +88,7 @@ struct EnvironmentTokenTests {
         }
     }
 
-    @Test func `Shows no user for ACCOUNT_TOKEN unless the service names one`() async throws {
+    @Test func `Shows no user if the service cannot identify the user of ACCOUNT_TOKEN`() async throws {
         try await run { user, account, _ in
             let offline = try await account("whoami", "--offline")
             #expect(offline.exitCode == 69)
@@ -110,7 +110,7 @@ struct EnvironmentTokenTests {
         }
     }
 
-    @Test func `token needs no archive if ACCOUNT_TOKEN is set`() async throws {
+    @Test func `token prints ACCOUNT_TOKEN without an archive`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container).with("ACCOUNT_TOKEN", "from-elsewhere")
             let outcome = try await account("token")
@@ -120,7 +120,7 @@ struct EnvironmentTokenTests {
         }
     }
 
-    @Test func `Without a known service, says how to name one`() async throws {
+    @Test func `Fails with a hint if the service of ACCOUNT_TOKEN is unknown`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container).with("ACCOUNT_TOKEN", "from-elsewhere")
             let outcome = try await account("whoami")

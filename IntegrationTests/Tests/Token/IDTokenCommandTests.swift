@@ -30,7 +30,7 @@ struct IDTokenCommandTests {
         }
     }
 
-    @Test func `Refreshes an ID token that is about to expire, and reuses the new one`() async throws {
+    @Test func `Refreshes an expiring ID token and reuses the new ID token`() async throws {
         try await SignedInUser.run { user in
             let new = try user.server.idToken(until: .now.addingTimeInterval(7200))
             try await user.server.alter(.token, setting: ["id_token": .text(new)])
@@ -43,7 +43,7 @@ struct IDTokenCommandTests {
         }
     }
 
-    @Test func `Refreshes once for a new ID token, and never prints an expired one`() async throws {
+    @Test func `Refreshes once for a new ID token and prints no expired ID token`() async throws {
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
             func ask(ahead seconds: Int) async throws -> Outcome {
@@ -63,7 +63,7 @@ struct IDTokenCommandTests {
         }
     }
 
-    @Test func `Offline, prints a valid ID token and no expired one`() async throws {
+    @Test func `Offline, prints a valid ID token but no expired ID token`() async throws {
         try await SignedInUser.runWithoutServer { account, container, _ in
             let clock = try await WrongClock(in: container)
             let good = try await clock.run(account, ahead: 3580, ["token", "--id-token"])
@@ -76,7 +76,7 @@ struct IDTokenCommandTests {
         }
     }
 
-    @Test func `Without an ID token, says how to get one`() async throws {
+    @Test func `Explains how to get an ID token if the session has none`() async throws {
         try await SignedInUser.run(byToken: true) { user in
             let none = try await user.account("token", "--id-token")
             #expect(none.exitCode == 78, "\(none)")

@@ -16,7 +16,7 @@ struct KilledProcessesTests {
     }
 
     @Test
-    func `status reports a kill between the service's response and the write`() async throws {
+    func `status reports that a killed process did not store a refresh response`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.entry(user.container.archive)
             try await killBeforeWriting(user)
@@ -26,8 +26,8 @@ struct KilledProcessesTests {
             let began = try #require(status.unfinishedRefreshAt)
             #expect(try await user.account("status").output.contains("its response was not stored"))
 
-            // The archive still has the spent token. The service ends the session for its reuse, and the command says
-            // why.
+            // The archive still contains the spent token. Reuse of this token ends the session, and the command reports
+            // the reason.
             let next = try await user.account("whoami", "--max-age", "0")
             #expect(next.exitCode == 77, "\(next)")
             #expect(next.errors.contains("one token used twice"), "\(next)")
@@ -42,7 +42,7 @@ struct KilledProcessesTests {
         }
     }
 
-    @Test func `Without reuse detection, a session survives a killed refresh`() async throws {
+    @Test func `A session survives a kill during a refresh without token rotation`() async throws {
         try await SignedInUser.run(serverOptions: ["--refresh-rotation", "off"]) { user in
             try await user.server.expireTokens()
             try await user.server.setFaults(
@@ -56,7 +56,7 @@ struct KilledProcessesTests {
         }
     }
 
-    @Test func `After random kills, only the service ends sessions; status says why`() async throws {
+    @Test func `Only the service ends a session when processes are killed at random`() async throws {
         try await SignedInUser.run { user in
             var random = SystemRandomNumberGenerator()
             var killCount = 0

@@ -27,7 +27,7 @@ struct MailTests {
 
     private func letter(_ subject: String) -> String { "To: bob@example.com\nSubject: \(subject)\n\nHello.\n" }
 
-    @Test func `msmtp sends mail with the token, and again after a refresh`() async throws {
+    @Test func `msmtp sends mail with the token before and after a refresh`() async throws {
         try await SignedInUser.run { user in
             try await MailServer.run(trusting: user.server, in: user.container) { server in
                 let msmtp = try msmtp(user.account, server, in: user.container)
@@ -51,7 +51,7 @@ struct MailTests {
         try await SignedInUser.run { user in
             try await MailServer.run(trusting: user.server, in: user.container) { server in
                 let msmtp = try msmtp(user.account, server, in: user.container)
-                // A day later, without the network.
+                // Simulate a day later, without the network.
                 let clock = try await WrongClock(in: user.container)
                 try await user.server.setFaults(Fault(path: "*", disconnect: .before))
                 let offline = try await clock.run(

@@ -25,9 +25,8 @@ struct ManyProcessesTests {
         }
     }
 
-    @Test func `Concurrent requests for a longer validity get the same new token`() async throws {
+    @Test func `Concurrent commands with --min-validity get the same token`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "600"]) { user in
-            // All of them request more than any token of this server provides.
             let tokens = try await withThrowingTaskGroup { group in
                 for _ in 1...10 {
                     group.addTask { try await user.account("token", "--min-validity", "300") }
@@ -44,7 +43,7 @@ struct ManyProcessesTests {
         }
     }
 
-    @Test func `Of two users who sign in at once, one is fully signed in`() async throws {
+    @Test func `Concurrent sign-ins of two users leave one user fully signed in`() async throws {
         try await SignedInUser.run { user in
             try await withThrowingTaskGroup { group in
                 for index in 1...6 {
@@ -84,7 +83,7 @@ struct ManyProcessesTests {
         }
     }
 
-    @Test func `Ctrl-C during a refresh leaves a consistent state`() async throws {
+    @Test func `Ctrl-C during a refresh keeps the session and releases the lock`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.entry(user.container.archive)
             let gate = try await user.server.hold("/oauth/token", status: 429)

@@ -1,6 +1,6 @@
 import Testing
 
-/// Commands that run while a refresh is pending, each at its critical moment.
+/// Commands that run while a refresh is pending.
 @Suite(.queued)
 struct RaceTests {
     /// Starts a refresh, holds its response until `meanwhile` returns, and waits for the command to end.
@@ -16,14 +16,14 @@ struct RaceTests {
         }
     }
 
-    /// A response to a refresh that is held, then sent as the service wrote it or with the given status and body.
+    /// A fault that delays the response to a refresh, and replaces the status and body if they are given.
     private static func late(status: Int? = nil, body: String? = nil) -> Fault {
         Fault(path: "/oauth/token", status: status, body: body, times: 1)
     }
 
-    @Test func `A sign-out during a refresh wins, and the new tokens are revoked`() async throws {
+    @Test func `A sign-out during a refresh takes effect and revokes the new tokens`() async throws {
         try await SignedInUser.run { user in
-            // `logout` does not wait for the refresh, which revokes the tokens that it receives.
+            // `logout` does not wait for the refresh. The refreshing command revokes the tokens that it receives.
             let outcome = try await refresh(user, Self.late()) {
                 let signOut = try await user.account("logout")
                 #expect(signOut.exitCode == 0, "\(signOut)")
@@ -43,7 +43,7 @@ struct RaceTests {
     @Test(arguments: [
         RaceTests.late(), RaceTests.late(status: 400, body: #"{"error":"invalid_grant"}"#), RaceTests.late(status: 503),
     ])
-    func `A user who signs in during another's refresh stays signed in`(fault: Fault) async throws {
+    func `A user who signs in during another user's refresh stays signed in`(fault: Fault) async throws {
         try await SignedInUser.run { user in
             _ = try await refresh(user, fault) {
                 let signIn = try await user.account(
@@ -61,7 +61,7 @@ struct RaceTests {
 
     @Test func `invalid_grant for a token that was just replaced keeps the session`() async throws {
         try await SignedInUser.run { user in
-            // Simulates two machines that share the account: the copied archive does not have the first machine's new
+            // Simulates two machines with copies of one archive. The copy of this machine lacks the other machine's new
             // tokens.
             let old = try #require(try user.container.entry(user.container.archive))
             let outcome = try await refresh(user, Self.late(status: 400, body: #"{"error":"invalid_grant"}"#)) {
@@ -114,7 +114,7 @@ struct RaceTests {
             #expect(refresh.errors.contains(error), "\(refresh)")
             #expect(try await user.server.log()["refreshes"] == 0)
 
-            // With free space again, the token is spent once.
+            // Once the folder is writable again, the command spends the refresh token once.
             #expect(try await user.account("whoami", "--max-age", "0").output == "alice\n")
             let log = try await user.server.log()
             #expect(log["rotations"] == 1)
@@ -131,7 +131,7 @@ struct RaceTests {
         }
     }
 
-    @Test func `Refreshes once per call if tokens never last for --min-validity`() async throws {
+    @Test func `Refreshes once per command if each token expires before --min-validity`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "30"]) { user in
             var last = ""
             for count in 1...3 {

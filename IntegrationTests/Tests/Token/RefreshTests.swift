@@ -23,7 +23,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `Refreshes a token before it is too short for --min-validity`() async throws {
+    @Test func `Refreshes a token that expires before --min-validity`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "600"]) { user in
             let before = try await user.account.storedToken()
             let enough = try await user.account("token", "--min-validity", "300")
@@ -37,7 +37,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `Prints the old token if it is valid and the refresh fails`() async throws {
+    @Test func `Prints the old token if the refresh fails and the token is valid`() async throws {
         try await SignedInUser.run { user in
             let before = try await user.account.storedToken()
             try await user.server.setFaults(Fault(path: "/oauth/token", status: 503))
@@ -48,12 +48,13 @@ struct RefreshTests {
         }
     }
 
-    @Test func `Keeps the refresh token if the response has none`() async throws {
+    @Test func `Keeps the refresh token if a response omits refresh_token`() async throws {
         try await SignedInUser.run { user in
             try await user.server.alter(.token, omitting: ["refresh_token"])
             let first = try await user.account("refresh")
             #expect(first.exitCode == 0, "\(first)")
-            // The server rotated the refresh token but did not send the new one, so it treats the old one as stolen.
+            // The server rotated the refresh token but omitted the new token, so the server treats the old token as
+            // stolen.
             try await user.server.alter(.token)
             let second = try await user.account("refresh")
             #expect(second.exitCode == 77, "\(second)")
@@ -63,7 +64,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `refresh prints the new expiry, and nothing on standard output`() async throws {
+    @Test func `refresh prints the new expiry on standard error only`() async throws {
         try await SignedInUser.run { user in
             let before = try await user.account.storedToken()
             let outcome = try await user.account("refresh")
@@ -182,7 +183,7 @@ struct FailedRefreshTests {
     ]
 
     @Test(arguments: errors + responses)
-    func `A failed refresh keeps the account and tokens, with a reason`(row: Row) async throws {
+    func `Keeps the account and tokens and reports why a refresh failed`(row: Row) async throws {
         try await SignedInUser.run { user in
             let archive = try user.container.entry(user.container.archive)
             try await user.server.expireTokens()
@@ -210,8 +211,8 @@ struct FailedRefreshTests {
             #expect(try user.container.entry(user.container.archive) == archive)
             #expect(!user.container.exists(user.container.signOutRecord))
 
-            // Each command sent the refresh token once, and the service did not spend it, so it works once the fault is
-            // over.
+            // Each command sent the refresh token once. The service did not spend the token, so the next refresh
+            // succeeds.
             #expect(try await user.server.log()["refreshes"] == 4)
             try await user.server.clearFaults()
             let after = try await user.account("whoami", "--verify")
@@ -236,7 +237,7 @@ struct FailedRefreshTests {
             #expect(try status.document().unfinishedRefreshAt != nil)
             #expect(try await user.account("status").output.contains("its response was not stored"))
 
-            // The service has spent the token. Its reuse ends the session, and only because the service says so.
+            // The service has spent the token. The session ends only because the service reports the reuse.
             let next = try await user.account("whoami", "--max-age", "0", "--json")
             #expect(next.exitCode == 77)
             #expect(try next.document().reason == "sessionEnded")

@@ -43,7 +43,7 @@ struct SessionStormTests {
             let command = account.command(words)
             guard let interruption else { return command }
             return command.run(
-                // With `--foreground`, timeout(1) signals the command once, and not its whole process group as well.
+                // With `--foreground`, timeout(1) signals only the command, and not the whole process group.
                 by: "timeout", "--foreground", "--signal=" + interruption.signal,
                 String(Double(interruption.delay) / 1000))
         }
@@ -62,7 +62,7 @@ struct SessionStormTests {
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 
-    @Test func `A hundred random rounds lose no session and leave no token`() async throws {
+    @Test func `Random signals and sign-outs lose no session and leave no valid token`() async throws {
         let seed = Self.seed
         print("The storm's seed is \(seed); STORM_SEED=\(seed) repeats it.")
         var random = Generator(state: seed)

@@ -46,7 +46,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `A thousand tasks that need a longer validity share a refresh`() async throws {
+    @Test func `A thousand tasks that require a longer validity share one refresh`() async throws {
         try await run { app in
             try await app.store.update { $0.credentials.expiresAt = Date() + 30 }
             try await withThrowingTaskGroup { group in
@@ -65,7 +65,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `Cancelling one of several waiting tasks keeps the shared refresh`() async throws {
+    @Test func `Cancelling one waiting task does not cancel the shared refresh`() async throws {
         try await run { app in
             let gate = try await app.server.hold(Fault(path: "/oauth/token", times: 1))
             let before = try #require(await app.store.load().account?.credentials.accessToken)

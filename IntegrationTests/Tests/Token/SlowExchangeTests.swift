@@ -7,7 +7,7 @@ import Testing
 struct SlowExchangeTests {
     /// Expects that the session is valid after a slow refresh.
     ///
-    /// - Parameter refreshes: The expected number of refreshes, or `nil` if it is not determined.
+    /// - Parameter refreshes: The expected number of refreshes, or `nil` to accept any number.
     private func expectSignedIn(_ user: SignedInUser, refreshes: Int? = 1) async throws {
         try await user.server.clearFaults()
         func expectRefreshes() async throws {
@@ -25,7 +25,7 @@ struct SlowExchangeTests {
         #expect(status.unfinishedRefreshAt == nil)
     }
 
-    /// The arguments of a command that refreshes, and the delay of the response.
+    /// The arguments of a command that refreshes, and the delay of the response in seconds.
     static let delays: [(words: [String], seconds: Int)] = [
         (["whoami", "--max-age", "0"], 5), (["whoami", "--max-age", "0"], 8), (["whoami", "--max-age", "0"], 25),
         (["whoami", "--max-age", "0"], 45), (["token", "--min-validity", "86400"], 8),
@@ -33,7 +33,7 @@ struct SlowExchangeTests {
     ]
 
     @Test(arguments: delays)
-    func `A late response does not sign the user out`(row: (words: [String], seconds: Int)) async throws {
+    func `A late refresh response does not sign the user out`(row: (words: [String], seconds: Int)) async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             try await user.server.setFaults(
@@ -49,7 +49,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `whoami prints the name in time and exits after storing the tokens`() async throws {
+    @Test func `whoami prints the name first and stores late tokens before it exits`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -65,7 +65,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `A second process stops waiting in time and sends no request`() async throws {
+    @Test func `A second process stops waiting and sends no second refresh`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -84,7 +84,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `Four processes that wait for a late response all use its tokens`() async throws {
+    @Test func `Four processes that wait for a late response use the same tokens`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -117,7 +117,7 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `After a signal, exits once the late tokens are stored`(signal: Signal) async throws {
+    func `After a signal, exits only after storing the late tokens`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes() }
             #expect(outcome.wasEnded(by: signal), "\(outcome)")
@@ -126,17 +126,17 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal before the service acts keeps the session`(signal: Signal) async throws {
+    func `A signal before the service handles the refresh keeps the session`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes(.before) }
             #expect(outcome.wasEnded(by: signal), "\(outcome)")
-            // The stored token matches the service's, whether or not the service carried out the request.
+            // The stored token matches the token at the service, whether or not the service carried out the request.
             try await expectSignedIn(user, refreshes: nil)
         }
     }
 
     @Test(arguments: signals)
-    func `A signal before the token is sent ends the process`(signal: Signal) async throws {
+    func `A signal before the refresh token is sent ends the process`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) {
                 try await user.server.hold("/.well-known/openid-configuration")
@@ -147,12 +147,12 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal after the new tokens are stored ends the process at once`(signal: Signal) async throws {
+    func `A signal after the new tokens are stored ends the process immediately`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)
             let outcome = try await user.account.command(["whoami", "--verify"]).whileRunning { whoami in
-                // The service rejected the first request, so the command asks again with the new token.
+                // The service rejected the first request, so the command sends a second request with the new token.
                 try await gate.waitUntilHeld()
                 try await whoami.send(signal)
             }
@@ -162,7 +162,7 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: [Signal.terminate, .terminalClosed, .quit, .interrupt])
-    func `Ctrl-C after another signal keeps the session`(signal: Signal) async throws {
+    func `Ctrl-C after another signal during a refresh keeps the session`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -194,7 +194,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `On a terminal, Ctrl-C waits for the response and then ends`() async throws {
+    @Test func `After Ctrl-C on a terminal, exits once the response arrives`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()

@@ -17,7 +17,7 @@ struct UnrenewableTests {
         }
     }
 
-    @Test func `login prints how long the session lasts, and advice`() async throws {
+    @Test func `login prints when a session without a refresh token ends, with advice`() async throws {
         try await run { _, login in
             let notice = /This session lasts until 20\d\d-\d\d-\d\d \d\d:\d\d \(in \d+ \w+\):/
             #expect(login.errors.contains(notice), "\(login)")
@@ -26,7 +26,7 @@ struct UnrenewableTests {
         }
     }
 
-    @Test func `After expiry, prints no token, and status reports the end`() async throws {
+    @Test func `Prints no expired token, and status reports the end of the session`() async throws {
         try await run { user, _ in
             let clock = try await WrongClock(in: user.container)
             let before = try user.container.files()

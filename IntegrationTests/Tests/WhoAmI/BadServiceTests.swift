@@ -19,7 +19,7 @@ struct BadServiceTests {
     ]
 
     @Test(arguments: issuers)
-    func `login rejects an unsafe issuer immediately and gives the reason`(
+    func `login rejects an unsafe issuer before any request, with the reason`(
         issuer: String, word: String
     ) async throws {
         try await Container.run { container in
@@ -64,7 +64,7 @@ struct BadServiceTests {
             #expect(outcome.errors.contains(word), "\(outcome)")
             #expect(try await user.server.log()["/oauth/token"] == 0)
 
-            // A check keeps the signed-in user, too. It ignores missing members that it does not need.
+            // A check keeps the signed-in user, too. The check ignores missing members that it does not need.
             let check = try await user.account("whoami", "--max-age", "0", "--json")
             #expect(check.exitCode == 0)
             if word == "has no token_endpoint" {
@@ -81,7 +81,7 @@ struct BadServiceTests {
     ]
 
     @Test(arguments: expiries)
-    func `Treats an invalid expiry as unknown, never as expired`(expiry: JSON) async throws {
+    func `Treats an invalid expiry as unknown instead of expired`(expiry: JSON) async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
@@ -113,7 +113,7 @@ struct BadServiceTests {
     ]
 
     @Test(arguments: uselessResponses)
-    func `An unusable token response changes no session`(
+    func `An unusable token response leaves the session unchanged`(
         members: [String: JSON], omitted: [String], exitCode: Int32, word: String
     ) async throws {
         try await SignedInUser.run { user in
@@ -154,12 +154,12 @@ struct BadServiceTests {
         }
     }
 
-    @Test func `Accepts a numeric subject as the account's id`() async throws {
+    @Test func `Accepts a numeric subject as the account's ID`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
                 try await server.alter(.userInfo, setting: ["sub": .integer(1001)])
-                // The ID token would name the user instead.
+                // Otherwise AccountKit would read the user's ID from the ID token.
                 try await server.alter(.token, omitting: ["id_token"])
                 try await user.signIn()
                 #expect(try await user.account("whoami", "--verify", "--json").document().account?.id == "1001")

@@ -1,9 +1,10 @@
 import Testing
 
-/// Another process that does not release the archive's lock. Not queued: the test mostly waits and uses little CPU.
+/// Another process that does not release the archive's lock. The suite is not queued, since the test mostly waits and
+/// uses little CPU.
 @Suite(.timeLimit(.minutes(15)))
 struct BusyTests {
-    @Test func `A lock that stays held ends writers with exit code 75, not readers`() async throws {
+    @Test func `While the lock is held, writers exit with 75 and readers succeed`() async throws {
         try await SignedInUser.run { user in
             let lock = user.container.home + "/Documents/Account.lock"
             let before = try user.container.entry(user.container.archive)
@@ -21,7 +22,7 @@ struct BusyTests {
                 #expect(blocked.exitCode == 75, "\(blocked)")
                 #expect(blocked.errors.contains("another process"))
                 #expect(blocked.errors.contains("`fuser \(lock)` names it"))
-                // The command reports the service's answer even if it cannot store the result.
+                // The command reports the service's response even if the command cannot store the result.
                 let checked = try await check
                 #expect(checked.exitCode == 0, "\(checked)")
                 #expect(checked.output == "alice\n")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Wrong clocks and clocks that jump. A jump costs at most one unnecessary refresh, and never signs the user out.
+/// Wrong clocks and clocks that jump. A jump causes at most one unnecessary refresh, and does not sign the user out.
 @Suite(.queued)
 struct ClockTests {
     /// How the service reports the expiry of an access token.
@@ -14,7 +14,7 @@ struct ClockTests {
         case untold
     }
 
-    /// How many seconds the user's clock is ahead, at sign-in and then at each later visit.
+    /// The number of seconds by which the user's clock is ahead, at sign-in and at each later step.
     struct Walk: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let steps: [Int]
@@ -39,7 +39,7 @@ struct ClockTests {
     ]
 
     @Test(arguments: walks, Expiry.allCases)
-    func `A clock jump costs at most one refresh, a constant offset none`(
+    func `A clock jump causes one refresh at most, a constant offset causes none`(
         walk: Walk, expiry: Expiry
     ) async throws {
         try await take(walk, expiry)
@@ -55,7 +55,7 @@ struct ClockTests {
         try await take(Walk("", 0, 0, 0, Self.hour, -Self.hour, 0), expiry, serverAhead: ahead)
     }
 
-    /// Signs in and runs the commands at every step. All of them must succeed, with as few refreshes as possible.
+    /// Signs in, and expects that all commands succeed at every step with as few refreshes as possible.
     private func take(_ walk: Walk, _ expiry: Expiry, lifetime: Int = hour, serverAhead: Int = 0) async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--access-token-lifetime", String(lifetime)]) { server in
@@ -81,7 +81,7 @@ struct ClockTests {
                         .token, omitting: ["expires_in"], setting: ["access_token": .text(Self.token(expiry: expiry))])
                     let refresh = try await clock.run(account, ahead: walk.steps[0], ["refresh"])
                     try #require(refresh.exitCode == 0, "\(refresh)")
-                    // The server did not issue this token, so `whoami` would have it rejected.
+                    // The server did not issue this token, so a check by `whoami` would fail.
                     commands = [token, ["whoami", "--offline"], ["status"], token]
                 }
                 try await server.clearLog()
@@ -111,8 +111,8 @@ struct ClockTests {
         }.joined(separator: ".")
     }
 
-    @Test func `A clock jump ahead costs one refresh and makes a token look expired`() async throws {
-        // Proves that the clock shim works, which the other tests rely on.
+    @Test func `A clock jump ahead causes one refresh and makes a token look expired`() async throws {
+        // Proves that the clock shim works. The other tests depend on the shim.
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
             for _ in 1...3 {
@@ -134,7 +134,7 @@ struct ClockTests {
                     ["login", "--issuer", server.issuer, "--username", "alice", "--password-stdin"],
                     input: ExampleServer.alicePassword + "\n")
                 try #require(login.exitCode == 0, "\(login)")
-                // Going by the clock at sign-in, this token would be valid for more than another year.
+                // According to the clock at sign-in, this token is valid for more than another year.
                 try await server.expireTokens()
                 for _ in 1...3 {
                     let outcome = try await account("token")
@@ -146,7 +146,7 @@ struct ClockTests {
         }
     }
 
-    @Test func `Processes with different clocks never spend a refresh token twice`() async throws {
+    @Test func `Processes with different clocks spend each refresh token once`() async throws {
         let offsets = [0, Self.hour, -Self.hour, Self.year, -Self.year]
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
@@ -179,8 +179,8 @@ struct ClockTests {
             #expect((.seconds(2) ... .seconds(30)).contains(ContinuousClock.now - start))
             #expect(outcome.exitCode == 0, "\(outcome)")
             let document = try outcome.document()
-            // A year ahead, the token looks expired. The command therefore refreshes, and waits for the response after
-            // its output.
+            // If the clock is a year ahead, the token looks expired. The command therefore refreshes, and waits for the
+            // response after printing its output.
             #expect(document.reason == (ahead > 0 ? "awaitingResponse" : "offline"))
             #expect(ahead > 0 || document.message?.hasSuffix(" did not respond in time") == true)
             #expect(document.account?.username == "alice")

@@ -4,7 +4,7 @@ import Testing
 /// The only responses that end a session.
 @Suite(.queued)
 struct EndedSessionTests {
-    /// The expected state once the service has ended alice's session.
+    /// Expects that alice is signed out because the service has ended her session.
     private func expectCleared(_ user: SignedInUser, _ outcome: Outcome, word: String) async throws {
         #expect(outcome.exitCode == 77)
         #expect(outcome.output == "")
@@ -16,7 +16,7 @@ struct EndedSessionTests {
         #expect(!user.container.exists(user.container.archive))
         #expect(user.container.exists(user.container.signOutRecord))
 
-        // The next command knows it, too, without asking the service.
+        // The next command reports the same reason without a request to the service.
         let next = try await user.account("whoami", "--offline")
         #expect(next.exitCode == 77)
         #expect(next.output == "")
@@ -53,7 +53,7 @@ struct EndedSessionTests {
         }
     }
 
-    @Test func `A rejected refresh command ends the session`() async throws {
+    @Test func `The refresh command ends the session if the service rejects the token`() async throws {
         try await SignedInUser.run { user in
             try await user.server.endSessions()
             let outcome = try await user.account("refresh")
@@ -87,7 +87,7 @@ struct EndedSessionTests {
         }
     }
 
-    @Test func `A late 401 keeps a session that started after the request`() async throws {
+    @Test func `A late 401 keeps a session that began after the rejected request`() async throws {
         try await SignedInUser.run(byToken: true) { user in
             let challenge = ["WWW-Authenticate": #"Bearer error="invalid_token""#]
             let gate = try await user.server.hold(
@@ -108,7 +108,7 @@ struct EndedSessionTests {
         }
     }
 
-    @Test func `The end of one session leaves another in the container unchanged`() async throws {
+    @Test func `The end of one session leaves the container's other session unchanged`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
             let work = try user.container.entry(user.container.archive(of: "work"))

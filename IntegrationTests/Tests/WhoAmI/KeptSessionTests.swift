@@ -1,6 +1,6 @@
 import Testing
 
-/// Responses from the user info endpoint, and from anything in front of it, that do not end a session.
+/// Responses from the user info endpoint, or from an intermediary, that do not end a session.
 @Suite(.queued)
 struct KeptSessionTests {
     /// A response from the user info endpoint, and the expected result of the check.
@@ -107,7 +107,7 @@ struct KeptSessionTests {
     ]
 
     @Test(arguments: challenges + statuses + bodies + discovery + connections)
-    func `Keeps the account unless the response is an explicit rejection`(row: Row) async throws {
+    func `Keeps the account unless the service explicitly rejects the token`(row: Row) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.contents()
             try await user.server.setFaults(row.fault)
@@ -130,12 +130,13 @@ struct KeptSessionTests {
             #expect(verified.exitCode == row.verifyCode, "\(verified)")
 
             let log = try await user.server.log()
-            // With a refresh token, AccountKit refreshes and asks once more: the token endpoint decides.
+            // AccountKit refreshes and repeats the request. The response to the refresh shows whether the session has
+            // ended.
             if row.name.hasPrefix("401"), row.reason == "unclearReply" {
                 #expect(log["/oauth/userinfo"] == 6)
                 return #expect(log["/oauth/token"] == 3)
             }
-            // AccountKit remembers that the token may belong to another user, so that no command hands it out.
+            // AccountKit records that the token may be another user's, so that no command prints the token.
             if row.reason != "wrongAccount" { #expect(try user.container.contents() == before) }
 
             // Each run has sent one request and no refresh.

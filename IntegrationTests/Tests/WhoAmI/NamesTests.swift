@@ -11,7 +11,9 @@ struct NamesTests {
     ]
 
     @Test(arguments: rows)
-    func `Shows a name rather than the id, and all names in JSON`(row: (missing: [String], name: String)) async throws {
+    func `Shows a name instead of the ID, and includes all names in JSON`(
+        row: (missing: [String], name: String)
+    ) async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)

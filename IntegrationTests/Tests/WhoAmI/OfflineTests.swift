@@ -3,7 +3,7 @@ import Testing
 /// The system calls of `whoami --offline` and other commands.
 @Suite(.queued)
 struct OfflineTests {
-    @Test func `--offline creates no socket and writes nothing`() async throws {
+    @Test func `whoami --offline creates no socket and writes nothing`() async throws {
         try await SignedInUser.run { user in
             let (calls, outcome) = try await SystemCalls.during(
                 user.account.command(["whoami", "--offline"]), in: user.container)
@@ -16,7 +16,7 @@ struct OfflineTests {
         }
     }
 
-    @Test func `A recent check needs neither a socket nor a write`() async throws {
+    @Test func `After a recent check, whoami creates no socket and writes nothing`() async throws {
         try await SignedInUser.run { user in
             let (calls, outcome) = try await SystemCalls.during(user.account.command(["whoami"]), in: user.container)
             #expect(outcome.output == "alice\n")
@@ -26,7 +26,7 @@ struct OfflineTests {
     }
 
     @Test(arguments: [["whoami", "--offline"], ["whoami"], ["status"], ["sessions"], ["doctor"]])
-    func `When signed out, commands that only read create no socket or file`(arguments: [String]) async throws {
+    func `Read-only commands create no socket or file when signed out`(arguments: [String]) async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let (calls, outcome) = try await SystemCalls.during(account.command(arguments), in: container)
@@ -39,7 +39,7 @@ struct OfflineTests {
         }
     }
 
-    @Test func `A check sends a request and records the response`() async throws {
+    @Test func `whoami --verify sends a request and records the response`() async throws {
         // Proves that the other tests would detect sockets and writes.
         try await SignedInUser.run { user in
             let (calls, outcome) = try await SystemCalls.during(

@@ -3,7 +3,7 @@ import Testing
 /// Services that send no response.
 @Suite(.queued)
 struct UnreachableServiceTests {
-    @Test func `A refused connection is offline, not a sign-out`() async throws {
+    @Test func `Reports offline and keeps the session if the connection is refused`() async throws {
         try await SignedInUser.runWithoutServer { account, container, issuer in
             let before = try container.contents()
             let json = try await account("whoami", "--max-age", "0", "--json")
@@ -11,14 +11,14 @@ struct UnreachableServiceTests {
             #expect(json.exitCode == 0)
             #expect(report.state == "unverified")
             #expect(report.reason == "offline")
-            #expect(report.message == "connection to \(issuer.split(separator: "/").last ?? "") was refused")
+            #expect(report.message == "the connection to \(issuer.split(separator: "/").last ?? "") was refused")
             #expect(report.account?.username == "alice")
 
             let text = try await account("whoami", "--max-age", "0")
             #expect(text.exitCode == 0)
             #expect(text.output == "alice\n")
             let place = issuer.split(separator: "/").last ?? ""
-            #expect(text.errors.hasPrefix("offline: connection to \(place) was refused. "))
+            #expect(text.errors.hasPrefix("offline: the connection to \(place) was refused. "))
             #expect(text.errors.contains("You are still signed in; last confirmed "))
 
             let verified = try await account("whoami", "--verify")
@@ -27,7 +27,7 @@ struct UnreachableServiceTests {
         }
     }
 
-    @Test func `Signing in to an unknown host fails with the reason, stores nothing`() async throws {
+    @Test func `Signing in to an unknown host fails and stores nothing`() async throws {
         try await Container.run { container in
             let outcome = try await Tool.account(in: container)(
                 "login", "--issuer", "https://nobody.invalid", "--username", "alice", "--password-stdin",
@@ -39,7 +39,7 @@ struct UnreachableServiceTests {
         }
     }
 
-    @Test func `A service whose host name no longer resolves is offline`() async throws {
+    @Test func `Reports offline if the service's host name no longer resolves`() async throws {
         try await SignedInUser.runWithoutServer { account, container, issuer in
             // An imported account can name any issuer.
             let legacy = container.path("old.plist")
@@ -61,7 +61,7 @@ struct UnreachableServiceTests {
         }
     }
 
-    @Test func `A service that does not respond in time is offline`() async throws {
+    @Test func `Reports offline if the service does not respond in time`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.contents()
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 60_000))
@@ -77,7 +77,7 @@ struct UnreachableServiceTests {
     }
 
     @Test(arguments: ["127.0.0.1", "::1"])
-    func `Connects to localhost on this machine, whatever the name resolves to`(address: String) async throws {
+    func `Connects to localhost on this machine regardless of name resolution`(address: String) async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--host", address]) { server in
                 let outcome = try await signIn(atLocalhost: server.port, in: container)
@@ -86,7 +86,7 @@ struct UnreachableServiceTests {
         }
     }
 
-    @Test func `Ignores the address that a hosts file gives localhost`() async throws {
+    @Test func `Ignores the address of localhost in a hosts file`() async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--host", "127.9.9.9"]) { server in
                 let outcome = try await signIn(atLocalhost: server.port, in: container)

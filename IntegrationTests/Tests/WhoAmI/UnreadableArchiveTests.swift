@@ -120,7 +120,7 @@ struct UnreadableArchiveTests {
         #expect(try await user.account("status").exitCode == 65)
         let sessions = try await user.account("sessions")
         if accident.word == "chmod go-w" {
-            // Nothing in the container can be trusted, not even the list of its sessions.
+            // The command trusts nothing in the container, including the list of sessions.
             #expect(sessions.exitCode == 65)
             #expect(sessions.errors.contains(accident.word), "\(sessions)")
         } else {
@@ -153,13 +153,13 @@ struct UnreadableArchiveTests {
             let moved = try #require(try user.container.entry(place))
             #expect(moved.bytes == before.bytes)
             #expect(moved.permissions == 0o600)
-            // The message names the file, so that its user can find it.
+            // The message names the file, so that the user can find the archive.
             #expect(login.errors.contains("Account.plist.unreadable-"), "\(login)")
         }
     }
 
     @Test(arguments: obstacles)
-    func `Changes nothing if the archive is obstructed, and sends no password`(
+    func `Changes nothing and sends no password if the container needs repair`(
         obstacle: Accident
     ) async throws {
         try await SignedInUser.run { user in
@@ -203,13 +203,13 @@ struct UnreadableArchiveTests {
         }
     }
 
-    @Test func `Refuses another user's container, as root too`() async throws {
+    @Test func `Rejects another user's container, even when run as root`() async throws {
         try await SignedInUser.run { user in
             var account = user.account
             if Privileges.isRoot {
                 try FileManager.default.setAttributes([.ownerAccountID: 65_534], ofItemAtPath: user.container.home)
             } else {
-                // Without root privileges, use a folder that belongs to root.
+                // Without root privileges, use a folder that root owns.
                 account = account.with("ACCOUNT_HOME", "/usr")
             }
             let before = try user.container.contents()
@@ -226,7 +226,7 @@ struct UnreadableArchiveTests {
         }
     }
 
-    @Test func `Names invalid settings and leaves them unchanged`() async throws {
+    @Test func `Reports the file with invalid settings and leaves the file unchanged`() async throws {
         try await SignedInUser.run { user in
             let settings = user.container.home + "/Library/Preferences/DefaultSession.plist"
             try user.container.write("nonsense".utf8, to: settings)
@@ -240,7 +240,7 @@ struct UnreadableArchiveTests {
         }
     }
 
-    @Test func `An unreadable remembered service keeps the session; doctor names it`() async throws {
+    @Test func `Invalid service settings keep the session, and doctor reports the file`() async throws {
         try await SignedInUser.run { user in
             let settings = user.container.home + "/Library/Preferences/Sessions/default/Service.plist"
             #expect(user.container.exists(settings))
@@ -255,7 +255,7 @@ struct UnreadableArchiveTests {
         }
     }
 
-    @Test func `doctor finds wrong modes and leftovers, and repairs them with --fix`() async throws {
+    @Test func `doctor finds wrong modes and leftover files, and --fix repairs both`() async throws {
         try await SignedInUser.run { user in
             #expect(try await user.account("doctor").exitCode == 0)
             try user.container.setPermissions(0o644, of: user.container.key)

@@ -1,9 +1,9 @@
 import Testing
 
-/// Checks whose tokens are replaced or dead, or whose user info response is unclear.
+/// Checks whose tokens are replaced or invalid, or whose user info response is unclear.
 @Suite(.queued)
 struct VerdictTests {
-    @Test func `Repeats a check if its tokens were replaced in the meantime`() async throws {
+    @Test func `Repeats a check if another process replaced the tokens`() async throws {
         try await SignedInUser.run { user in
             let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)
             let outcome = try await user.account.command(["whoami", "--verify"]).whileRunning { _ in
@@ -29,7 +29,7 @@ struct VerdictTests {
             let status = try await later.run(user.account, ahead: 7200, ["status"])
             #expect(!status.output.contains("refreshed at the next use"), "\(status)")
             #expect(status.output.lowercased().contains("sign in again"), "\(status)")
-            // The token was valid until then.
+            // According to the correct clock, the token is still valid.
             #expect(try await user.account("token").exitCode == 0)
         }
     }
@@ -46,7 +46,7 @@ struct VerdictTests {
     }
 
     @Test(arguments: ["none", "body"])
-    func `The token endpoint decides if user info is unclear`(refusal: String) async throws {
+    func `Ends the session on invalid_grant after a 401 without a challenge`(refusal: String) async throws {
         try await SignedInUser.run(serverOptions: ["--user-info-refusal", refusal]) { user in
             try await user.server.endSessions()
             let outcome = try await user.account("whoami", "--max-age", "0", "--json")
@@ -56,7 +56,7 @@ struct VerdictTests {
     }
 
     @Test(arguments: ["none", "body"])
-    func `Without a refresh token, a 401 without a challenge is unclear`(refusal: String) async throws {
+    func `Keeps a session without a refresh token on a 401 without a challenge`(refusal: String) async throws {
         try await SignedInUser.run(serverOptions: ["--user-info-refusal", refusal], byToken: true) { user in
             try await user.server.endSessions()
             let outcome = try await user.account("whoami", "--max-age", "0", "--json")
@@ -73,14 +73,14 @@ struct VerdictTests {
                 let outcome = try await user.account("whoami", "--max-age", "0")
                 #expect(outcome.output == "alice\n", "\(outcome)")
             }
-            // AccountKit does not refresh repeatedly for it, either.
+            // Each check refreshes at most once.
             #expect(try await user.server.log()["refreshes"] <= 3)
             try await user.server.clearFaults()
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
         }
     }
 
-    @Test func `GitHub's 401 for a dead token ends the session, a similar one does not`() async throws {
+    @Test func `Only a 401 with the message Bad credentials ends a GitHub session`() async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--quirks", "github", "--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)

@@ -25,7 +25,7 @@ struct WrongAccountTests {
     }
 
     @Test(arguments: ["sub", "iss", "aud"])
-    func `Keeps the old tokens if a refresh returns another user's ID token`(claim: String) async throws {
+    func `Keeps the old tokens if a refresh returns a mismatched ID token`(claim: String) async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             let other = claim == "iss" ? "https://elsewhere.example" : ExampleServer.bobID
@@ -33,22 +33,22 @@ struct WrongAccountTests {
             try await user.server.alter(.token, setting: ["id_token": .text(lie)])
             let refresh = try await user.account("refresh")
             #expect(refresh.exitCode == 69, "\(refresh)")
-            #expect(refresh.errors.contains("another user's token"), "\(refresh)")
-            // User info fails, too.
+            #expect(refresh.errors.contains("the stored token belongs to another user"), "\(refresh)")
+            // Let user info fail, too.
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", status: 503))
             let offline = try await user.account("whoami", "--offline", "--json").document()
             #expect(offline.reason == "wrongAccount")
             #expect(offline.account?.username == "alice")
             try await expectNoToken(user)
 
-            // User info names the owner again, and the token is still the old one.
+            // Once user info identifies the owner again, commands print the old token.
             try await user.server.clearFaults()
             #expect(try await user.account.storedToken() == token)
             #expect(try await user.account("whoami", "--offline", "--json").document().reason == "notChecked")
         }
     }
 
-    @Test func `Prints no token after user info named another user`() async throws {
+    @Test func `Prints no token after user info identified another user`() async throws {
         try await SignedInUser.run { user in
             let token = try await user.account.storedToken()
             try await user.server.alter(.userInfo, setting: ["sub": .text(ExampleServer.bobID)])
@@ -68,7 +68,7 @@ struct WrongAccountTests {
     ]
 
     @Test(arguments: lies)
-    func `Refuses a password or device sign-in with another's ID token`(
+    func `Rejects a password or device sign-in with a mismatched ID token`(
         lie: (name: String, value: JSON, exitCode: Int32)
     ) async throws {
         try await SignedInUser.run(serverOptions: ["--device-interval", "1"]) { user in

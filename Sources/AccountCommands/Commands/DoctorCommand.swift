@@ -6,7 +6,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         CommandConfiguration(
             commandName: "doctor", abstract: "Find problems; with --fix, repair them where possible.",
             discussion: """
-                Prints each problem with a command that solves it, and exits with 0 only if there are none.\
+                Prints each problem with a command that solves it, and exits with 0 only if it finds no problems.\
                 \(programHelp)
 
                   \(CommandLine.toolName) doctor
@@ -17,8 +17,8 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
     private static var programHelp: String {
         App.commandGroups.isEmpty
             ? ""
-            : " With --programs, notes say which other programs use your sessions, and how to set them up. Notes do not "
-                + "affect the exit code."
+            : " With --programs, notes list the other programs that use your sessions, and explain how to set them up. "
+                + "Notes do not affect the exit code."
     }
 
     @Flag(help: "Repair problems that can be repaired without losing data.")
@@ -46,9 +46,9 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
     }
 
     func run() async throws {
-        // Check permissions first: settings and archives in an untrusted folder are not opened.
+        // Check permissions first: AccountKit opens no settings or archives in an untrusted folder.
         var folders: [Finding] = []
-        // Without a container, creating the context fails too, and its error explains why.
+        // If there is no container, creating the context below fails too, and throws an error with the reason.
         if let container = try? App.container() {
             folders = ContainerInspection(container: container).findings()
             if fix { for index in folders.indices { await folders[index].repairIfPossible() } }
@@ -96,7 +96,8 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         return "\(text). Run `\(CommandLine.toolName) doctor --fix` to repair \(what)."
     }
 
-    /// Returns `nil` if opening the archive requires a passphrase. An unreadable archive has its own finding.
+    /// Returns the account; `nil` if opening the archive requires a passphrase. A separate finding reports an
+    /// unreadable archive.
     private func account(_ context: CommandContext<App>) async -> Account? {
         guard (try? await context.archive.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
         return await context.archive.load().account

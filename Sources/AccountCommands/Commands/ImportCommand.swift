@@ -6,8 +6,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "import", abstract: "Import the account of an older app.",
             discussion: """
-                Reads an NSKeyedArchiver archive or a plain property list. With --remove-original, the file is removed \
-                after the imported account was read back successfully; otherwise it stays unchanged.
+                Reads an NSKeyedArchiver archive or a plain property list. With --remove-original, the command removes \
+                the file after it has stored the account and read it back. Otherwise, the file stays unchanged.
 
                   \(CommandLine.toolName) import ~/Documents/account.archive
                 """)
@@ -21,7 +21,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     @Flag(help: "Replace the current account.")
     var replace = false
 
-    @Flag(help: "Remove the file after its account was stored and read back.")
+    @Flag(help: "Remove the file after its account has been stored and read back.")
     var removeOriginal = false
 
     @OptionGroup(title: "Common options") var options: CommonOptions
@@ -29,13 +29,13 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "import an account")
         guard let importer = App.importer else {
-            throw AccountError(.invalidArgument, "this tool has nothing to import")
+            throw AccountError(.invalidArgument, "this tool does not support imports")
         }
         if let current = await context.store.load().account, !replace {
             throw AccountError(
                 .invalidArgument,
                 "\(current.shownName) is signed in",
-                hint: "sign out first, or add --replace, or choose another --session")
+                hint: "sign out first, add --replace, or choose another session with --session")
         }
         var imported = try importer(file)
         if App.acceptsIssuer {
@@ -48,7 +48,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         // Read the account back without cached state, as the next process will.
         let state = try await context.archive(of: context.session).load()
         guard state.account == account else {
-            throw AccountError(.damaged, "the stored account differs from the imported one; \(file) was not removed")
+            throw AccountError(
+                .damaged, "the stored account differs from the imported account; \(file) was not removed")
         }
         if removeOriginal {
             do {
@@ -57,7 +58,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
                 throw AccountError(
                     .inaccessible,
                     "the account was imported, but \(file) cannot be removed",
-                    hint: "remove it yourself, because it contains the old account",
+                    hint: "remove the file yourself, because it contains the old account",
                     cause: error)
             }
         }

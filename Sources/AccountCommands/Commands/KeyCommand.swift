@@ -78,7 +78,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
                     + "secret-tool lookup service \(App.identifier)`")
         }
         if kind != .command, !command.isEmpty {
-            throw ValidationError("only `\(CommandLine.toolName) key add command` takes a program")
+            throw ValidationError("only `\(CommandLine.toolName) key add command` accepts a program")
         }
     }
 
@@ -127,7 +127,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 """)
     }
 
-    @Argument(help: "First digits of the key's ID, or its kind if there is only one of that kind.")
+    @Argument(help: "First digits of the key's ID, or its kind if the archive has only one key of that kind.")
     var key: String
 
     @OptionGroup(title: "Common options") var options: CommonOptions
@@ -141,8 +141,8 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 throw AccountError(
                     .invalidArgument,
                     kept.isEmpty
-                        ? "the next archive needs a key: add another one first"
-                        : "there is no archive yet, and no key of kind \(key) is configured for the next one")
+                        ? "the next archive needs a key: add another key first"
+                        : "there is no archive yet, and no key of kind \(key) is configured for the next archive")
             }
             settings.sources = kept
             try await context.preferences.setKeySettings(settings, of: context.session)
@@ -170,7 +170,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 .invalidArgument,
                 (named.isEmpty
                     ? "no key of the archive matches \(key)" : "several keys of the archive match \(key)")
-                    + ": `\(context.hint.command("key status"))` lists them with their IDs")
+                    + ": `\(context.hint.command("key status"))` lists the keys with their IDs")
         }
         return slot
     }
@@ -182,7 +182,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = try source.keySource(of: context.session, context.container, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
-            // Keep a source that cannot be reached: it may open a remaining slot.
+            // Keep a source whose key is unavailable: the key may open a remaining slot.
             let key = try? await keySource.key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
@@ -195,8 +195,8 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "rotate", abstract: "Replace a key, and the key that encrypts the data.",
             discussion: """
-                A key file gets a new key. For a passphrase, the command asks for a new one. Existing copies of the \
-                archive still open with the old key.
+                For a key file, the command creates a new key. For a passphrase, the command asks for a new \
+                passphrase. Existing copies of the archive still open with the old key.
 
                   \(CommandLine.toolName) key rotate file
                 """)
@@ -215,8 +215,8 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                 .invalidArgument,
                 kinds.isEmpty
                     ? "the key comes from a program or the environment, so `rotate` cannot replace it: add a key "
-                        + "of another kind with `\(context.hint.command("key add"))`, remove this one with "
-                        + "`\(context.hint.command("key remove"))`, change it there, and add it again"
+                        + "of another kind with `\(context.hint.command("key add"))`, remove this key with "
+                        + "`\(context.hint.command("key remove"))`, change this key at its source, and add it again"
                     : "specify which key to replace: file or passphrase")
         }
         try await context.archive.rotateKey(of: kind)

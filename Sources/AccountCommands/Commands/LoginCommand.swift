@@ -7,8 +7,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "login", abstract: "Sign in.",
             discussion: """
-                \(App.offers([.browser, .device]) ? defaultWay : "")Secrets are never accepted as arguments, which \
-                other users of the machine can see.
+                \(App.offers([.browser, .device]) ? defaultWay : "")`login` accepts no secrets as arguments, \
+                because other users of the machine can see arguments.
 
                 \(examples.map { "  \(CommandLine.toolName) login\($0)" }.joined(separator: "\n"))
                 """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp))
@@ -17,7 +17,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private static var defaultWay: String {
         """
         \(App.acceptsIssuer ? "On a terminal, `login` asks for the service and its client ID, unless options name them. " : "")By \
-        default, `login` opens your browser. If there is none, it shows a code to enter on another device.\u{20}
+        default, `login` opens your browser. If there is no browser, `login` shows a code to enter on another device.\u{20}
         """
     }
 
@@ -36,7 +36,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @Option(
         name: .customLong("service"),
         help: ArgumentHelp(
-            "Known service, such as github; with --issuer, a self-hosted instance of it.",
+            "Known service, such as github; with --issuer, a self-hosted instance of that service.",
             valueName: "name", visibility: App.acceptsIssuer ? .default : .hidden))
     var serviceName: String?
 
@@ -52,7 +52,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Sign in with a browser on another machine, and paste its final address here.",
+            "Sign in with a browser on another machine, and paste the final address of that browser here.",
             visibility: App.visibility(of: .browser)))
     var paste = false
 
@@ -98,10 +98,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
         if username != nil, withToken {
-            throw ValidationError("--with-token takes no --username: the service identifies the user")
+            throw ValidationError("--username cannot be combined with --with-token: the service identifies the user")
         }
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
-            throw ValidationError("--redirect-uri is for a sign-in with a browser: add --web or --paste")
+            throw ValidationError("--redirect-uri applies only to a sign-in with a browser: use --web or --paste")
         }
     }
 
@@ -137,7 +137,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let way = try answers?.way ?? way(for: authority)
         try checkClientID(of: service, for: way)
         let store = replace ? context.store.replacingUnreadableArchive() : context.store
-        // Deliver pending revocations first: later, they could end the new session if it has the same user.
+        // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: authority.accountIssuer)
         let question = ReplacementQuestion(context)
         store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
@@ -196,7 +196,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         await context.deliverRevocations()
     }
 
-    /// Creates rules for the hosts of a service, unless another session is already used there.
+    /// Creates rules for the hosts of a service, except for hosts that already have a rule for another session.
     private func makeRules(
         for service: AccountService, in session: SessionName, _ context: CommandContext<App>
     ) async throws {
@@ -208,7 +208,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let other = others.first else { return }
         Terminal.say(
             "note: git and other programs still use session \(other.session) at \(other.url.host). To change this, "
-                + "run `\(context.tool) rule add \(other.url.origin) --session \(session)`; with --directory, only for a directory."
+                + "run `\(context.tool) rule add \(other.url.origin) --session \(session)`. Add --directory for only one directory."
         )
     }
 
@@ -222,7 +222,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             hint: "register an app at \(known.registrationPage), and pass its client ID with --client-id")
     }
 
-    /// Adds a hint if the client ID, or the client secret from the environment, may be wrong.
+    /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
     private func advised(_ error: any Error, hasTypedSecret: Bool) -> any Error {
         let variable = App.environmentPrefix + "_CLIENT_SECRET"
         guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
@@ -231,7 +231,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if hasTypedSecret {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
-            advised.hint = "\(variable) was sent as the client secret; unset it if the client has no secret"
+            advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
         } else if case .oauthError(.invalidClient, _)? = advised.requestFailure {
             advised.hint = "check --client-id; if the client has a secret, set \(variable)"
         }
@@ -275,7 +275,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Falls back to another device only if the user did not request the browser.
+    /// Signs in with the browser. Falls back to a sign-in on another device, unless the user requested the browser.
     private func signInWithBrowserOrDevice(
         _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
@@ -295,20 +295,21 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url
                 Terminal.say(
-                    "Sign in with your browser. If it does not open automatically, open this address:\n\n    \(url)\n\n"
+                    "Sign in with your browser. If the browser does not open automatically, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 if App.acceptsIssuer {
                     reminder = Task {
                         try await Task.sleep(for: .seconds(30))
                         Terminal.say(
-                            "Still waiting for the browser. If it shows an error, press Ctrl-C, and check --client-id "
-                                + "and --redirect-uri: they must match the registration at the service exactly.")
+                            "Still waiting for the browser. If the browser shows an error, press Ctrl-C, and check "
+                                + "--client-id and --redirect-uri. Both options must match the registration at the "
+                                + "service exactly.")
                     }
                 }
                 do {
                     let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
                     page = written
-                    // Don't wait: a browser that was not running may stay in the foreground until it is closed.
+                    // Don't wait: a browser that was not running may stay in the foreground until the user closes it.
                     Task { await ExternalProgram.openBrowser(written.url, hiding: App.secretVariables) }
                 } catch {
                     Terminal.say("note: cannot open the browser automatically (\(error)).")
@@ -376,7 +377,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 "there is no terminal for a prompt: add --password-stdin and --username NAME"
                     + (App.offers([.token]) ? ", or --with-token" : ""))
         }
-        // Prompt inside the sign-in, so that the user is not asked for a password that could not be used.
+        // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
         return try await store.signIn(with: authority) {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret

@@ -1,8 +1,8 @@
 import AccountKit
 import AccountSupport
 
-/// Asks for everything that a sign-in needs, on a terminal. Each answer has an option, and ``equivalentCommand`` shows
-/// them.
+/// Asks the user on a terminal for everything that a sign-in needs. For each answer there is an option, and
+/// ``equivalentCommand`` shows these options.
 struct LoginConversation<App: AccountApplication> {
     /// The answers of the user.
     struct Answers {
@@ -59,7 +59,7 @@ struct LoginConversation<App: AccountApplication> {
         }
         let service = try service(for: &answers, clientID: command.issuer.clientID)
         if !command.choosesWay { answers.way = try way(to: service) }
-        Terminal.say("\nThe same without questions:\n\n    \(equivalentCommand(answers))\n")
+        Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
         return answers
     }
 
@@ -85,7 +85,7 @@ struct LoginConversation<App: AccountApplication> {
                 continue
             }
             if try await !context.sessions().contains(session) { return session }
-            Terminal.say(.failure, "There is already a session \(session).")
+            Terminal.say(.failure, "A session named \(session) already exists.")
         }
     }
 
@@ -124,10 +124,10 @@ struct LoginConversation<App: AccountApplication> {
         var ways: [(way: SignInWay, text: String)] = []
         if service?.supportsBrowser != false { ways.append((.browser, "With the browser on this machine")) }
         ways.append((.device, "With a code that you enter on another device"))
-        // A service that the app does not know may accept passwords.
+        // An unknown service may accept passwords.
         if service == nil { ways.append((.password, "With a user name and a password")) }
         ways.append((.token, "With an access token that you have"))
-        // Without a browser, suggest the code.
+        // If there is no browser, list the sign-in with a code first.
         if !ExternalProgram.hasBrowser, ways[0].way == .browser { ways.swapAt(0, 1) }
         return ways[try choose("How do you want to sign in?", ways.map(\.text))].way
     }

@@ -61,7 +61,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                     let mark: StyledText.Mark? = report.account == nil ? nil : .success
                     Terminal.say(mark, StyledText(text(session, report, endingAt: page)))
                 }
-                // If the revocation is queued, the service is unreachable.
+                // Don't try if the revocation of this session is queued, because then the service is unreachable.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }
@@ -75,7 +75,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if let failure { throw ExitCode(failure.exitCode) }
     }
 
-    /// Returns the app's data of the user, after asking whether unsent changes may be lost.
+    /// Returns the app's data of the user, after asking the user whether unsent changes may be lost.
     private func data(of store: AccountStore, _ context: CommandContext<App>) async throws -> (
         any AccountLinkedStorage
     )? {
@@ -85,7 +85,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             data = try await App.linkedStorage(of: store)
             work = try await data?.unsentWork()
         } catch let error as AccountError where error.code == .notSignedIn || store.account == nil {
-            // An unreadable account must not keep the user signed in.
+            // Continue the sign-out even if the account is unreadable.
             return nil
         } catch {
             work = "unreadable changes (\(error))"
@@ -93,7 +93,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, "\(question). Send or export them first, or sign out with --force")
+            throw AccountError(.busy, "\(question). Send or export the changes first, or sign out with --force")
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {
@@ -121,7 +121,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 Terminal.say("note: the service is not notified of this sign-out (\(error))")
             }
         }
-        // An incoming move is discarded, whether it is readable or not.
+        // The sign-out discards an incoming move, whether or not the move is readable.
         let incoming = store.account == nil ? try? await store.incomingMove() : nil
         let report: SignOutReport
         do {
@@ -153,8 +153,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         guard let account = report.account else { return "No user was signed in\(place)." }
         if let move = account.move {
             return
-                "Signed out \(account.shownName)\(place) only here: the session continues at \(move.place). To end it, "
-                + "sign out there."
+                "Signed out \(account.shownName)\(place) only here: the session continues at \(move.place). To end the "
+                + "session, sign out there."
         }
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.shownName)\(place)."
@@ -162,7 +162,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// Whether the service was notified of a sign-out. The raw values are stable.
+/// The outcome of the revocation at a sign-out. The raw values are stable.
 enum RevocationResult: String, Encodable {
     case notNeeded, done, queued, refused, notSupported, lost
 
@@ -177,7 +177,8 @@ enum RevocationResult: String, Encodable {
         }
     }
 
-    /// Empty if the revocation succeeded or was not needed. `page` is where the user signs out of the service.
+    /// Returns a message about the revocation; empty if the revocation succeeded or was not needed. `page` is the page
+    /// on which the user signs out of the service.
     package func text(service: String, reason: UnverifiedReason?, endingAt page: String? = nil) -> String {
         let why = reason.map { " (\($0))" } ?? ""
         let rest =
@@ -186,7 +187,7 @@ enum RevocationResult: String, Encodable {
         return switch self {
         case .notNeeded, .done: ""
         case .queued:
-            " \(service) has not been notified yet\(why). The next command that reaches it revokes the tokens."
+            " \(service) has not been notified yet\(why). The next command that reaches the service revokes the tokens."
         case .refused: " \(service) refused to revoke the tokens\(why). \(rest)"
         case .notSupported: " \(service) does not support revocation. \(rest)"
         case .lost: " \(service) could not be notified\(why), and the revocation could not be saved for later. \(rest)"

@@ -1,7 +1,8 @@
 import AccountKit
 import Synchronization
 
-/// Asks before a sign-in replaces another user's account. Without a terminal, it replaces the account without asking.
+/// Asks the user before a sign-in replaces another user's account. Without a terminal, the sign-in replaces the
+/// account, and no question is asked.
 final class ReplacementQuestion<App: AccountApplication>: Sendable {
     private struct State {
         var replaced: Account?
@@ -20,7 +21,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
 
     var otherSession: SessionName? { state.withLock(\.otherSession) }
 
-    /// Calls `body` before the question is shown, to stop other output to the terminal.
+    /// Sets a function that is called before the question is shown, to stop other output to the terminal.
     func beforeAsking(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.willAsk = body } }
 
     func decide(_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision {

@@ -37,7 +37,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
             return try JSONDocument.print(["sessions": documents])
         }
         guard !sessions.isEmpty else {
-            return Terminal.say("There are no sessions yet. Sign in with `\(context.hint.command("login"))`.")
+            return Terminal.say("No user is signed in to any session. Sign in with `\(context.hint.command("login"))`.")
         }
         try Terminal.printTable(
             ["  SESSION", "USER", "SERVICE", "STATE"],

@@ -12,7 +12,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "status", abstract: "Show the state of the session, without contacting the service.",
             discussion: """
-                If \(App.tokenVariable) is set, the output describes that token. Only the service knows its user.
+                If \(App.tokenVariable) is set, the output describes that token. Only the service can identify the \
+                user of the token.
 
                   \(CommandLine.toolName) status
                   \(CommandLine.toolName) status --session work --json
@@ -26,16 +27,16 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let state = await context.store.load()
         let unfinished =
             isGiven || state.account == nil ? nil : try await context.archive.unfinishedRefresh()
-        // If reading these fails, the state gives the reason.
+        // If reading the revocations fails, the state contains the reason.
         let revocations = (try? await context.archive.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
-        // Until the service is asked, the user of the token is unknown.
+        // The user of a token from the environment is unknown without a request to the service.
         if isGiven { document.account = nil }
         if let unfinished { document.unfinishedRefreshAt = unfinished }
         let isOver = state.account?.isOver(at: Date()) == true
         let isMoved = state.account?.move != nil
         if isOver { document.reason = isMoved ? UnverifiedReason.Code.moved.rawValue : "expired" }
-        // Omit an unreadable move; `doctor` gives the reason.
+        // Omit an unreadable move; `doctor` reports the reason.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         document.incomingFrom = incoming?.place
         if isGiven { document.source = App.tokenVariable }
@@ -63,7 +64,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 rows.append(("Problem", text))
             }
             if let date = document.replicaAt {
-                rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
+                rows.append(("Replica", "from \(StateText.date(date)); the store cannot be reached"))
             }
             if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming, context.hint))) }
             rows += store.map { ($0.label, $0.text + ($0.advice ?? "")) }
@@ -121,7 +122,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             let text =
                 revocation.waitsForSignOut
                 ? "tokens of the session replaced on \(date) will be revoked at \(service) when you sign out"
-                : "tokens from \(date) are not yet revoked at \(service)"
+                : "tokens queued on \(date) are not yet revoked at \(service)"
             rows.append(("Revocation", text))
         }
         return rows
@@ -130,9 +131,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     private func rowsOfGivenToken(_ context: CommandContext<App>) -> [(String, String)] {
         let whoAmI = context.hint.command("whoami")
         var rows = [
-            ("Signed in", "with the token in \(App.tokenVariable); run `\(whoAmI)` to ask the service for its user")
+            ("Signed in", "with the token in \(App.tokenVariable); run `\(whoAmI)` to identify the user")
         ]
-        // If the settings are unreadable, `doctor` gives the reason.
+        // If the settings are unreadable, `doctor` reports the reason.
         if let service = try? context.rememberedService(), let place = service.issuer ?? service.name {
             rows.append(("Service", place))
         }
@@ -147,10 +148,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         context.archivePlace + (App.environmentToken == nil ? "" : " (not used while \(App.tokenVariable) is set)")
     }
 
-    /// Describes the changes of the app that are not sent yet. An app whose data cannot be read reports the reason.
+    /// Describes the app's unsent changes or, if its data cannot be read, the reason.
     private func unsentWork(_ context: CommandContext<App>) async -> String? {
         do {
-            // Opening the data of a user without any would create it.
+            // If the user has no data, opening the data would create it.
             guard try await context.archive.hasOfflineKeys() else { return nil }
             return try await App.linkedStorage(of: context.archive)?.unsentWork()
         } catch {
@@ -158,7 +159,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Says what opens the archive. If its keys cannot be read, the state gives the reason.
+    /// Returns the rows about the keys that open the archive. If the key slots cannot be read, the state contains the
+    /// reason.
     private func protectionRows(_ context: CommandContext<App>) async -> [(String, String)] {
         guard let slots = try? await context.archive.keySlots(), !slots.isEmpty else { return [] }
         let keys = slots.map { slot in
@@ -174,7 +176,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return [("Opened by", keys.joined(separator: ", or "))]
     }
 
-    /// Says what the user has to do next; `nil` if another row says it.
+    /// Describes what the user must do next; `nil` if another row already describes it.
     private func next(
         after rows: [(label: String, value: String)], _ state: SessionState, _ context: CommandContext<App>
     ) -> String? {
@@ -183,7 +185,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if rows.contains(where: { ["Problem", "Moved", "Refresh"].contains($0.label) }) {
             return "run `\(context.hint.command("doctor"))` for details"
         }
-        if account.credentials.refreshToken != nil { return "nothing: commands refresh the tokens when they need them" }
+        if account.credentials.refreshToken != nil { return "nothing: commands refresh the tokens automatically" }
         guard account.credentials.expiresAt != nil else { return nil }
         return "sign in again before the session expires: `\(context.hint.command("login"))`"
     }

@@ -13,11 +13,11 @@ struct StoreCommand<App: AccountApplication>: AsyncParsableCommand {
 struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "move", abstract: "Move a session to another store, and mark it as moved.",
+            commandName: "move", abstract: "Move a session to another store, and mark the source as moved.",
             discussion: """
                 If you omit --from or --to, the command uses the current location: --store or \(App.storeVariable), \
-                else files on this machine. The session that is left behind provides its access token until the token \
-                expires, and is never refreshed. If the move is interrupted, run the command again to continue. The \
+                otherwise files on this machine. The session at the source provides its access token until the token \
+                expires, but no command refreshes it. If the move is interrupted, run the command again to continue. The \
                 destination must not already contain a session.
 
                   \(CommandLine.toolName) store move --to etcds://a.example:2379,b.example:2379/notes
@@ -62,7 +62,8 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
             let isShared = target?.isFiles == false
             let use = isShared ? "with --store \(targetName), or \(App.storeVariable)" : "without --store"
             Terminal.say(
-                .success, "Moved \(account.shownName) from \(sourceName) to \(targetName). Use it there \(use).")
+                .success,
+                "Moved \(account.shownName) from \(sourceName) to \(targetName). Use the session there \(use).")
         }
         // Pending revocations stay at the source, so deliver them now.
         await context.deliverRevocations(of: store, isRequested: true)

@@ -7,7 +7,8 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             commandName: "token", _superCommandName: "account",
             abstract: "Print a valid access token, refreshing it if needed.",
             discussion: """
-                Refresh and print in one step, so that scripts never see an expired token.
+                If necessary, the command refreshes the token before printing it, so that scripts do not receive an \
+                expired token.
 
                   curl -H "Authorization: Bearer $(\(CommandLine.toolName) token)" https://api.example.com
                   \(CommandLine.toolName) token --audience https://api.example.com --json
@@ -16,7 +17,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         name: .customLong("id-token"),
-        help: "Print the OpenID Connect ID token instead, if it is still valid by its own expiry.")
+        help: "Print the OpenID Connect ID token instead, unless it has expired.")
     var usesIDToken = false
 
     @Option(
@@ -39,7 +40,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         if let minValidity, minValidity < 0 || !minValidity.isFinite {
-            throw ValidationError("--min-validity takes a number of seconds, 0 or more")
+            throw ValidationError("--min-validity requires a number of seconds, 0 or more")
         }
         if usesIDToken, try target.target() != nil {
             throw ValidationError(
@@ -68,7 +69,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         let token = usable.credentials.accessToken
         try print(token, of: usable.credentials, context)
         context.warn(ifTokenUntil: usable.credentials.expiresAt, isShorterThan: minValidity)
-        // Only if the service has just responded: otherwise the command must not use the network.
+        // Deliver revocations only if the service has just responded. Otherwise, the command must not use the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
@@ -119,7 +120,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "refresh", abstract: "Get new tokens from the service.",
             discussion: """
-                Commands refresh tokens automatically. Use this to test a sign-in, or after a change of permissions.
+                Commands refresh tokens automatically. Use this command to test a sign-in, or after a change of permissions.
 
                   \(CommandLine.toolName) refresh
                 """)

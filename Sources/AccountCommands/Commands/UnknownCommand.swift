@@ -63,7 +63,7 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
 }
 
 enum Suggestion {
-    /// Words that other tools use for these commands.
+    /// Names that other tools use for these commands.
     private static let synonyms = [
         "signin": "login", "sign-in": "login", "auth": "login", "signout": "logout", "sign-out": "logout",
         "logoff": "logout", "user": "whoami", "me": "whoami", "list": "sessions", "accounts": "sessions",

@@ -6,8 +6,8 @@ struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "unlock", abstract: "Unlock the archive for a limited time.",
             discussion: """
-                The key is kept in the kernel's keyring of this login session, never on disk. `lock` removes it \
-                immediately. While the archive is unlocked, any program in this login session can open it.
+                The command stores the key in the kernel's keyring of this login session, not on disk. `lock` removes \
+                the key immediately. While the archive is unlocked, any program in this login session can open it.
 
                   \(CommandLine.toolName) unlock --for 30m
                 """)

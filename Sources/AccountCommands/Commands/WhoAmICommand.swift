@@ -18,7 +18,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     @Flag(help: "Do not use the network.")
     var offline = false
 
-    @Flag(help: "Always ask the service, and exit with 69 if it gives no clear answer.")
+    @Flag(help: "Always ask the service, and exit with 69 if the service neither confirms nor rejects the account.")
     var verify = false
 
     @Option(
@@ -40,7 +40,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         if offline, verify { throw ValidationError("--offline and --verify cannot be combined") }
-        if maxAge < 0 || !maxAge.isFinite { throw ValidationError("--max-age takes a number of seconds, 0 or more") }
+        if maxAge < 0 || !maxAge.isFinite { throw ValidationError("--max-age requires a number of seconds, 0 or more") }
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -50,7 +50,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if !offline, let account = state.account {
             let now = SystemWallClock().now
             if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge, of: now) {
-                // Don't create the authority: the service need not be asked.
+                // Don't create the authority, because no request is necessary.
                 state = .verified(account)
             } else {
                 let authority = try context.authority(of: account, timeout: .seconds(5))
@@ -66,7 +66,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if isExpired { document.reason = "expired" }
         try present(document, state, context, incoming: incoming)
         if !offline, case .unverified(let account, _) = state { await context.warnIfRenewalIsRefused(account) }
-        // Only if the service has just responded: otherwise the command must not use the network.
+        // Deliver revocations only if the service has just responded. Otherwise, the command must not use the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }
@@ -85,7 +85,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if let account = state.account, state.isExpired(at: SystemWallClock().now) {
             return Terminal.say(StateText.end(of: account, context.hint))
         }
-        // With --offline, the user already knows that nothing was checked.
+        // With --offline, don't explain why the account is unverified: the user requested no check.
         if offline, case .unverified = state { return }
         StateText.explain(state, context.hint)
         if let incoming { Terminal.say(StateText.text(incoming: incoming, context.hint)) }
@@ -96,7 +96,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         let source = App.tokenVariable
         guard !offline else {
             throw AccountError(
-                .serviceUnavailable, "only the service knows the user of the token in \(source)", hint: "omit --offline"
+                .serviceUnavailable, "only the service can identify the user of the token in \(source)",
+                hint: "omit --offline"
             )
         }
         let authority = try context.authority(for: try context.rememberedService(), timeout: .seconds(5))
@@ -106,7 +107,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             var document = StateDocument(state, session: context.session)
             document.source = source
             try present(document, state, context)
-            if !options.json { Terminal.say("This is the user of \(source), not of the archive.") }
+            if !options.json { Terminal.say("This user comes from \(source), not from the archive.") }
         case .unverified(_, let reason):
             throw AccountError(
                 reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,
@@ -114,7 +115,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         case .signedOut(let signOut):
             throw AccountError(
                 .signInRefused,
-                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected")): set another, or unset "
+                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected")): set another token, or unset "
                     + source)
         case .unreadable(let error): throw error
         }

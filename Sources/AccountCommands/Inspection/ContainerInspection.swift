@@ -50,7 +50,7 @@ struct ContainerInspection {
             for folder in [documents, KeyFile(container: container, session: session).path.parentDirectory]
                 + [preferences.folder, preferences.folder(of: session)]
             {
-                // Other users may read these, as far as the parent folders permit.
+                // Other users may read these folders if the permissions of the parent folders allow it.
                 for part in container.folder(folder).foldersFromRoot where checked.insert(part).inserted {
                     findings += try check(part, mask: 0o022, isFolder: true)
                 }
@@ -68,7 +68,7 @@ struct ContainerInspection {
                 ? [
                     Finding(
                         problem: "\(path) could not be opened, and was moved aside",
-                        advice: ": remove it with `rm \(path.shellWord)` if you no longer need it", isNote: true)
+                        advice: ": remove the file with `rm \(path.shellWord)` if you no longer need it", isNote: true)
                 ] : []
             return moved + (name.contains("Account.") ? try check(path, mask: 0o077, isFolder: false) : [])
         }
@@ -91,7 +91,7 @@ struct ContainerInspection {
         return findings
     }
 
-    /// Returns a finding whose repair removes the file under the lock, while no process can be using it.
+    /// Returns a finding whose repair removes the file under the lock, so that no process is using the file.
     private func leftover(_ path: String, in storage: FileArchiveStorage) -> Finding {
         Finding(
             problem: "\(path) was left behind by a crash",
@@ -119,27 +119,27 @@ struct ContainerInspection {
                     advice: ": run `mv \(path.shellWord) \((path + ".moved").shellWord)`")
             ]
         }
-        // Others may read the user's own folders, but not the folders that this tool creates.
+        // Other users may read the user's own folders, but not the folders that this tool creates.
         let mask: UInt32 = isFolder && isUsersOwn(path) ? 0o022 : mask
         guard status.permissions & mask != 0 else { return [] }
-        let what = status.permissions & 0o022 != 0 && isFolder ? "write to" : isFolder ? "look into" : "use"
+        let what = status.permissions & 0o022 != 0 && isFolder ? "write to" : isFolder ? "read" : "read or change"
         let mode: UInt32 = mask == 0o022 ? status.permissions & ~mask : isFolder ? 0o700 : 0o600
         return [
             Finding(
-                problem: "others can \(what) \(path)",
+                problem: "other users can \(what) \(path)",
                 advice: ": run `chmod \(mask == 0o022 ? "go-w" : String(mode, radix: 8)) \(path.shellWord)`",
                 insecurePath: path,
                 repair: { try SystemCall.changePermissions(path, mode) })
         ]
     }
 
-    /// Returns whether a folder existed before this tool, as with `ACCOUNT_HOME=$HOME`.
+    /// Returns whether a folder is the user's own and was not created by this tool, as with `ACCOUNT_HOME=$HOME`.
     private func isUsersOwn(_ path: String) -> Bool {
         guard let home = Environment.homeDirectory else { return false }
         return path == home || path == home + "/Documents"
     }
 
-    /// Checks the parent folders: a user who can write to one can replace the folders below it.
+    /// Checks the parent folders: a user with write access to a parent folder can replace the folders below it.
     private func checkParents(of path: String) throws -> [Finding] {
         var findings: [Finding] = []
         var folder = path[...]
@@ -156,8 +156,8 @@ struct ContainerInspection {
                 Finding(
                     problem: isForeign
                         ? "\(folder), which contains \(path), belongs to \(SystemCall.userName(status.owner))"
-                        : "others can write to \(folder), which contains \(path)",
-                    advice: ": they could replace your folder; "
+                        : "other users can write to \(folder), which contains \(path)",
+                    advice: ": another user could replace your folder; "
                         + (isForeign ? "store the account elsewhere" : "run `chmod go-w \(String(folder).shellWord)`"),
                     insecurePath: String(folder)))
         }

@@ -6,7 +6,7 @@ package struct Finding {
     /// The text that follows the problem on the same line, so it begins with a colon.
     var advice = ""
 
-    /// The file or folder that others can change. Errors that name it are about the same fault.
+    /// The file or folder that other users can change. Errors about the same path have the same cause.
     var insecurePath: String?
 
     var errorCode: AccountError.Code?

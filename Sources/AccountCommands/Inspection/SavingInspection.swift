@@ -57,7 +57,7 @@ struct SavingInspection {
     /// - Parameter isOwn: Whether the folder belongs to the container, so that a temporary file may be created in it.
     private static func tryToSave(in folder: String, isOwn: Bool) throws(SystemCallError) {
         guard isOwn else { return try SystemCall.checkWritable(folder) }
-        // Another check reports a folder of another user.
+        // Another check reports a folder that belongs to another user.
         guard let status = try SystemCall.targetStatus(folder), status.kind == .directory,
             status.owner == SystemCall.effectiveUser
         else { return }
@@ -82,13 +82,13 @@ struct SavingInspection {
         case EROFS:
             return [
                 Finding(
-                    problem: "nothing can be saved in \(places): the file system is read-only",
+                    problem: "files cannot be saved in \(places): the file system is read-only",
                     advice: ": run `sudo mount -o remount,rw \"$(findmnt -n -o TARGET --target \(first))\"`")
             ]
         case ENOSPC, EDQUOT:
             return [
                 Finding(
-                    problem: "there is no space to save anything in \(places)",
+                    problem: "there is no space to save files in \(places)",
                     advice: ": free some space; `df -h \(first)` shows how much is left")
             ]
         default:
@@ -97,9 +97,9 @@ struct SavingInspection {
                 let isOwn = (try? SystemCall.targetStatus(folder))??.owner == SystemCall.effectiveUser
                 let word = folder.shellWord
                 return Finding(
-                    problem: "nothing can be saved in \(folder): \(SystemCallError.text(error.errno))",
+                    problem: "files cannot be saved in \(folder): \(SystemCallError.text(error.errno))",
                     advice: error.errno == EACCES && isOwn
-                        ? ": run `chmod u+rwx \(word)`" : ": `ls -ld \(word)` shows who may write there")
+                        ? ": run `chmod u+rwx \(word)`" : ": `ls -ld \(word)` shows which users may write there")
             }
         }
     }

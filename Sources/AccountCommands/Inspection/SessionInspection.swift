@@ -47,7 +47,7 @@ struct SessionInspection<App: AccountApplication> {
                     advice: ": `\(context.tool) doctor --fix` finishes it",
                     repair: { try await store.finishReplacement() }))
         }
-        // Don't ask for a passphrase. If the slots are unreadable, `load` gives the reason.
+        // Don't ask for a passphrase. If the slots are unreadable, `load` returns the reason.
         let slots = (try? await store.keySlots()) ?? []
         if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
             findings.append(
@@ -57,7 +57,7 @@ struct SessionInspection<App: AccountApplication> {
             switch await store.load() {
             case .unreadable(let error): findings.append(Finding(error, in: session))
             case .signedOut:
-                // An unreadable copy is among the leftovers.
+                // Omit an unreadable move, because another finding reports its copy as a leftover.
                 if let incoming = try? await store.incomingMove() {
                     findings.append(
                         Finding(problem: "session \(session): \(StateText.text(incoming: incoming, hint))"))
@@ -127,7 +127,7 @@ struct SessionInspection<App: AccountApplication> {
         }
     }
 
-    /// Returns nothing without an authority, because every command that needs one reports the reason.
+    /// Returns no findings if there is no authority, because every command that needs the authority reports the reason.
     func clockFindings(of account: Account?) async -> [Finding] {
         guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),
             let authority = authority as? any ClockAuthority

@@ -1,17 +1,18 @@
 package import AccountKit
 
-/// A rule that gives other programs the token of a session for a URL.
+/// A rule that allows other programs to use the token of a session for a URL.
 package struct Rule: Sendable, Equatable {
     /// The URL to which the token may be sent, and all URLs below it.
     package var url: RuleURL
 
     package var session: SessionName
 
-    /// The user name to use with the token; with `nil`, the service determines it. With a name, the rule is for
-    /// programs that request this user or no particular user.
+    /// The user name to use with the token. With `nil`, the service determines the name. With a name, the rule applies
+    /// only to programs that request this user or no particular user.
     package var username: String?
 
-    /// The folder that a program must run in, or below; `nil` for any. Absolute, and without symbolic links.
+    /// The folder in which a program must run, directly or in a subfolder; `nil` for any folder. The path is absolute
+    /// and contains no symbolic links.
     package var directory: String?
 
     package init(url: RuleURL, session: SessionName, username: String? = nil, directory: String? = nil) {

@@ -1,4 +1,4 @@
-/// Maps URLs to sessions. Without a rule, no program gets a token.
+/// Maps URLs to sessions. If no rule covers a URL, programs get no token for it.
 package struct RuleSet: Codable, Equatable, Sendable {
     package private(set) var rules: [Rule] = []
 
@@ -6,8 +6,9 @@ package struct RuleSet: Codable, Equatable, Sendable {
         for rule in rules { add(rule) }
     }
 
-    /// Returns the rule with the longest URL; among rules for the same URL, the one with the longest directory; among
-    /// those, the one with the same user. A `username` of `nil` means any. `directory` is called only if needed.
+    /// Returns the rule with the longest URL. Among rules for the same URL, returns the rule with the longest
+    /// directory. If the directories are also equal, returns the rule with the same user. A `username` of `nil` matches
+    /// any user. `directory` is called only if needed.
     package func rule(for url: RuleURL, username: String? = nil, in directory: () -> String?) -> Rule? {
         var candidates = rules.filter { $0.url.covers(url) && $0.isMeant(for: username) }
         if candidates.contains(where: { $0.directory != nil }) {
@@ -31,7 +32,8 @@ package struct RuleSet: Codable, Equatable, Sendable {
         return rules[index]
     }
 
-    /// Adds a rule unless its URL has one for all directories. Returns the existing rule if it is for another session.
+    /// Adds a rule unless its URL already has a rule for all directories. Returns the existing rule if that rule is for
+    /// another session.
     mutating func add(unlessRuled rule: Rule) -> Rule? {
         if let other = rules.first(where: { $0.url == rule.url && $0.directory == nil }) {
             return other.session == rule.session ? nil : other
@@ -51,7 +53,7 @@ package struct RuleSet: Codable, Equatable, Sendable {
 }
 
 extension Rule {
-    /// Names that services accept instead of any user name.
+    /// User names that services accept in place of any user's name.
     static let anyUser: Set<String> = ["oauth2", "x-access-token", "x-token-auth"]
 
     fileprivate func isMeant(for username: String?) -> Bool {

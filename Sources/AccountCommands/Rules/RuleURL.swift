@@ -1,15 +1,16 @@
 package import AccountKit
 import AccountSupport
 
-/// A URL that a token may be sent to: in a rule, or in a request of another program.
+/// A URL to which a token may be sent, from a rule or from the request of another program.
 ///
-/// Stricter than RFC 3986 where programs interpret URLs differently, so that the host that was compared is the host
-/// that gets the token: an ASCII host of plain characters, no user name, no query, and no path that leads upwards.
+/// The format is stricter than RFC 3986 where programs interpret URLs differently: the host must consist of plain ASCII
+/// characters, and there must be no user name, no query, and no `.` or `..` in the path. Therefore, the host that was
+/// compared with the rules is the host that receives the token.
 package struct RuleURL: Hashable, Sendable {
     /// `https`, or `http` for a connection that stays on this machine.
     let scheme: String
 
-    /// In lower case; an IPv6 address in brackets, in the format of RFC 5952.
+    /// The host in lower case. An IPv6 address is in brackets, in the format of RFC 5952.
     package let host: String
 
     let port: Int
@@ -59,8 +60,8 @@ package struct RuleURL: Hashable, Sendable {
         try self.init(scheme: String(text[..<separator.lowerBound]), authority: String(authority), parts: path)
     }
 
-    /// Creates a URL from parts that a program passes. `authority` contains the port unless it is the default of the
-    /// scheme; `path` is already decoded, with or without a leading slash.
+    /// Creates a URL from parts that a program passes. `authority` contains the port, unless the port is the scheme's
+    /// default. `path` is already decoded, with or without a leading slash.
     package init(scheme: String, authority: String, path: String = "") throws(Flaw) {
         guard path.utf8.count <= Self.maximumByteCount, authority.utf8.count <= Self.maximumByteCount else {
             throw .malformed
@@ -91,8 +92,8 @@ package struct RuleURL: Hashable, Sendable {
 
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// Throws `misconfigured` if a hosts file or a name server resolves `http://localhost` to another machine: a
-    /// program that gets a token for this URL resolves the name itself.
+    /// Throws `misconfigured` if the URL is on `http://localhost`, and a hosts file or a name server resolves that name
+    /// to another machine. The program that gets a token for this URL resolves the name itself.
     package func checkStaysHere() throws(AccountError) {
         guard scheme == "http", host == LoopbackHost.name else { return }
         let elsewhere = SystemCall.addresses(of: host).first { IPAddress($0)?.isLoopback != true }
@@ -107,7 +108,7 @@ package struct RuleURL: Hashable, Sendable {
 }
 
 extension RuleURL: CustomStringConvertible {
-    /// Parsing the description gives the same URL.
+    /// The URL as text. Parsing this text returns an equal URL.
     package var description: String {
         "\(origin)/" + path.map { $0.percentEncoded(keeping: "-._~") }.joined(separator: "/")
     }
@@ -138,7 +139,7 @@ extension RuleURL {
     }
 
     private static func hostAndPort(_ authority: String, scheme: String) throws(Flaw) -> (String, Int) {
-        // An empty port is the scheme's own (RFC 3986, section 3.2.3).
+        // An empty port means the scheme's default port (RFC 3986, section 3.2.3).
         let authority = authority.hasSuffix(":") ? authority.dropLast() : authority[...]
         guard let server = HostAndPort(authority) else { throw .malformed }
         let port = server.port.map(Int.init) ?? port(of: scheme)

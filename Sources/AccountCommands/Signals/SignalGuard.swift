@@ -10,10 +10,10 @@ import Musl
 import Darwin
 #endif
 
-/// Delays signals that end the process during a token exchange, so that new tokens are not lost.
+/// Delays signals that would end the process while a token exchange is in progress, so that new tokens are not lost.
 ///
 /// The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. On a
-/// terminal, the guard shows what it is waiting for, and a second Ctrl-C, at least a second after the first, ends the
+/// terminal, the guard shows what it is waiting for. A second Ctrl-C, at least a second after the first, ends the
 /// process immediately.
 package final class SignalGuard: ExchangeObserver {
     package static let shared = SignalGuard()
@@ -27,7 +27,7 @@ package final class SignalGuard: ExchangeObserver {
         var stores: [AccountStore] = []
     }
 
-    // The C functions must be called under the lock.
+    // Call the C functions only under this lock.
     private let state = Mutex(State())
 
     private init() {}
@@ -114,7 +114,7 @@ package final class SignalGuard: ExchangeObserver {
     static func interruptProcess() { accountkit_signals_raise(SIGINT) }
 }
 
-/// Delays signals while a store exchanges tokens, and retains the store until the tokens are saved.
+/// Delays signals while a store exchanges tokens, and retains the store until it has saved the tokens.
 final class StoreSignalGuard: ExchangeObserver {
     private struct Reference { weak var store: AccountStore? }
 

@@ -1,14 +1,15 @@
 import AccountKit
 
 extension CommandContext {
-    /// Returns a valid token for another API, deriving it first if needed; the store decides if `minimumValidity` is
-    /// `nil`. Errors about the target do not sign the user out.
+    /// Returns a valid token for another API, deriving it first if needed. If `minimumValidity` is `nil`, the store
+    /// decides for how long the token must be valid. Errors about the target do not sign the user out.
     func withDerivedToken(
         for target: TokenTarget, of account: Account, minimumValidity: Duration?
     ) async throws -> DerivedToken {
         let now = SystemWallClock().now
         let kept = account.credentials.derivedToken(for: target)
-        // As for the account's own token: an app with a fixed service also checks that the account belongs to it.
+        // Don't return a stored token early if the app has a fixed service: the app also checks that the account is
+        // from this service.
         if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld, let kept,
             kept.credentials.isGood(for: minimumValidity, at: now)
         {

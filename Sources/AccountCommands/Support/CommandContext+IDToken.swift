@@ -7,9 +7,9 @@ package import Foundation
 #endif
 
 extension CommandContext {
-    /// Returns an ID token whose `exp` is far enough in the future or, if the service issues none, the current one
-    /// while it is valid. A `minimumValidity` of `nil` means a minute, or half of the lifetime if that is less.
-    /// Offline, the error is `serviceUnavailable`.
+    /// Returns an ID token whose `exp` is far enough in the future. If the service issues no such token, returns the
+    /// current ID token while it is valid. A `minimumValidity` of `nil` means a minute, or half of the lifetime if that
+    /// is less. Throws `serviceUnavailable` if the network is needed but unavailable.
     package func usableIDToken(_ account: Account, minimumValidity: Duration? = nil) async throws -> KeptToken {
         guard App.environmentToken == nil else {
             throw AccountError(
@@ -60,6 +60,6 @@ extension CommandContext {
             .notSignedIn,
             "the ID token\(end), and the service issues a new one only after a sign-in",
             hint: "sign in again with "
-                + "`\(hint.command("login"))`; if it is new, `\(tool) doctor` compares the clocks")
+                + "`\(hint.command("login"))`; if the token is new, run `\(tool) doctor` to compare the clocks")
     }
 }

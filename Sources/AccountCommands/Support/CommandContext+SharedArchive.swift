@@ -1,7 +1,8 @@
 import AccountKit
 
 extension CommandContext {
-    /// Adds advice to an error about a shared archive that cannot be opened here. Returns other errors unchanged.
+    /// Adds advice to an error about a shared archive that cannot be opened on this machine. Returns other errors
+    /// unchanged.
     func adding(_ advice: String, to error: any Error, about store: AccountStore) async -> any Error {
         guard var unreadable = error as? AccountError, unreadable.isAboutContent else { return error }
         do {

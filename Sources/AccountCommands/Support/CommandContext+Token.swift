@@ -7,8 +7,9 @@ package import Foundation
 #endif
 
 extension CommandContext {
-    /// Returns an account with a valid access token, refreshing it first if needed; the store decides if
-    /// `minimumValidity` is `nil`. Offline, the error is `serviceUnavailable`, and the user stays signed in.
+    /// Returns an account with a valid access token, refreshing the token first if needed. If `minimumValidity` is
+    /// `nil`, the store decides for how long the token must be valid. If the network is needed but unavailable, throws
+    /// `serviceUnavailable`, and the user stays signed in.
     package func withUsableToken(
         _ account: Account, minimumValidity: Duration? = nil, in other: AccountStore? = nil
     ) async throws -> Account {
@@ -16,8 +17,8 @@ extension CommandContext {
         guard !account.isOver(at: now) else {
             throw expired(account)
         }
-        // With `--issuer`, the authority is the account's own service. An app with a fixed service also checks that the
-        // account belongs to it.
+        // If the app accepts `--issuer`, the authority is for the account's own service. An app with a fixed service
+        // also checks that the account is from this service.
         if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld,
             account.credentials.isGood(for: minimumValidity, at: now)
         {
@@ -58,7 +59,7 @@ extension CommandContext {
     package func warn(ifTokenUntil end: Date?, isShorterThan seconds: Double?) {
         guard let end, let seconds else { return }
         let left = end.timeIntervalSince(SystemWallClock().now)
-        // Tolerate the transfer time of a token that was issued for exactly this time.
+        // Allow for the transfer time of a token whose lifetime is exactly the requested time.
         guard left + 5 < seconds else { return }
         let asked = Int64(exactly: seconds).map(String.init) ?? "\(seconds)"
         Terminal.say(
@@ -71,7 +72,8 @@ extension CommandContext {
         return StateText.end(of: account, hint)
     }
 
-    /// Throws `notSignedIn` with a solution if there is no account; otherwise the reason why the archive is unreadable.
+    /// Returns the account. Throws `notSignedIn` with a hint if no user is signed in, or the reason if the archive is
+    /// unreadable.
     package func signedInAccount(in other: AccountStore? = nil) async throws -> Account {
         switch await (other ?? store).load() {
         case .verified(let account), .unverified(let account, _): return account

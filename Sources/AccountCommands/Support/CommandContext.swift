@@ -19,7 +19,7 @@ package struct CommandContext<App: AccountApplication> {
     /// The location of sessions; `nil` for the files of the container.
     let location: StoreLocation?
 
-    /// The store of the session. If the environment contains a token, that token is its account.
+    /// The store of the session. If the environment contains a token, the account in this store consists of that token.
     package let store: AccountStore
 
     /// The store of the archive, which ignores a token from the environment.
@@ -34,7 +34,8 @@ package struct CommandContext<App: AccountApplication> {
         container = try App.container()
         preferences = Preferences(container: container)
         self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
-        // Omit a default session that a command without --session uses. If that is unreadable, name the session.
+        // Omit the name of the default session if a command without --session uses that session. If the setting is
+        // unreadable, include the name.
         let isChosen = session != nil || options.session != nil
         hint = CommandHint(
             session: self.session,
@@ -103,7 +104,7 @@ package struct CommandContext<App: AccountApplication> {
 
     package var tool: String { CommandLine.toolName }
 
-    /// Waits for pending requests. Call this after all output, because it may take long.
+    /// Waits for pending requests. Call this after all output, because the requests may take a long time.
     package func finishPendingRequests() async {
         await Waiting.toFinish(SignalGuard.shared.timeLeft) {
             await store.finishPendingRequests()
@@ -111,7 +112,7 @@ package struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// Returns the authority that issued an account's tokens, regardless of the settings.
+    /// Returns the authority for the service that issued an account's tokens, regardless of the settings.
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
@@ -120,13 +121,13 @@ package struct CommandContext<App: AccountApplication> {
         do {
             return try authority(for: named, timeout: timeout)
         } catch  where named != unnamed {
-            // Only a later version knows this name or option. The issuer still identifies the service.
+            // Only a later version supports this name or option. The issuer still identifies the service.
             return try authority(for: unnamed, timeout: timeout)
         }
     }
 
-    /// Returns the service in the settings of a session; `nil` if there is none, or if the settings are unreadable: the
-    /// account itself names its service.
+    /// Returns the service in the settings of a session; `nil` if there is none, or if the settings are unreadable. In
+    /// these cases, the account itself identifies its service.
     package func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
@@ -135,7 +136,8 @@ package struct CommandContext<App: AccountApplication> {
         try App.authority(for: service, timeout: timeout, logger: logger)
     }
 
-    /// Returns the service to sign in to: the one in the options, else the service of the last sign-in to the session.
+    /// Returns the service to sign in to: the service in the options, otherwise the service of the session's last
+    /// sign-in.
     func service(
         named name: String?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) throws -> AccountService {
@@ -183,8 +185,9 @@ package struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// Sends pending revocations of all sessions to `issuer`, or to all services. If the user requested this, pauses
-    /// are ignored, and AccountKit may ask for a passphrase; otherwise it takes at most about a second.
+    /// Sends the pending revocations of all sessions to `issuer`, or to all services if `issuer` is `nil`. If the user
+    /// requested this, AccountKit ignores pauses and may ask for a passphrase. Otherwise, AccountKit skips the
+    /// remaining sessions after one second.
     package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
         let start = ContinuousClock.now
         for session in sessionsWithRevocations() {
@@ -193,14 +196,14 @@ package struct CommandContext<App: AccountApplication> {
                 let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
                 await deliverRevocations(to: issuer, of: store, isRequested: isRequested)
             } catch {
-                // `doctor` reports what is wrong with that session.
+                // `doctor` reports the problem with that session.
                 logger?.debug("revocations of session \(session) were not sent", metadata: ["error": "\(error)"])
             }
         }
     }
 
-    /// Returns the sessions, this one first. In a shared store, only this one: the machines that use the other sessions
-    /// send their revocations.
+    /// Returns the sessions, with the current session first. In a shared store, returns only the current session,
+    /// because the machines that use the other sessions send their revocations.
     private func sessionsWithRevocations() -> [SessionName] {
         var result = [session]
         guard location == nil else { return result }
@@ -261,7 +264,7 @@ package struct CommandContext<App: AccountApplication> {
         guard App.environmentToken != nil else { return }
         throw AccountError(
             .invalidArgument,
-            "\(App.tokenVariable) is set and is used instead of the archive", hint: "unset it to \(what)")
+            "\(App.tokenVariable) is set, so AccountKit uses it instead of the archive", hint: "unset it to \(what)")
     }
 }
 
@@ -275,7 +278,7 @@ package protocol ContextCommand: AsyncParsableCommand {
     var reportsOnOneLine: Bool { get }
 }
 
-/// A command whose context comes from its options. Errors are reported with messages and exit codes.
+/// A command whose options determine its context. It reports errors with messages and exit codes.
 package protocol AccountSubcommand: ContextCommand {
     func run(in context: CommandContext<App>) async throws
 }
@@ -289,7 +292,7 @@ extension AccountSubcommand {
 extension ContextCommand {
     package var reportsOnOneLine: Bool { false }
 
-    /// Reports errors with messages and exit codes, and waits until pending requests are finished.
+    /// Runs a command, reports errors with messages and exit codes, and waits until pending requests are finished.
     ///
     /// If new tokens could not be saved, only `refresh` fails: the token that another command printed is valid.
     package func perform(
@@ -316,7 +319,7 @@ extension ContextCommand {
                 context.location == nil ? .inaccessible : .storeUnreachable,
                 "new tokens could not be stored",
                 hint: "run `\(CommandLine.toolName) doctor` to find the cause. If the "
-                    + "stored ones were already used, the next refresh ends the session; then sign in again")
+                    + "stored tokens were already used, the next refresh ends the session; then sign in again")
             Terminal.say(error, onOneLine: reportsOnOneLine)
             if self is RefreshCommand<App> { failure = error }
         }
@@ -330,7 +333,7 @@ extension ContextCommand {
         if options.verbose, let cause = error.cause as? SystemCallError {
             Terminal.say("  \(cause.debugDescription)")
         }
-        // If standard output failed, the line above already reported it.
+        // If writing to standard output fails, ignore it: the message above is on standard error.
         if options.json {
             try? JSONDocument.print(["error": ["code": error.code.rawValue, "message": error.description]])
         }

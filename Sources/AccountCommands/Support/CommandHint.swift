@@ -1,8 +1,8 @@
 package import AccountKit
 import AccountSupport
 
-/// Formats commands for the user to run. They name the session and the store of the running command, so that they do
-/// not affect another session.
+/// Formats commands for the user to run. These commands include the session and the store of the running command, so
+/// that they do not affect another session.
 package struct CommandHint: Sendable {
     package let tool: String
 

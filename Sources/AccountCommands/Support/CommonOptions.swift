@@ -56,7 +56,7 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Request the default scopes of the service, or only those in --scope.",
+            "Request the default scopes of the service, or only the scopes in --scope.",
             visibility: App.visibility(of: .browser, .device)))
     var defaultScopes: Bool?
 
@@ -98,10 +98,10 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     func validate() throws {
         if let redirectURI, !Self.isRedirect(redirectURI) {
             throw ValidationError(
-                "--redirect-uri takes a URL on this machine without ? and #, such as http://127.0.0.1:8400/callback")
+                "--redirect-uri requires a URL on this machine without ? and #, such as http://127.0.0.1:8400/callback")
         }
         for resource in resources where !RequestRules.isResource(resource) {
-            throw ValidationError("--resource takes an absolute URI without #, such as https://api.example.com")
+            throw ValidationError("--resource requires an absolute URI without #, such as https://api.example.com")
         }
         for parameter in parameters where RequestRules.reservedParameters[parameter.name.lowercased()] != nil {
             throw ValidationError("--parameter cannot set \(parameter.name.shown): AccountKit sets it")

@@ -2,8 +2,8 @@ public import AccountKit
 import ArgumentParser
 
 extension AccountError {
-    /// The exit code of the account commands for this error, which the app's own commands can use as well: 64 usage, 65
-    /// archive unreadable, 69 the service was needed but unreachable or did not fulfil the request, 74 input/output
+    /// The exit code of the account commands for this error. The app's own commands can use the same codes: 64 usage,
+    /// 65 archive unreadable, 69 a required service was unreachable or did not fulfill the request, 74 input/output
     /// error, 75 busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
     public var exitCode: Int32 {
         switch code {

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// Optional programs on the machine. They are never run through a shell.
+/// Optional programs on the machine. AccountKit never runs these programs through a shell.
 package enum ExternalProgram {
     private static func environment(hiding names: [String]) -> Subprocess.Environment {
         .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
@@ -31,7 +31,7 @@ package enum ExternalProgram {
     }
 
     /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 64
-    /// KiB. Unlike arguments, other users of the machine cannot read `input`.
+    /// KiB. Other users of the machine can read the arguments, but not `input`.
     package static func output(
         of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
     ) async -> String? {
@@ -48,8 +48,9 @@ package enum ExternalProgram {
         return result.standardOutput
     }
 
-    /// Opens a page in `$BROWSER`, else the default of the desktop. Returns when the program ends, which may be when
-    /// the user closes the browser. A failure is not an error: the user can open the page manually.
+    /// Opens a page in the browser from `$BROWSER`, otherwise in the default browser of the desktop. Returns when the
+    /// program ends, which may be when the user closes the browser. A failure is not an error: the user can open the
+    /// page manually.
     ///
     /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``. Many
     /// programs can inspect a running browser, so `hidden` names environment variables to withhold from it.
@@ -74,7 +75,8 @@ package enum ExternalProgram {
         #endif
     }
 
-    /// `$BROWSER` is a colon-separated list (sensible-browser(1)); a name with spaces is one program.
+    /// The browsers to try. `$BROWSER` is a colon-separated list (sensible-browser(1)); a name with spaces is one
+    /// program.
     private static var browsers: [String] {
         let chosen = AccountSupport.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
         #if canImport(Darwin)

@@ -7,7 +7,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A token that is kept in a file or given to a program, with its lifetime.
+/// A token that is kept in a file or passed to a program, with its lifetime.
 package struct KeptToken: Sendable, Equatable {
     package enum Kind: Sendable {
         case access
@@ -17,12 +17,13 @@ package struct KeptToken: Sendable, Equatable {
     package let secret: Secret
     let issuedAt: Date
 
-    /// When the token expires; `nil` if unknown, which never means expired.
+    /// The date when the token expires; `nil` if the date is unknown. A token without this date never counts as
+    /// expired.
     package let expiresAt: Date?
 
     package let isRenewable: Bool
 
-    /// The place to which its session was moved, if any. Only that place can obtain another token.
+    /// The place to which the token's session was moved, if any. The session can be refreshed only at that place.
     package var move: SessionMove?
 
     init(secret: Secret, issuedAt: Date, expiresAt: Date?, isRenewable: Bool) {
@@ -32,8 +33,9 @@ package struct KeptToken: Sendable, Equatable {
         self.isRenewable = isRenewable
     }
 
-    /// Throws `misconfigured` if the service issued no ID token, or one without an expiry, which OpenID Connect Core,
-    /// section 2, requires; `serviceUnavailable` if the service said that the tokens belong to another user.
+    /// Throws `misconfigured` if the service issued no ID token, or an ID token without an expiry, which OpenID Connect
+    /// Core, section 2, requires. Throws `serviceUnavailable` if the service reported that the tokens belong to another
+    /// user.
     package init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
         guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
         let isRenewable = credentials.refreshToken != nil
@@ -48,15 +50,16 @@ package struct KeptToken: Sendable, Equatable {
                     .misconfigured,
                     "the service issued no ID token",
                     hint: "sign in again with "
-                        + "`\(CommandHint(session: session).command("login", "--scope openid"))`, if it supports that")
+                        + "`\(CommandHint(session: session).command("login", "--scope openid"))`, if the service supports this scope"
+                )
             }
             let read = JSONWebToken(token)
             guard let expiresAt = read?.expiresAt else {
                 throw AccountError(
                     .misconfigured,
                     "the ID token has no expiry (exp), so it is not passed on",
-                    hint: "use the access token, "
-                        + "without --id-token")
+                    hint: "omit --id-token to use "
+                        + "the access token")
             }
             // The ID token may be older than the access token, because not every refresh returns a new one.
             let issuedAt = read?.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt
@@ -68,7 +71,8 @@ package struct KeptToken: Sendable, Equatable {
     /// The lifetime in seconds; `nil` if unknown.
     package var life: TimeInterval? { expiresAt.map { max(0, $0.timeIntervalSince(issuedAt)) } }
 
-    /// When to stop using the token: early enough that a program that reads it at the last moment can still use it.
+    /// The date from which the token must not be used. A program that reads the token just before this date can still
+    /// use it.
     package var end: Date? {
         guard let expiresAt, let life else { return nil }
         return expiresAt.addingTimeInterval(-min(5, life / 20))
@@ -82,21 +86,23 @@ package struct KeptToken: Sendable, Equatable {
     /// Whether the clock was set back after the token was issued, so that its expiry is meaningless.
     package func isFromFuture(at date: Date) -> Bool { expiresAt != nil && issuedAt.timeIntervalSince(date) > 300 }
 
-    /// Returns when to refresh: after two thirds of the lifetime, or slightly earlier, so that processes that started
-    /// together don't refresh together. `random` is a number from 0 to 1.
+    /// Returns the date of the next refresh: after two thirds of the lifetime, or slightly earlier, so that processes
+    /// that started at the same time don't refresh at the same time. `random` is a number from 0 to 1.
     package func renewal(random: Double) -> Date? {
         guard isRenewable, let life else { return nil }
         return issuedAt.addingTimeInterval(life * (2.0 / 3 - random / 20))
     }
 
-    /// Returns whether the token is valid for long enough: by default, a minute, or half of its lifetime if less.
+    /// Returns whether the token is valid for long enough: by default, for a minute, or for half of its lifetime if
+    /// that is less.
     func isGood(for validity: Duration?, at date: Date) -> Bool {
         guard let expiresAt else { return true }
         return !isFromFuture(at: date) && expiresAt > date.addingTimeInterval(seconds(validity))
     }
 
-    /// Returns whether a refresh may obtain a token that is valid for longer. `response` is when the service last
-    /// issued tokens: if it omitted the ID token then (OpenID Connect Core, section 12.2), ask again only after expiry.
+    /// Returns whether a refresh may obtain a token that is valid for longer. `response` is the date when the service
+    /// last issued tokens. If that response omitted the ID token (OpenID Connect Core, section 12.2), a refresh is
+    /// worthwhile only after the token has expired.
     func isWorthRenewing(for validity: Duration?, lastResponse response: Date, at date: Date) -> Bool {
         guard isRenewable, let expiresAt, let life else { return false }
         // The token came with that response; the clocks of the service and this machine may differ.
@@ -108,8 +114,8 @@ package struct KeptToken: Sendable, Equatable {
 }
 
 extension AccountStore {
-    /// Gets new tokens from the service; `nil` if there already is another token. Throws as `refresh(with:timeout:)`,
-    /// and `serviceUnavailable` during a pause after a failed refresh.
+    /// Obtains new tokens from the service; `nil` if the archive already contains another token. Throws the errors of
+    /// `refresh(with:timeout:)`, and `serviceUnavailable` during a pause after a failed refresh.
     package func renew(
         _ token: KeptToken, _ kind: KeptToken.Kind, timeout: Duration? = nil,
         with authority: (Account) throws -> any AccountAuthority

@@ -1,7 +1,7 @@
 public import AccountKit
 public import ArgumentParser
 
-/// The key sources of a session's archive. A new archive gets a slot for each of them.
+/// The key sources of a session's archive. A new archive has a key slot for each source.
 struct KeySettings: Codable, Equatable {
     struct Source: Codable, Equatable {
         var kind: KeyKind
@@ -40,7 +40,8 @@ extension KeySettings.Source {
             EnvironmentKey(
                 variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
         default:
-            throw AccountError(.misconfigured, "this version does not support keys of kind \(kind)", hint: "update it")
+            throw AccountError(
+                .misconfigured, "this version does not support keys of kind \(kind)", hint: "update this program")
         }
     }
 

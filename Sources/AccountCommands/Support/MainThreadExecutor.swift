@@ -4,7 +4,7 @@ import Dispatch
 import Synchronization
 
 /// Runs a tool's tasks on its main thread, because most commands end before a thread pool would have started. When all
-/// tasks wait for something else, such as the network or the main actor, the main queue takes over.
+/// tasks are waiting, for example for the network or the main actor, the main queue takes over.
 package final class MainThreadExecutor: TaskExecutor {
     /// The pending jobs; `nil` after the main queue took over.
     private let jobs = Mutex<[UnownedJob]?>([])

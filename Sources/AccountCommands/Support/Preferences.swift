@@ -7,8 +7,8 @@ import FoundationEssentials
 package import Foundation
 #endif
 
-/// The settings of the commands. None of them is secret. Each session has its own folder, so that the cost does not
-/// grow with the number of sessions.
+/// The settings of the commands, none of which is secret. Each session has its own folder, so that the cost of an
+/// access does not grow with the number of sessions.
 package struct Preferences {
     private struct DefaultSession: Codable {
         var session: String
@@ -94,7 +94,8 @@ package struct Preferences {
         } catch {
             let path = "\(folder)/\(entry.rawValue)"
             throw AccountError(
-                .misconfigured, "\(path) is not a setting of this tool", hint: "remove it with `rm \(path.shellWord)`")
+                .misconfigured, "\(path) is not a setting of this tool",
+                hint: "remove the file with `rm \(path.shellWord)`")
         }
     }
 

@@ -4,7 +4,8 @@ import AccountSupport
 struct QRCode {
     package let text: String
 
-    /// Returns `nil` if `qrencode` is not installed, or if no other device could open the address.
+    /// Creates the QR code of an address; `nil` if `qrencode` is not installed, or if no other device could open the
+    /// address.
     init?(of address: String, hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
             let text = await ExternalProgram.output(
@@ -21,8 +22,8 @@ struct QRCode {
         return rows.count + 2 <= size.rows && rows.allSatisfy { $0.count <= size.columns }
     }
 
-    /// Returns `false` for names and addresses of this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC
-    /// 4291, section 2.5.3).
+    /// Returns whether other devices could open an address: `false` for names and addresses of this machine (RFC 6761,
+    /// section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
     static func isForOtherDevices(_ address: String) -> Bool {
         let parts = address.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].hasSuffix(":"), parts[1].isEmpty else { return false }

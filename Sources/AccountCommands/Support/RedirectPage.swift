@@ -4,7 +4,7 @@ import AccountSupport
 /// A file with a page that redirects the browser to the address of a sign-in.
 ///
 /// Every user of the machine can read the arguments of a process (proc(5), `cmdline`), and the address contains the
-/// values that tie a response to the sign-in: `state`, `nonce` and `code_challenge`. Therefore the browser gets the
+/// values that bind a response to the sign-in: `state`, `nonce` and `code_challenge`. Therefore the browser gets the
 /// name of a file that only its owner can read. The file is in the downloads folder or the home directory, because a
 /// browser from a Snap or Flatpak cannot access `/tmp` or hidden folders.
 struct RedirectPage: Sendable {
@@ -13,7 +13,8 @@ struct RedirectPage: Sendable {
 
     let path: String
 
-    /// Writes the page to the first folder that only this user can change, and throws the error of the last folder.
+    /// Writes the page to the first folder that only this user can change. If there is none, throws the error for the
+    /// last folder.
     static func write(to address: String, hiding hidden: [String]) async throws(AccountError) -> RedirectPage {
         guard let home = Environment.homeDirectory else {
             throw AccountError(.inaccessible, "there is no home directory", hint: "set HOME")
@@ -46,11 +47,12 @@ struct RedirectPage: Sendable {
                 throw error
             }
         } catch {
-            throw AccountError(.inaccessible, "cannot write the page for it to \(folder)", cause: error)
+            throw AccountError(
+                .inaccessible, "cannot write the page that starts the sign-in to \(folder)", cause: error)
         }
     }
 
-    /// Such as `file:///home/alice/Downloads/account-sign-in-3k2j.html`.
+    /// The URL of the file, such as `file:///home/alice/Downloads/account-sign-in-3k2j.html`.
     var url: String { "file://" + path.percentEncoded(keeping: "/-._~") }
 
     func remove() {

@@ -47,7 +47,7 @@ struct StateDocument: Encodable {
     var movedAt: Date?
     var isMoveComplete: Bool?
 
-    /// Only from `login`: the other user whose account was replaced.
+    /// The other user whose account `login` replaced. Other commands omit this member.
     var replaced: AccountPart?
 
     // Only from `status`.

@@ -8,7 +8,7 @@ package import Foundation
 #endif
 
 package enum StateText {
-    /// Explains a state on standard error. A verified account needs no explanation.
+    /// Prints an explanation of a state on standard error; nothing for a verified account.
     static func explain(_ state: SessionState, _ hint: CommandHint) {
         switch state {
         case .verified: break
@@ -30,19 +30,20 @@ package enum StateText {
         }
         let cause =
             switch reason.code {
-            case .notChecked: "not checked with \(service)"
+            case .notChecked: "the command did not ask \(service)"
             case .offline: "offline: \(service) cannot be reached"
-            case .awaitingResponse: "\(service) has not responded yet; new tokens are stored when they arrive"
+            case .awaitingResponse:
+                "\(service) has not responded yet; AccountKit stores the new tokens when they arrive"
             case .cancelled: "the check was cancelled"
             case .serverError: "\(service) returned a server error"
-            case .rateLimited: "rate limit reached at \(service)"
-            case .unclearReply: "unexpected response from \(service)"
-            case .captivePortal: "another server answered instead of \(service) (a captive portal?)"
-            case .untrustedTLS: "the connection to \(service) is not secure: its certificate is not trusted"
+            case .rateLimited: "the rate limit of \(service) is reached"
+            case .unclearReply: "\(service) returned an unexpected response"
+            case .captivePortal: "another server responded instead of \(service) (a captive portal?)"
+            case .untrustedTLS: "the connection to \(service) is not secure"
             case .proxyAuthenticationRequired: "a proxy requires a user name and password"
-            case .misconfigured: "\(service) is not configured for this"
+            case .misconfigured: "\(service) is not set up for this request"
             case .insufficientScope: "the token does not have permission to identify the user"
-            case .wrongAccount: "\(service) says that the token belongs to another user"
+            case .wrongAccount: "\(service) reports that the token belongs to another user"
             case .replacedMeanwhile: "another process has just replaced the tokens"
             case .busy: "another process is using the account"
             case .cannotSave: "the archive cannot be changed"
@@ -87,11 +88,12 @@ package enum StateText {
         guard move.isComplete else {
             return
                 "The move of this session to \(move.place), begun on \(date(move.date)), is not complete, and the session "
-                + "cannot be refreshed until it is. Run `\(hint.command("store move", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
+                + "cannot be refreshed until the move is complete. "
+                + "Run `\(hint.command("store move", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
                 + "\(isInFiles ? " there" : "")."
         }
         return
-            "This session was moved to \(move.place) on \(date(move.date)), and is refreshed only there. Use it there "
+            "This session was moved to \(move.place) on \(date(move.date)), and is refreshed only there. Use the session there "
             + "with --store \(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
     }
 
@@ -102,7 +104,7 @@ package enum StateText {
             + "\(isInFiles ? " on that machine" : "")."
     }
 
-    /// Returns a message that tells when a new session ends; `nil` if the session can be refreshed, or if its end is
+    /// Returns a message about when a new session ends; `nil` if the session can be refreshed, or if its end is
     /// unknown.
     ///
     /// - Parameters:
@@ -134,7 +136,7 @@ package enum StateText {
     /// Returns the message and the hint of an error as sentences.
     static func sentences(_ error: AccountError) -> String {
         [error.message, error.hint].compactMap(\.self).map { part in
-            // A URL keeps its case.
+            // Keep the case of a URL.
             let isURL = part.hasPrefix("http")
             return (isURL ? part : part.prefix(1).uppercased() + part.dropFirst()) + "."
         }.joined(separator: " ")

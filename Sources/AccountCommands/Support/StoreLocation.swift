@@ -1,6 +1,7 @@
 import AccountKit
 
-/// A store's location, such as an etcd cluster or the files of this machine, with the option or variable that names it.
+/// A store's location, such as an etcd cluster or the files of this machine, with the option or variable that contains
+/// it.
 struct StoreLocation: Sendable {
     static let files = "file:"
 

@@ -6,7 +6,7 @@ import AccountSupport
 /// Terminal.say(.success, "Signed in as \(bold: name).")
 /// ```
 package struct StyledText: ExpressibleByStringInterpolation {
-    /// A symbol that tells at a glance how the command went.
+    /// A symbol that shows the outcome of a command.
     package enum Mark {
         case success, warning, failure
 

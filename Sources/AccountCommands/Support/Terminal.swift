@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// Standard input, output and error. Only this type makes system calls on them.
+/// Standard input, output and error. Only this type makes system calls on these streams.
 package enum Terminal {
     package enum Stream: Int32 {
         case input = 0
@@ -101,7 +101,7 @@ package enum Terminal {
     package static func print(_ pieces: [OutputPiece]) throws {
         let count = pieces.reduce(0) { $0 + $1.byteCount }
         var bytes: [UInt8] = []
-        // The buffer must not grow, which would leave a copy behind.
+        // The buffer must not grow: growing would leave a copy of the secret in memory.
         bytes.reserveCapacity(count)
         defer { for index in bytes.indices { bytes[index] = 0 } }
         for piece in pieces {
@@ -143,10 +143,10 @@ package enum Terminal {
 
     // MARK: Reading
 
-    /// Reads the first line byte by byte, so that nothing after it is consumed; `nil` if it is empty.
+    /// Reads the first line byte by byte, so that the input after it is not consumed; `nil` if the line is empty.
     static func readSecretLine() throws(AccountError) -> Secret? {
         var line: [UInt8] = []
-        // The buffer must not grow, which would leave a copy behind.
+        // The buffer must not grow: growing would leave a copy of the secret in memory.
         line.reserveCapacity(maximumByteCount + 1)
         defer { for index in line.indices { line[index] = 0 } }
         while let byte = try readByte(), byte != UInt8(ascii: "\n") {
@@ -160,7 +160,8 @@ package enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
-    /// Reads all of standard input, without leaving a trace of it in memory. Throws for more than `limit` bytes.
+    /// Reads all of standard input, without leaving a copy of it in memory. Throws an error if there are more than
+    /// `limit` bytes.
     package static func withInput<Result>(upTo limit: Int, _ body: ([UInt8]) throws -> Result) throws -> Result {
         var bytes = [UInt8](repeating: 0, count: min(8192, limit + 1))
         var count = 0
@@ -209,8 +210,8 @@ package enum Terminal {
     /// Asks a question like ``answer(to:within:)``. If standard input has ended, the answer is empty.
     static func ask(_ question: String) throws(AccountError) -> String { try answer(to: question) ?? "" }
 
-    /// Reads a line byte by byte, so that nothing after it is consumed; `nil` if standard input has ended. Also throws
-    /// an `Interruption` if a signal arrived that a token exchange delays.
+    /// Reads a line byte by byte, so that the input after it is not consumed; `nil` if standard input has ended. Also
+    /// throws an `Interruption` if a signal arrives while a token exchange delays signals.
     static func readLine(within limit: Duration) throws(AccountError) -> String? {
         let end = ContinuousClock.now + limit
         var line: [UInt8] = []
@@ -255,7 +256,7 @@ package enum Terminal {
         return try promptForSecret(question, input: terminal, output: terminal)
     }
 
-    /// Prompts for a secret. Receives every key, including Ctrl-C, so that the echo is restored in any case.
+    /// Prompts for a secret. Reads every key itself, including Ctrl-C, so that it always restores the echo.
     private static func promptForSecret(_ question: String, input: Int32, output: Int32) throws -> Secret {
         try SignalGuard.shared.restoringTerminal(input) {
             var saved = termios()
@@ -265,15 +266,15 @@ package enum Terminal {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
             tcsetattr(input, TCSAFLUSH, &silent)
-            // Prompt only now, so that input typed early is not shown. A terminal that accepts no output may still have
-            // input.
+            // Prompt only after the echo is off, so that input typed early is not shown. Ignore an error: a terminal
+            // that accepts no output may still have input.
             try? write(Array(question.utf8), to: output)
             defer {
                 tcsetattr(input, TCSAFLUSH, &saved)
                 try? write([UInt8(ascii: "\n")], to: output)
             }
             var line: [UInt8] = []
-            // The buffer must not grow, which would leave a copy behind.
+            // The buffer must not grow: growing would leave a copy of the secret in memory.
             line.reserveCapacity(maximumByteCount + 1)
             defer { for index in line.indices { line[index] = 0 } }
             while let byte = try readByte(from: input) {
@@ -295,7 +296,8 @@ package enum Terminal {
 
     private static func unreadableInput() -> AccountError {
         AccountError(
-            .inaccessible, "standard input cannot be read", hint: "pipe something into it, or redirect it from a file",
+            .inaccessible, "standard input cannot be read",
+            hint: "pipe the input into the command, or redirect it from a file",
             cause: SystemCallError("read", "standard input", errno: errno))
     }
 
@@ -313,7 +315,7 @@ package enum Terminal {
 }
 
 extension [UInt8] {
-    /// Removes the last byte, without leaving a trace of it in memory.
+    /// Removes the last byte, without leaving a copy of it in memory.
     fileprivate mutating func wipeLast() -> UInt8? {
         guard let last else { return nil }
         self[count - 1] = 0
@@ -339,7 +341,7 @@ package struct TerminalSize: Equatable {
     var rows: Int
 }
 
-/// The user pressed Ctrl-C while the terminal sends no signal for it.
+/// The error if the user presses Ctrl-C while the terminal does not send a signal.
 package struct Interruption: Error, CustomStringConvertible {
     package static let error = AccountError(.cancelled, "Cancelled", cause: Interruption())
 

@@ -1,4 +1,4 @@
-/// Tells the user at a terminal what a long wait is for.
+/// Shows the reason for a long wait to a user at a terminal.
 package enum Waiting {
     /// Shows a message during a long wait. If the user cancels, prints "Cancelled."
     static func shown<Result>(

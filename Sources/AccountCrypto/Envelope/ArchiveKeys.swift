@@ -1,4 +1,5 @@
-/// The material for writing an archive again. It stays in memory, so that saving needs no key source.
+/// The keys and key slots with which to write an archive again. They stay in memory, so that a save needs no key
+/// source.
 package struct ArchiveKeys: Sendable {
     package let storeID: [UInt8]
     package let dataKeyID: [UInt8]
@@ -13,8 +14,8 @@ extension ArchiveKeys {
         let created: UInt32
         let cost: PassphraseCost
 
-        /// A passphrase slot needs a passphrase, any other kind a key of exactly 32 bytes. The time `created` is in
-        /// seconds since 1970. The cost matters only for a passphrase.
+        /// Creates the description of a new slot. A passphrase slot requires a passphrase, and any other slot requires
+        /// a key of exactly 32 bytes. `created` is in seconds since 1970. `cost` applies only to a passphrase.
         package init(
             opener: KeySlot.Opener, kind: KeySlot.Kind, created: UInt32, cost: PassphraseCost = .moderate
         ) {
@@ -30,7 +31,7 @@ extension ArchiveKeys {
     }
 
     package func isOpened(_ slot: KeySlot, by opener: KeySlot.Opener, context: SealingContext) -> Bool {
-        // The reason why a slot does not open is irrelevant here.
+        // Ignore the reason why a slot does not open.
         (try? slot.unwrap(with: opener, storeID: storeID, context: context)) != nil
     }
 
@@ -52,7 +53,8 @@ extension ArchiveKeys {
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots + [slot])
     }
 
-    /// An attacker with the old data key, from a removed slot, cannot read archives that are written from now on.
+    /// Returns keys with a new data key and with the slots to keep. An attacker who obtained the old data key from a
+    /// removed slot cannot read archives that are written with the new keys.
     package func renewing(
         keeping kept: [(slot: KeySlot, opener: KeySlot.Opener)], context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {

@@ -1,12 +1,12 @@
 /// `Account.plist`: a binary property list `{ format: "AccountKit archive", version: 1, sealed: <data> }`.
 ///
-/// It always has the same seven objects in the same order, and this type writes and checks it byte by byte: a library
-/// would also accept changed bytes with the same meaning, but this reader must detect every changed bit. Source of the
-/// layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// The list always contains the same seven objects in the same order. This type writes and checks each byte itself,
+/// because it must detect every changed bit. A library would also accept changed bytes with the same meaning. Source of
+/// the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 package enum ArchivePropertyList {
     package static let maximumByteCount = 1024 * 1024
 
-    /// All bytes before the length of the data: a dictionary of three keys and values, then its objects.
+    /// All bytes before the length of the data: a dictionary of three keys and values, followed by its objects.
     private static let prefix: [UInt8] = {
         var bytes = Array("bplist00".utf8) + [0xD3, 1, 2, 3, 4, 5, 6]
         for key in ["format", "version", "sealed"] { bytes += [0x50 | UInt8(key.utf8.count)] + key.utf8 }
@@ -37,7 +37,7 @@ package enum ArchivePropertyList {
         guard bytes.starts(with: prefix) else { throw .damaged("it is not an account archive") }
         let sealed = Array(bytes.dropFirst(prefix.count + 4).prefix(max(0, bytes.count - overhead)))
         guard encode(sealed: sealed) == bytes else {
-            throw .damaged("it is truncated, or its end is not that of an account archive")
+            throw .damaged("it is truncated, or its end is not valid")
         }
         return sealed
     }

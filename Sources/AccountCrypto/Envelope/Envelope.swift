@@ -1,8 +1,9 @@
 import CSodium
 
-/// Little-endian, with an exact length. The documentation page "The archive format" specifies the byte layout.
+/// The encrypted content of an archive. Numbers are little-endian, and the length must be exact. The article "The
+/// archive format" specifies the byte layout.
 package struct Envelope: Sendable {
-    /// Plaintexts are padded to a multiple of this (`sodium_pad`), so that lengths reveal little.
+    /// The block size in bytes to which plaintexts are padded (`sodium_pad`), so that lengths reveal little.
     package static let paddingBlock = 512
 
     private static let commitmentByteCount = 32
@@ -18,7 +19,7 @@ package struct Envelope: Sendable {
     package var storeID: [UInt8] { header.storeID }
     package var dataKeyID: [UInt8] { header.dataKeyID }
 
-    /// Parses the structure. Decrypts nothing, and checks each number before using it.
+    /// Parses the structure without decrypting it, and checks each number before using it.
     package init(parsing bytes: [UInt8]) throws(EnvelopeError) {
         header = try EnvelopeHeader(parsing: bytes)
         let prefixCount = header.prefixByteCount
@@ -45,11 +46,13 @@ package struct Envelope: Sendable {
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots)
     }
 
-    /// Decrypts into guarded memory. The first `count` bytes are the plaintext; the rest is padding.
+    /// Decrypts the content into guarded memory. The first `count` bytes are the plaintext, and the other bytes are
+    /// padding.
     package func open(
         with keys: ArchiveKeys, context: SealingContext
     ) throws(EnvelopeError) -> (plaintext: GuardedBytes, count: Int) {
-        // An archive that is not bound opens in any place: earlier versions wrote only such archives.
+        // An archive that is not bound to a place opens in any place, because earlier versions wrote only archives of
+        // this kind.
         guard keys.storeID == storeID, keys.dataKeyID == dataKeyID,
             let context = header.isBoundToPlace ? context.boundBytes : context.bytes
         else { throw .authenticationFailed }

@@ -11,14 +11,14 @@ struct EnvelopeHeader: Hashable, Sendable {
     var ciphertextByteCount: Int
     var slotCount: Int
 
-    /// Increases by one with each write of the archive.
+    /// A number that increases by one with each write of the archive.
     var generation: UInt64
 
-    /// Random; the same for the whole lineage of the archive.
+    /// Random bytes that identify the archive and stay the same in all its versions.
     var storeID: [UInt8]
     var dataKeyID: [UInt8]
 
-    /// Random bytes, like the nonce: different for each write.
+    /// Random bytes that differ in each write, as does the nonce.
     var salt: [UInt8]
     var nonce: [UInt8]
 
@@ -39,7 +39,9 @@ struct EnvelopeHeader: Hashable, Sendable {
     }
 
     init(parsing bytes: [UInt8]) throws(EnvelopeError) {
-        guard bytes.starts(with: Self.magic) else { throw .damaged("it does not begin like an envelope") }
+        guard bytes.starts(with: Self.magic) else {
+            throw .damaged("it does not begin with the magic number of an envelope")
+        }
         guard bytes.count >= Self.byteCount else { throw .damaged("its header is truncated") }
         var fields = FieldReader(bytes[Self.magic.count...])
         let version = fields.number(UInt16.self)

@@ -1,4 +1,4 @@
-/// A way to open an archive: the data key, wrapped by a key of one kind. 160 bytes.
+/// A way to open an archive: the data key, encrypted with a key of one kind. A slot has 160 bytes.
 package struct KeySlot: Hashable, Sendable {
     package enum Kind: UInt8, Sendable, CaseIterable {
         case keyFile = 1
@@ -7,12 +7,12 @@ package struct KeySlot: Hashable, Sendable {
         case environment = 4
     }
 
-    /// The secret that opens a slot: 32 bytes, or a passphrase from which they are derived.
+    /// The secret that opens a slot: a key of 32 bytes, or a passphrase from which this key is derived.
     package enum Opener: Sendable {
         case key(GuardedBytes)
         case passphrase(GuardedBytes)
 
-        /// The key that Argon2id derived from a passphrase, valid only for the slot with that key ID.
+        /// The key that Argon2id derived from a passphrase, valid only for the slot with this key ID.
         case derived(GuardedBytes, keyID: [UInt8])
     }
 
@@ -36,7 +36,7 @@ package struct KeySlot: Hashable, Sendable {
     init(
         _ new: ArchiveKeys.NewSlot, wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) {
-        // A slot of any other combination could be written, but never read.
+        // With any other combination, it would be possible to write a slot but not to read it.
         switch (new.opener, new.kind) {
         case (.passphrase, .passphrase): cost = new.cost
         case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
@@ -69,7 +69,7 @@ package struct KeySlot: Hashable, Sendable {
         commitment = keys.commitment(to: commitmentMessage(storeID: storeID, context: context))
     }
 
-    /// The costly part of opening this slot (Argon2id).
+    /// Derives the key of this slot from a passphrase (Argon2id), which is the expensive part of opening the slot.
     package func derivedKey(of passphrase: GuardedBytes) throws(EnvelopeError) -> GuardedBytes {
         guard let cost else { throw .authenticationFailed }
         guard let key = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }

@@ -1,11 +1,11 @@
-/// The identity of an archive. It is bound into every key and tag, and stored nowhere, so that a file copied from
+/// The identity of an archive. The context is part of every key and tag, but it is not stored, so that a file from
 /// another app or session does not open.
 package struct SealingContext: Hashable, Sendable {
     /// `lp("AccountKit/1") ‖ lp(app identifier) ‖ lp(session name)`.
     let bytes: [UInt8]
 
-    /// `bytes ‖ lp(place)`; `nil` for an archive that is not bound to a place. Key slots are bound to `bytes` only, so
-    /// that they stay valid if the session moves to another place.
+    /// `bytes ‖ lp(place)`, or `nil` for an archive that is not bound to a place. Key slots are bound only to `bytes`,
+    /// so that they stay valid if the session moves to another place.
     let boundBytes: [UInt8]?
 
     package init(appIdentifier: String, sessionName: String, place: String? = nil) {

@@ -1,7 +1,8 @@
 import CSodium
 
 extension GuardedBytes {
-    /// Reads 64 hexadecimal digits, or Base64 in either alphabet, padded or not (RFC 4648, sections 4, 5 and 8).
+    /// Parses a key of 64 hexadecimal digits, or in Base64 in either alphabet, with or without padding (RFC 4648,
+    /// sections 4, 5 and 8).
     package static func key(fromText text: UnsafeRawBufferPointer) -> GuardedBytes? {
         let isSpace: (UInt8) -> Bool = { [0x09, 0x0A, 0x0D, 0x20].contains($0) }
         guard let first = text.firstIndex(where: { !isSpace($0) }),

@@ -3,14 +3,14 @@ extension [UInt8] {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
     }
 
-    /// `lp(x)`: the length as a 32-bit number, then the bytes.
+    /// Appends `lp(x)`: the length as a 32-bit number, followed by the bytes.
     package mutating func append(lengthPrefixed bytes: some Collection<UInt8>) {
         append(littleEndian: UInt32(bytes.count))
         append(contentsOf: bytes)
     }
 }
 
-/// Reads the envelope's fields in order. The caller has checked that there are enough bytes.
+/// Reads the envelope's fields in sequence. The caller must check that there are enough bytes.
 struct FieldReader {
     private let all: ArraySlice<UInt8>
     private var position: Int

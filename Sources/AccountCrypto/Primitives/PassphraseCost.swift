@@ -1,8 +1,9 @@
 import CSodium
 
-/// The cost of Argon2id (RFC 9106). It comes from a key slot, which is untrusted, so it is checked before any work.
+/// The cost of Argon2id (RFC 9106). The cost comes from a key slot, which is untrusted, so the initializer checks the
+/// values before any work.
 package struct PassphraseCost: Hashable, Sendable {
-    /// The passes over the memory: 1…10.
+    /// The number of passes over the memory: 1…10.
     package let operations: UInt32
 
     /// The memory in KiB: 8 MiB…1 GiB.
@@ -17,7 +18,7 @@ package struct PassphraseCost: Hashable, Sendable {
         self.memoryKiB = memoryKiB
     }
 
-    /// Argon2id with a result of 32 bytes (`crypto_pwhash`); `nil` if there is not enough memory.
+    /// Derives a key of 32 bytes with Argon2id (`crypto_pwhash`). Returns `nil` if there is not enough memory.
     package func key(passphrase: GuardedBytes, salt: [UInt8]) -> GuardedBytes? {
         struct OutOfMemory: Error {}
         precondition(salt.count == Int(crypto_pwhash_SALTBYTES))

@@ -1,22 +1,23 @@
 import CSodium
 
-/// Seals many small items under one key: database rows, documents, chunks of blobs. Each opens only with its type and
-/// ID. Unlike an ``Envelope``, a row has no commitment to the key: an attacker cannot choose the key.
+/// Encrypts many small items with one key: database rows, documents, and chunks of blobs. Each item opens only with its
+/// type and ID. Unlike an ``Envelope``, an encrypted item has no commitment to the key, because an attacker cannot
+/// choose the key.
 ///
-/// A sealed row is a nonce of 24 bytes, then XChaCha20-Poly1305-IETF of the row, padded (`sodium_pad`), and its tag.
-/// Additional data: `lp("AccountKit/row/1") ‖ lp(owner) ‖ lp(type) ‖ keyed id`, where `lp(x)` is the length of x as
-/// u32, then x.
+/// A sealed row consists of a nonce of 24 bytes, the padded row (`sodium_pad`) encrypted with XChaCha20-Poly1305-IETF,
+/// and the tag. The additional data is `lp("AccountKit/row/1") ‖ lp(owner) ‖ lp(type) ‖ keyed id`, where `lp(x)` is the
+/// length of x as u32, followed by x.
 package struct RowSeal: Sendable {
     package static let paddingBlock = 64
 
     private static let nonceLength = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
 
-    /// 32 bytes for encryption, then 32 bytes for hashing IDs.
+    /// The keys: 32 bytes for encryption, followed by 32 bytes for the hashes of IDs.
     private let keys: GuardedBytes
     private let prefix: [UInt8]
 
-    /// The key is 32 random bytes. The owner is, for example, the issuer and the account's ID.
+    /// Creates a seal from a key of 32 random bytes. The owner is, for example, the issuer and the account's ID.
     package init(key: GuardedBytes, owner: [String]) {
         precondition(key.count == 32)
         var bytes: [UInt8] = []
@@ -32,7 +33,7 @@ package struct RowSeal: Sendable {
         nonceLength + (count / paddingBlock + 1) * paddingBlock + tagLength
     }
 
-    /// The keyed hash (BLAKE2b-128) under which an ID is stored.
+    /// Returns the keyed hash (BLAKE2b-128) that a database stores instead of an ID.
     package func keyedID(_ id: some Collection<UInt8>, type: String) -> [UInt8] {
         var message: [UInt8] = []
         message.reserveCapacity(type.utf8.count + id.count + 8)
@@ -47,7 +48,7 @@ package struct RowSeal: Sendable {
         }
     }
 
-    /// - Parameter id: The row's ``keyedID(_:type:)``, or any other bytes that identify it.
+    /// - Parameter id: The row's ``keyedID(_:type:)``, or any other bytes that identify the row.
     package func seal(_ plaintext: some Collection<UInt8>, type: String, id: [UInt8]) -> [UInt8] {
         let count = plaintext.count
         let paddedCount = (count / Self.paddingBlock + 1) * Self.paddingBlock

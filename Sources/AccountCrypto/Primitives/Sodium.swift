@@ -3,13 +3,15 @@ import CSodium
 package enum Sodium {
     private static let started: Bool = sodium_init() >= 0
 
-    /// Safe from any thread; only the first call does any work.
+    /// Initializes libsodium. This method is safe to call from any thread, and only the first call has an effect.
     package static func start() {
-        // libsodium fails only if the system has no random numbers; then there is no safe way to continue.
+        // libsodium fails only if the system provides no random numbers. In this case, there is no safe way to
+        // continue.
         precondition(started, "libsodium did not start: the system provides no random numbers")
     }
 
-    /// Whether a process can lock as much memory as a command needs. If not, guarded memory may be swapped to disk.
+    /// Returns whether a process can lock as much memory as a command needs. If not, the system may swap guarded memory
+    /// to disk.
     package static func canLockMemory() -> Bool {
         start()
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 4096)
@@ -27,7 +29,7 @@ package enum Sodium {
         }
     }
 
-    /// Returns BLAKE2b without a key, 1…64 bytes (RFC 7693).
+    /// Returns the BLAKE2b hash without a key, with 1…64 bytes (RFC 7693).
     package static func hash(_ message: [UInt8], count: Int = 32) -> [UInt8] {
         precondition((1...64).contains(count))
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -36,7 +38,7 @@ package enum Sodium {
         }
     }
 
-    /// Returns SHA-256 (FIPS 180-4). The bytes may be secret: no copy of them remains.
+    /// Returns the SHA-256 hash (FIPS 180-4). The bytes may be secret, because no copy of them remains in memory.
     package static func sha256(_ bytes: some Collection<UInt8>) -> [UInt8] {
         let message = GuardedBytes(copying: bytes)
         return message.withUnsafeBytes { message in
@@ -47,7 +49,7 @@ package enum Sodium {
         }
     }
 
-    /// Compares two buffers in a time that depends on the lengths only.
+    /// Compares two buffers in a time that depends only on the lengths.
     package static func isEqual(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Bool {
         let left = Array(left)
         let right = Array(right)

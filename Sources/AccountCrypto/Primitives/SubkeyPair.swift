@@ -1,23 +1,24 @@
 import CSodium
 
-/// Two keys derived from one: the first encrypts, the second commits to the ciphertext and its key.
+/// Two keys that are derived from one key: the first encrypts, and the second commits to the ciphertext and its key.
 ///
-/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: an attacker who chooses the keys can make a
-/// ciphertext that opens under several. So the commitment is checked first. Sources: libsodium, "Authenticated
-/// encryption with additional data", "Robustness"; Len, Grubbs, Ristenpart, "Partitioning Oracle Attacks" (2021).
+/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: an attacker who chooses the keys can create a
+/// ciphertext that opens with several keys. AccountKit therefore checks the commitment before it decrypts. Sources:
+/// libsodium, "Authenticated encryption with additional data", "Robustness"; Len, Grubbs, Ristenpart, "Partitioning
+/// Oracle Attacks" (2021).
 struct SubkeyPair {
-    /// The purpose of a derived pair: the personalization of the hash, zero-padded to 16 bytes.
+    /// The purpose of a derived pair, which is the personalization of the hash, padded with zeros to 16 bytes.
     enum Purpose: String {
         case slot = "acct.v1.slot"
         case file = "acct.v1.file"
 
-        /// A pair without a commitment; see ``RowSeal``.
+        /// A pair that is used without a commitment: see ``RowSeal``.
         case rows = "acct.v1.rows"
     }
 
     static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
 
-    /// 32 bytes for encryption, then 32 bytes for the commitment.
+    /// The keys: 32 bytes for encryption, followed by 32 bytes for the commitment.
     private let bytes: GuardedBytes
 
     init(bytes: [UInt8]) {
@@ -29,7 +30,7 @@ struct SubkeyPair {
         bytes = Self.derive(from: key, message: message, purpose: purpose)
     }
 
-    /// `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
+    /// Derives 64 bytes with `crypto_generichash_blake2b_salt_personal`, with a key but without a salt.
     static func derive(from key: GuardedBytes, message: [UInt8], purpose: Purpose) -> GuardedBytes {
         let personal = Array(purpose.rawValue.utf8) + [UInt8](repeating: 0, count: 16 - purpose.rawValue.utf8.count)
         return GuardedBytes(count: 64) { derived in
@@ -41,7 +42,7 @@ struct SubkeyPair {
         }
     }
 
-    /// Returns BLAKE2b-256 of `message` under the committing key.
+    /// Returns the BLAKE2b-256 hash of `message` with the second key.
     func commitment(to message: [UInt8]) -> [UInt8] {
         bytes.withUnsafeBytes { keys in
             [UInt8](unsafeUninitializedCapacity: 32) { buffer, filled in
@@ -66,7 +67,7 @@ struct SubkeyPair {
         }
     }
 
-    /// Decrypts straight into guarded memory; `nil` if the ciphertext has another key or other additional data.
+    /// Decrypts directly into guarded memory. Returns `nil` if the ciphertext has another key or other additional data.
     func decrypt(_ ciphertext: ArraySlice<UInt8>, nonce: [UInt8], additionalData: [UInt8]) -> GuardedBytes? {
         struct NotAuthentic: Error {}
         let count = ciphertext.count - Self.tagLength

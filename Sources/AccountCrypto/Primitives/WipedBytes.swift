@@ -1,10 +1,10 @@
 import CSodium
 
 /// Bytes in ordinary memory that are zeroed before the memory is freed, for data that is too large for guarded memory.
-/// An array would leave a copy behind each time that it grows, and another one when it is released.
+/// An array would leave a copy of its bytes in memory each time that it grows, and when it is released.
 package struct WipedBytes: Sendable {
     private final class Storage: @unchecked Sendable {
-        // @unchecked Sendable: written to only through a `WipedBytes` that holds the only reference.
+        // @unchecked Sendable: only a `WipedBytes` that has the only reference writes to the buffer.
         let buffer: UnsafeMutableRawBufferPointer
 
         init(capacity: Int) { buffer = .allocate(byteCount: capacity, alignment: 16) }
@@ -21,7 +21,7 @@ package struct WipedBytes: Sendable {
 
     package init() { self.init(capacity: 0) }
 
-    /// Copies bytes. The caller wipes the original.
+    /// Copies bytes. The caller must wipe the original.
     @inlinable
     package init(_ bytes: some Collection<UInt8>) {
         self.init(capacity: bytes.count)
@@ -30,7 +30,7 @@ package struct WipedBytes: Sendable {
 
     package init(capacity: Int) { storage = Storage(capacity: capacity) }
 
-    /// The closure `body` returns how many bytes it has written.
+    /// Allocates memory, which `body` fills. `body` returns the number of bytes that it has written.
     package init<Failure: Error>(
         capacity: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {
@@ -38,7 +38,7 @@ package struct WipedBytes: Sendable {
         count = try body(storage.buffer)
     }
 
-    /// Decodes Base64 (RFC 4648, section 4), with white space anywhere; returns `nil` for anything else.
+    /// Decodes Base64 (RFC 4648, section 4), which may contain white space anywhere. Returns `nil` for any other text.
     package init?(base64 text: WipedBytes) {
         var status: Int32 = -1
         self.init(capacity: text.count) { buffer in
@@ -67,7 +67,7 @@ package struct WipedBytes: Sendable {
         count += 1
     }
 
-    // Inlined, since the caller knows the type: otherwise the runtime would look it up by name.
+    // Inlined, because the caller knows the type. Otherwise, the runtime would look up the type by its name.
     @inlinable
     package mutating func append(contentsOf bytes: some Collection<UInt8>) {
         let isAppended: Void? = bytes.withContiguousStorageIfAvailable {

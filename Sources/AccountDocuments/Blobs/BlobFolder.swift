@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The folder of blobs: one encrypted file for each, and files of unfinished downloads.
+/// The folder of blobs, with one encrypted file for each blob, and the files of unfinished downloads.
 struct BlobFolder: Sendable {
     let path: String
     let format: BlobFormat
@@ -23,7 +23,8 @@ struct BlobFolder: Sendable {
 
     func name(_ id: String, owner: String) -> BlobName { BlobName(id, owner: owner, format.seal) }
 
-    /// Returns a complete blob, and records its use. An unusable file stays: another process may have just replaced it.
+    /// Returns a complete blob, and records its use. This method does not remove an unusable file, because another
+    /// process may have just replaced it.
     func blob(_ id: String, _ name: BlobName, at date: Date) throws -> OfflineBlob? {
         try directory.checkTrust()
         guard let blob = try OfflineBlob(id, name, in: path, format, memory) else { return nil }
@@ -31,7 +32,7 @@ struct BlobFolder: Sendable {
         return blob
     }
 
-    /// Records the use of a blob. If that fails, the blob is only removed earlier.
+    /// Records the use of a blob. If this fails, the only effect is that AccountKit removes the blob earlier.
     func touch(_ name: BlobName, at date: Date) {
         try? FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path + "/" + name.file)
     }
@@ -56,8 +57,8 @@ struct BlobFolder: Sendable {
         for file in [name.file, name.partialFile] { try SystemCall.remove(path + "/" + file) }
     }
 
-    /// Removes the least recently used blobs until the others have no more than `limit` bytes, and all leftover copies
-    /// of uploads. Files that cannot be read or removed are skipped.
+    /// Removes the least recently used blobs until the other blobs have at most `limit` bytes, and removes all leftover
+    /// copies of uploads. This method skips files that it cannot read or remove.
     func evict(to limit: Int) {
         struct Entry {
             let file: String
@@ -97,7 +98,7 @@ struct BlobFolder: Sendable {
 
     func removeAll() {
         memory.remove()
-        // The key is already destroyed, so the files are unreadable.
+        // Ignore errors: the key is already destroyed, so the files are unreadable.
         try? FileManager.default.removeItem(atPath: path)
     }
 }

@@ -18,7 +18,7 @@ struct BlobRecord: Codable, Hashable {
 
     init(entityTag: String?, contentType: String?, byteCount: Int?) {
         content = Sodium.randomBytes(count: 16).hexadecimal
-        // The record has a fixed size.
+        // Drop values that are too long, because the record has a fixed size.
         self.entityTag = entityTag.flatMap { $0.utf8.count <= EntityTag.maximumByteCount ? $0 : nil }
         self.contentType = contentType.flatMap { $0.utf8.count <= 128 ? $0 : nil }
         self.byteCount = byteCount
@@ -27,8 +27,8 @@ struct BlobRecord: Codable, Hashable {
     var strongTag: String? { entityTag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
 }
 
-/// The file format of a blob: `AKBL` and version 1 as u32; the record as 2 KiB of JSON, sealed by a ``RowSeal``; then
-/// the content, sealed by a ``ChunkSeal``. The record can be replaced in place.
+/// The file format of a blob. A file consists of `AKBL`, version 1 as u32, the record as 2 KiB of JSON encrypted by a
+/// ``RowSeal``, and the content encrypted by a ``ChunkSeal``. The record can be replaced in place.
 struct BlobFormat: Sendable {
     static let contentOffset = magic.count + sealedRecordByteCount + ChunkSeal.headerByteCount
 
@@ -65,7 +65,8 @@ struct BlobFormat: Sendable {
 
     private func sealed(_ record: BlobRecord, _ name: BlobName) throws -> [UInt8] {
         var json = [UInt8](try JSONEncoder().encode(record))
-        // JSON allows trailing spaces. The fields at their maximum, escaped, are shorter than the record.
+        // Pad the JSON with trailing spaces, which JSON allows. Even with all fields escaped and at their maximum
+        // length, the JSON is shorter than the record.
         guard json.count <= Self.recordByteCount else {
             throw AccountError(.invalidArgument, "the service's description of the blob is too long to store")
         }
@@ -75,7 +76,8 @@ struct BlobFormat: Sendable {
 
     // MARK: Reading
 
-    /// Reads everything before the content, from the start of the file; `nil` if it is of another blob, or was changed.
+    /// Reads the record and the header before the content, from the start of the file. Returns `nil` if the file
+    /// belongs to another blob or was changed.
     func readHead(
         of file: borrowing FileDescriptor, _ name: BlobName
     ) throws(SystemCallError) -> (record: BlobRecord, content: ChunkSeal.File)? {
@@ -84,7 +86,7 @@ struct BlobFormat: Sendable {
         let header = bytes.suffix(ChunkSeal.headerByteCount)
         guard bytes.count == Self.contentOffset, bytes.starts(with: Self.magic),
             let json = seal.open(sealed, type: Self.type, id: Array(name.text.utf8)),
-            // An encrypted header that cannot be decoded is from a later version, so the blob is downloaded again.
+            // An encrypted header that cannot be decoded is from a later version, so the app downloads the blob again.
             let record = try? JSONDecoder().decode(BlobRecord.self, from: Data(json)),
             let content = chunks.file(id: record.content, header: Array(header))
         else { return nil }
@@ -108,7 +110,8 @@ struct BlobFormat: Sendable {
     }
 }
 
-/// The name of a blob's file: keyed hashes of its owner and ID. So an owner's blobs are found without an index.
+/// The name of a blob's file, which consists of keyed hashes of the owner and the ID. AccountKit can therefore find an
+/// owner's blobs without an index.
 struct BlobName: Sendable, Hashable {
     let text: String
 
@@ -128,10 +131,10 @@ struct BlobName: Sendable, Hashable {
 
     var file: String { text }
     var partialFile: String { ".\(text).part" }
-    /// The copy of an upload.
+    /// Returns a new name for the copy of an upload.
     func temporaryFile() -> String { ".\(text).\(Sodium.randomBytes(count: 8).hexadecimal).tmp" }
 
-    /// - Returns: The name of the blob that a file in the folder belongs to; `nil` for other files.
+    /// - Returns: The name of the blob to which a file in the folder belongs, or `nil` for other files.
     static func text(of file: String) -> Substring? {
         let isHidden = file.hasPrefix(".")
         let text = file.dropFirst(isHidden ? 1 : 0).prefix(byteCount)

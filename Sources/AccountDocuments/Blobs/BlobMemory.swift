@@ -40,7 +40,8 @@ final class BlobMemory: Sendable {
         }
     }
 
-    /// Stores a blob, and evicts the least recently used ones. A blob of more than half the limit is not stored.
+    /// Stores a blob, and evicts the least recently used blobs. This method does not store a blob that is larger than
+    /// half of the limit.
     func store(_ data: Data, of name: BlobName, _ content: String) {
         state.withLock { state in
             state.remove(name)

@@ -22,7 +22,7 @@ actor BlobReception {
     /// An error that ends a request whose response is not needed.
     private struct Unwanted: Error {}
 
-    /// After this many bytes, check again that the user is still signed in.
+    /// The number of bytes after which to check again that the user is still signed in.
     private static let checkInterval = 8 << 20
 
     private let partial: PartialBlob
@@ -34,15 +34,15 @@ actor BlobReception {
 
     private var response: BlobResponse?
     private var total: Int?
-    /// The end of the bytes of this response; `nil` if it is unknown.
+    /// The end of the bytes of this response, or `nil` if it is unknown.
     private var end: Int?
     private var uncheckedByteCount = 0
 
-    /// Why this type ended the request; `nil` if the network or the service ended it.
+    /// The error with which this type ended the request, or `nil` if the network or the service ended the request.
     private var failure: (any Error)?
     var hasFailed: Bool { failure != nil && !(failure is Unwanted) }
 
-    /// - Parameter check: Throws if the user has signed out.
+    /// - Parameter check: A function that throws an error if the user has signed out.
     init(
         _ partial: PartialBlob, _ request: HTTPRequest, resuming resumption: PartialBlob.Resumption?, limit: Int,
         checking check: @escaping @Sendable () async throws -> Void, report: @escaping @Sendable (BlobProgress) -> Void
@@ -101,7 +101,8 @@ actor BlobReception {
         }
     }
 
-    /// Returns the outcome if the response had one before the transport failed; otherwise throws the error.
+    /// Returns the outcome that the response had before the transport failed. If the response had none, this method
+    /// throws the error.
     func outcome(of error: any Error) throws -> Outcome {
         switch response {
         case .anew: return .anew
@@ -113,7 +114,7 @@ actor BlobReception {
     }
 
     private func cut() -> AccountError {
-        AccountError(.serviceUnavailable, "the response was cut off")
+        AccountError(.serviceUnavailable, "the response was interrupted")
     }
 
     private func begin(_ head: HTTPResponse, _ body: Data = Data()) async throws {
@@ -122,7 +123,7 @@ actor BlobReception {
         switch response {
         case .whole(let record):
             try checkSize(record.byteCount ?? 0)
-            // Write nothing after a sign-out.
+            // Don't write data after a sign-out.
             try await check()
             total = record.byteCount
             end = total

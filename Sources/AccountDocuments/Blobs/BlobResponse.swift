@@ -7,14 +7,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The meaning of a download response. Only this type interprets such responses.
+/// The meaning of a download response. Only this type interprets these responses.
 enum BlobResponse {
     case whole(BlobRecord)
 
-    /// These bytes continue the stored part. They may end before the end of the blob.
+    /// The response continues the stored part. It may end before the end of the blob.
     case continuation(ContentRange)
 
-    /// The stored part is useless: request the complete blob.
+    /// The stored part is not usable, so request the complete blob.
     case anew
 
     case notModified
@@ -57,7 +57,7 @@ enum BlobResponse {
             return .failed(
                 AccountError(
                     .serviceUnavailable,
-                    "another server answered instead of the service (\(type?.text ?? "")): if this network has a sign-in page, open it"
+                    "another server responded instead of the service (\(type?.text ?? "")): if this network has a sign-in page, open it"
                 ))
         }
         let length = head.headerFields[.contentLength]
@@ -70,7 +70,8 @@ enum BlobResponse {
                 entityTag: tag, contentType: head.headerFields[.contentType], byteCount: isChunked ? nil : byteCount))
     }
 
-    /// - Returns: `nil` if the response, by its own fields, is not the rest of the stored part, of the same version.
+    /// - Returns: `nil` if the header fields show that the response is not the rest of the stored part, or that it is
+    ///   of another version.
     private static func range(_ head: HTTPResponse, _ resumption: PartialBlob.Resumption) -> ContentRange? {
         guard head.headerFields[.eTag] == resumption.entityTag,
             let range = ContentRange(head.headerFields[.contentRange]), range.bytes.lowerBound == resumption.offset
@@ -114,7 +115,7 @@ private struct MediaType {
 
 extension AccountError {
     init(blob head: HTTPResponse, _ body: Data) {
-        // Both can be repeated, so it does not matter whether the request was carried out.
+        // The app can repeat downloads and uploads, so it does not matter whether the service executed the request.
         let outcome = ResponseOutcome(
             status: head.status.code, body: body, at: Date(), missing: { .conflict($0) },
             field: { name in HTTPField.Name(name).flatMap { head.headerFields[$0] } })
@@ -122,7 +123,7 @@ extension AccountError {
         case .signIn(let words):
             self.init(.notSignedIn, "the service no longer accepts this session (\(words)): sign in again")
         case .conflict where [404, 410].contains(head.status.code):
-            self.init(.requestFailed, "the service no longer has it (\(head.status.code))")
+            self.init(.requestFailed, "the service no longer has the blob (\(head.status.code))")
         case .conflict(let words):
             self.init(
                 .conflict,

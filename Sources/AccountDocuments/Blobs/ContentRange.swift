@@ -2,7 +2,7 @@
 struct ContentRange: Equatable {
     let bytes: Range<Int>
 
-    /// The size of the whole; `nil` if the service does not send it.
+    /// The total size, or `nil` if the service does not send it.
     let total: Int?
 
     /// - Parameter field: The header field, such as `bytes 42-1233/1234` or `bytes 42-1233/*`.
@@ -20,7 +20,7 @@ struct ContentRange: Equatable {
         guard parts[1] == "*" || total.map({ last < $0 }) == true else { return nil }
     }
 
-    /// Parses a number of digits only: no sign, no space.
+    /// Parses a number that consists only of digits.
     static func number(_ text: some StringProtocol) -> Int? {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
     }
@@ -28,7 +28,7 @@ struct ContentRange: Equatable {
 
 /// An entity tag that distinguishes all versions of a blob, byte by byte (RFC 9110, section 8.8.3).
 enum EntityTag {
-    /// The maximum length. A download with a longer tag is not continued.
+    /// The maximum length. AccountKit does not continue a download with a longer tag.
     static let maximumByteCount = 512
 
     static func isStrong(_ tag: String) -> Bool {

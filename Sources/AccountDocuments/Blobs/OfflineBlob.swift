@@ -10,8 +10,8 @@ public import Foundation
 
 /// A complete blob on this machine.
 ///
-/// Each request reads the bytes from the disk. If the blob was removed or replaced in the meantime, the request fails:
-/// get the blob from ``OfflineBlobs`` again.
+/// The methods read the bytes from the disk, unless the bytes are in memory. If the blob was removed or replaced on the
+/// disk, the methods throw an error. In this case, get the blob from ``OfflineBlobs`` again.
 public struct OfflineBlob: Sendable {
     /// The blob's ID at the service.
     public let id: String
@@ -19,7 +19,8 @@ public struct OfflineBlob: Sendable {
     /// The size of the blob in bytes.
     public let byteCount: Int
 
-    /// The service's tag of this version, for ``BlobCondition/unchanged(entityTag:)``; `nil` if the service sent none.
+    /// The service's tag of this version, for ``BlobCondition/unchanged(entityTag:)``, or `nil` if the service sent
+    /// none.
     public var entityTag: String? { record.entityTag }
 
     /// The media type from the service, such as `image/png`.
@@ -31,12 +32,13 @@ public struct OfflineBlob: Sendable {
     let format: BlobFormat
     let memory: BlobMemory
 
-    /// Opens the file of a blob, which was complete when it got its name; `nil` if it is missing or cannot be used.
+    /// Opens the file of a blob, which was complete when it received its name. Returns `nil` if the file is missing or
+    /// not usable.
     init?(
         _ id: String, _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
     ) throws(SystemCallError) {
         let path = folder + "/" + name.file
-        // A link or a folder does not belong to this module.
+        // AccountKit has not created a link or a folder with this name.
         guard try SystemCall.status(path)?.kind == .regular else { return nil }
         let file: FileDescriptor
         do {
@@ -78,7 +80,8 @@ public struct OfflineBlob: Sendable {
         return data
     }
 
-    /// Writes a complete copy to a file, and replaces an existing file. The size does not affect memory use.
+    /// Writes a complete copy to a file, and replaces an existing file. The size of the blob does not affect memory
+    /// use.
     ///
     /// - Parameter destination: The path of the file, which only its owner can read.
     /// - Throws: The errors of ``data()``, and `inaccessible` if the file cannot be written.
@@ -90,7 +93,7 @@ public struct OfflineBlob: Sendable {
 
     private func forEachChunk(_ body: ([UInt8]) throws -> Void) throws(AccountError) {
         let damage = AccountError(
-            .damaged, "the stored blob is gone or was changed: request it again", cause: nil)
+            .damaged, "the stored blob is missing or was changed: request it again", cause: nil)
         do {
             let file = try FileDescriptor.openForReading(path)
             guard case (let stored, var content)? = try format.readHead(of: file, name), stored == record else {
@@ -104,7 +107,8 @@ public struct OfflineBlob: Sendable {
                         ? RowSeal.sealedByteCount(of: remaining) : ChunkSeal.sealedChunkByteCount)
                 let chunk = format.chunks.open(sealed, isLast: isLast, of: &content)
                 guard let chunk, chunk.count == min(remaining, ChunkSeal.chunkByteCount) else {
-                    // Remove the damaged file, so that it is downloaded again. The next read repeats a failed removal.
+                    // Remove the damaged file, so that the app downloads the blob again. If the removal fails, the next
+                    // read repeats it.
                     if (try? file.isAtItsPath()) == true { _ = try? SystemCall.remove(path) }
                     throw damage
                 }

@@ -22,11 +22,11 @@ import Foundation
 /// try await photos.remove(ownedBy: item.id)
 /// ```
 ///
-/// An interrupted download continues where it stopped, even in another process, if the service supports ranges. Only a
-/// complete blob is returned. The size of a blob does not affect memory use.
+/// If the service supports ranges, an interrupted download continues where it stopped, even in another process. The
+/// methods return only complete blobs. The size of a blob does not affect memory use.
 ///
-/// The blobs are in the app's caches, encrypted with the key of the signed-in user. Beyond the maximum size, the least
-/// recently used blobs are removed. A sign-out destroys the key.
+/// The blobs are in the app's caches, encrypted with the key of the signed-in user. If the blobs exceed the maximum
+/// size, AccountKit removes the least recently used blobs. A sign-out destroys the key.
 public final class OfflineBlobs: Sendable {
     /// The adapter for the service.
     public let remote: any RemoteBlob
@@ -39,7 +39,7 @@ public final class OfflineBlobs: Sendable {
     private let clock: any WallClock
     private let store: AccountStore
     private let key: OfflineKey
-    /// How many bytes were stored since the last check of the total size; `nil` before the first check of this run.
+    /// The number of bytes that were stored since the last check of the total size, or `nil` before the first check.
     private let newByteCount = Mutex<Int?>(nil)
 
     /// Opens the blobs of the signed-in user.
@@ -48,12 +48,13 @@ public final class OfflineBlobs: Sendable {
     ///   - name: The name of these blobs, such as `photos`.
     ///   - remote: The adapter for the service.
     ///   - store: The store of the account.
-    ///   - container: The folders of the app. Blobs are in its caches.
+    ///   - container: The folders of the app. AccountKit stores blobs in its caches folder.
     ///   - maximumByteCount: The approximate maximum size on the disk, in bytes, and the maximum size of one blob.
     ///   - maximumMemoryByteCount: The maximum size of blobs in memory, in bytes.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
-    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that
-    ///     calls it, so that it gets the error `conflict` instead of the token of a user who signs in later.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - transport: The function that sends requests with the authorization of the account. It must obtain the token
+    ///     in the task that calls it, so that it receives the error `conflict` instead of the token of a user who signs
+    ///     in later.
     /// - Throws: `notSignedIn` if no user is signed in.
     public init(
         _ name: String, _ remote: any RemoteBlob, of store: AccountStore, in container: AppContainer,
@@ -81,13 +82,13 @@ public final class OfflineBlobs: Sendable {
     /// Returns a blob from the disk or from the service.
     ///
     /// - Parameters:
-    ///   - id: The id of the blob at the service.
-    ///   - owner: The owner of the blob, such as the id of an item. The blob is removed with it.
-    ///   - progress: Gets the progress of a download.
+    ///   - id: The ID of the blob at the service.
+    ///   - owner: The owner of the blob, such as the ID of an item. ``remove(ownedBy:)`` removes all blobs of an owner.
+    ///   - progress: A function that receives the progress of a download.
     /// - Throws: `serviceUnavailable` if the service is unreachable, or if the download was interrupted (the next call
-    ///   continues it); `requestFailed` if the service does not have the blob or sends something else; `notSignedIn` if
-    ///   the user has signed out or the service has ended the session; `tooLarge`; `inaccessible` if the blob cannot be
-    ///   stored, for example on a full disk.
+    ///   continues it); `requestFailed` if the service does not have the blob or sends other data; `notSignedIn` if the
+    ///   user has signed out or the service has ended the session; `tooLarge` if the blob is larger than
+    ///   ``maximumByteCount``; `inaccessible` if AccountKit cannot store the blob, for example on a full disk.
     public func blob(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -100,28 +101,29 @@ public final class OfflineBlobs: Sendable {
     /// Returns a blob from the disk, without a request.
     ///
     /// - Parameters:
-    ///   - id: The id of the blob at the service.
+    ///   - id: The ID of the blob at the service.
     ///   - owner: The owner of the blob.
     /// - Returns: `nil` if the blob is not stored completely.
-    /// - Throws: `notSignedIn` if the user has signed out; `inaccessible`.
+    /// - Throws: `notSignedIn` if the user has signed out; `inaccessible` if the stored blob cannot be read.
     public func storedBlob(_ id: String, owner: String) async throws(AccountError) -> OfflineBlob? {
         try await errors { try await storedBlob(id, owner) }
     }
 
     private func storedBlob(_ id: String, _ owner: String) async throws -> OfflineBlob? {
-        // A blob in memory must not be returned after the key was destroyed.
+        // Don't return a blob in memory after the key was destroyed.
         try await store.requireCurrent(key)
         return try folder.blob(id, folder.name(id, owner: owner), at: clock.now)
     }
 
-    /// Asks the service whether a blob has changed, and returns the current one. While the service is unreachable, the
-    /// stored blob stays.
+    /// Checks at the service whether a blob has changed, and returns the current version. If the service is
+    /// unreachable, the stored blob stays.
     ///
     /// - Parameters:
-    ///   - id: The id of the blob at the service.
+    ///   - id: The ID of the blob at the service.
     ///   - owner: The owner of the blob.
-    ///   - progress: Gets the progress of a download.
-    /// - Throws: The errors of ``blob(_:owner:progress:)``. A blob that the service no longer has is removed here too.
+    ///   - progress: A function that receives the progress of a download.
+    /// - Throws: The errors of ``blob(_:owner:progress:)``. If the service no longer has the blob, this method also
+    ///   removes the stored blob.
     public func refresh(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -157,7 +159,7 @@ public final class OfflineBlobs: Sendable {
             return try await download(id, name, to: partial, replacing: stored, progress)
         } catch {
             let failure = AccountError(blob: error)
-            // A download that can continue is kept after every error except a full disk.
+            // Keep a download that can continue, except if the disk is full.
             if failure.code == .inaccessible || !partial.isResumable { partial.discard() }
             throw failure
         }
@@ -170,7 +172,7 @@ public final class OfflineBlobs: Sendable {
         var resumption = try await BlockingWork.run { try partial.resume() }
         while true {
             var request = remote.request(downloading: id)
-            // Ranges count the bytes of the file, so it must not be compressed.
+            // Ranges count the bytes of the file, so the response must not be compressed.
             request.headerFields[.acceptEncoding] = "identity"
             request.headerFields[.ifNoneMatch] = stored?.entityTag
             if let resumption {
@@ -217,10 +219,10 @@ public final class OfflineBlobs: Sendable {
             }
         } catch {
             var failure = AccountError(blob: error).offline
-            // The data is wrong, or the user has signed out.
+            // Discard the data, because it is wrong or the user has signed out.
             if await reception.hasFailed, failure.code != .cancelled { partial.discard() }
             if failure.code == .serviceUnavailable, await reception.hasBegun {
-                failure.message = "the download was cut after \(await reception.standing) (\(failure.message))"
+                failure.message = "the download was interrupted after \(await reception.standing) (\(failure.message))"
             }
             throw failure
         }
@@ -247,14 +249,15 @@ public final class OfflineBlobs: Sendable {
 
     // MARK: Uploading
 
-    /// Uploads a file, which becomes the blob. Its size does not affect memory use.
+    /// Uploads a file, which becomes the blob. The size of the file does not affect memory use.
     ///
     /// - Parameters:
     ///   - path: The path of the file, which must not change during the upload.
-    ///   - id: The id of the blob at the service.
+    ///   - id: The ID of the blob at the service.
     ///   - owner: The owner of the blob.
-    ///   - condition: The condition for the upload. Without one, it overwrites versions of other clients.
-    ///   - progress: Gets the number of bytes that were sent.
+    ///   - condition: The condition for the upload. Without a condition, the upload overwrites versions of other
+    ///     clients.
+    ///   - progress: A function that receives the number of bytes that were sent.
     /// - Returns: The entity tag of the new version, if the service sent one.
     /// - Throws: `conflict` if the service's version does not match the condition; `serviceUnavailable` if there was no
     ///   response, although the service may have stored the file; `inaccessible` if the file cannot be read;
@@ -267,7 +270,7 @@ public final class OfflineBlobs: Sendable {
         try await errors {
             try await store.requireCurrent(key)
             let name = folder.name(id, owner: owner)
-            // If there is no room for a copy, the blob can be downloaded later.
+            // If there is no space for a copy, the app can download the blob later.
             let file = try UploadedFile(path, report: progress) { byteCount in
                 byteCount <= maximumByteCount ? try? folder.partial(name.temporaryFile(), of: name) : nil
             }
@@ -293,9 +296,9 @@ public final class OfflineBlobs: Sendable {
             // Only the head of a successful response is used.
         }
         guard head.status.kind == .successful else { throw AccountError(blob: head, body) }
-        // A tag means that exactly these bytes were stored (RFC 9110, section 9.3.4).
+        // A tag means that the service stored exactly these bytes (RFC 9110, section 9.3.4).
         let tag = head.headerFields[.eTag]
-        // A download of an older version that is in progress must not get this name.
+        // Prevent a running download of an older version from replacing the new blob.
         try folder.remove(name)
         if let copy = file.takeCopy() {
             guard let tag, EntityTag.isStrong(tag), try await store.isCurrent(key) else {
@@ -312,21 +315,23 @@ public final class OfflineBlobs: Sendable {
 
     // MARK: Removing
 
-    /// Removes the blobs of an owner from this machine, for example when an item is deleted. The service is not asked.
+    /// Removes the blobs of an owner from this machine, for example when an item is deleted. This method sends no
+    /// request to the service.
     public func remove(ownedBy owner: String) async throws(AccountError) {
         try await errors { try folder.remove(BlobName.prefix(of: owner, key.seal)) }
     }
 
-    /// Removes a blob from this machine. The service is not asked.
+    /// Removes a blob from this machine. This method sends no request to the service.
     ///
     /// - Parameters:
-    ///   - id: The id of the blob at the service.
+    ///   - id: The ID of the blob at the service.
     ///   - owner: The owner of the blob.
     public func remove(_ id: String, owner: String) async throws(AccountError) {
         try await errors { try folder.remove(folder.name(id, owner: owner).text) }
     }
 
-    /// Makes room once in each run, and again if the run stores much.
+    /// Removes blobs beyond the maximum size. This happens after the first stored blob of a process, and whenever the
+    /// process has stored another eighth of the maximum size.
     private func makeRoom(for byteCount: Int) async {
         let isDue = newByteCount.withLock { count in
             let new = count.map { $0 + byteCount }
@@ -348,7 +353,7 @@ public final class OfflineBlobs: Sendable {
 }
 
 extension OfflineBlobs: AccountLinkedStorage {
-    /// Returns `nil`: blobs can be downloaded again, so a sign-out loses nothing.
+    /// Returns `nil`, because the app can download blobs again after a sign-out.
     public func unsentWork() async -> String? { nil }
 
     /// Removes all blobs from this machine.

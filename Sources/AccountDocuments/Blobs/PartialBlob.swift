@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An unfinished blob: the downloaded part, or the copy of an upload. Its lock is held while it is open.
+/// An unfinished blob: the downloaded part, or the copy of an upload. The file is locked while it is open.
 final class PartialBlob: Sendable {
     struct Resumption: Equatable {
         let entityTag: String
@@ -21,7 +21,7 @@ final class PartialBlob: Sendable {
         var record: BlobRecord?
         var content: ChunkSeal.File?
         var sealedByteCount = 0
-        /// The bytes after the sealed ones; at least the last byte until the size is known.
+        /// The bytes that are not encrypted yet, which include at least the last byte until the size is known.
         var rest: [UInt8] = []
 
         init(_ file: consuming FileDescriptor) { self.file = file }
@@ -56,7 +56,7 @@ final class PartialBlob: Sendable {
 
     // MARK: Writing
 
-    /// Reads the intact part of an earlier attempt; `nil` if there is none.
+    /// Reads the intact part of an earlier attempt. Returns `nil` if there is none.
     func resume() throws -> Resumption? {
         try state.withLock { state in
             state.rest = []
@@ -94,7 +94,7 @@ final class PartialBlob: Sendable {
             state.rest += bytes
             let size = ChunkSeal.chunkByteCount
             var start = 0
-            // Keep at least one byte, since the last chunk must be sealed as the last.
+            // Keep at least one byte, because the encryption must mark the last chunk.
             while state.rest.count - start > size {
                 try seal(state.rest[start..<start + size], isLast: false, &state)
                 start += size
@@ -110,7 +110,8 @@ final class PartialBlob: Sendable {
         state.sealedByteCount += chunk.count
     }
 
-    /// Completes the blob durably, and gives it its name; `nil` if another process removed or completed it in between.
+    /// Completes the blob durably, and renames the file to its final name. Returns `nil` if another process has removed
+    /// or completed the blob in between.
     func finish(entityTag: String? = nil) throws -> BlobRecord? {
         try state.withLock { state in
             guard let begun = state.record else { preconditionFailure("the download has not begun") }
@@ -135,7 +136,7 @@ final class PartialBlob: Sendable {
             state.content = nil
             state.rest = []
             state.sealedByteCount = 0
-            // If the file cannot be removed, the next download overwrites it, or a clean-up removes it.
+            // If the file cannot be removed, the next download overwrites it, or a cleanup removes it.
             guard (try? state.file.isAtItsPath()) == true else { return }
             try? state.file.truncate(to: 0)
             _ = try? SystemCall.remove(path)

@@ -6,32 +6,35 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An adapter for the blobs of a service, such as images and attachments. An app writes one for each service.
+/// An adapter for the blobs of a service, such as images and attachments. An app implements one adapter for each
+/// service.
 ///
 /// An adapter only creates requests. This module adds ranges and validators, sends requests, stores blobs and
 /// interprets statuses.
 ///
-/// The response to a download must match its request: a response with a type that `Accept` does not name, or with an
-/// `ETag` that differs from `If-Match`, is not the blob. Set both, so that no captive portal's page is stored as a
-/// file.
+/// The response to a download must match the request. AccountKit rejects a response with a type that `Accept` does not
+/// name, or with an `ETag` that differs from `If-Match`. Set both fields, so that AccountKit does not store the page of
+/// a captive portal as a file.
 public protocol RemoteBlob: Sendable {
-    /// Returns the request that gets a blob, with the method GET.
+    /// Returns the request that downloads a blob, with the method GET.
     func request(downloading id: String) -> HTTPRequest
 
-    /// Returns the request that creates or replaces a blob, usually with the method PUT. Its body is the file.
+    /// Returns the request that creates or replaces a blob, usually with the method PUT. The body of the request is the
+    /// file.
     func request(uploading id: String) -> HTTPRequest
 }
 
-/// A body of any size that is sent in pieces: its size, and a function that starts to read it, possibly more than once.
+/// A body of any size in pieces: its size in bytes, and a function that returns the pieces from the beginning. The
+/// transport may call the function more than once.
 public typealias RemoteBlobBody = (
     byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
 )
 
-/// Sends a request with the authorization of the account and with bodies of any size, for example with
+/// A function that sends a request with the authorization of the account and with bodies of any size, for example with
 /// `AuthenticatedClient.stream`.
 ///
-/// The body of a response with a status from 200 to 299 is passed on in pieces, each with the head. If the receiver
-/// throws, the request ends. Any other body is returned as a whole.
+/// If the status of the response is from 200 to 299, the function passes the body to `receive` in pieces, each with the
+/// head. If `receive` throws an error, the request ends. For any other status, the function returns the whole body.
 public typealias RemoteBlobTransport =
     @Sendable (
         _ request: HTTPRequest, _ body: RemoteBlobBody?,
@@ -52,10 +55,10 @@ public enum BlobCondition: Sendable, Hashable {
 
 /// The progress of a transfer.
 public struct BlobProgress: Sendable, Hashable {
-    /// The transferred bytes, including those of earlier attempts that need not be transferred again.
+    /// The number of transferred bytes, including bytes of earlier attempts that are not transferred again.
     public var completed: Int
 
-    /// The total size in bytes; `nil` if the service did not send it.
+    /// The total size in bytes, or `nil` if the service did not send it.
     public var total: Int?
 
     /// Creates a progress report.

@@ -8,7 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A user's file during an upload, with its sealed copy, which becomes the stored blob if the service accepts it.
+/// A user's file during an upload, with an encrypted copy that becomes the stored blob if the service accepts the
+/// upload.
 final class UploadedFile: Sendable {
     private struct State: ~Copyable {
         var input: FileDescriptor?
@@ -18,7 +19,7 @@ final class UploadedFile: Sendable {
 
     let byteCount: Int
     private let path: String
-    /// `nil` if there is no copy, or no longer one. A failed copy does not end the upload.
+    /// The copy, or `nil` if there is none. If the copy fails, the upload continues.
     private let copy: Mutex<PartialBlob?>
     private let state = Mutex(State())
     private let report: @Sendable (BlobProgress) -> Void
@@ -85,7 +86,7 @@ final class UploadedFile: Sendable {
             do {
                 try body(partial)
             } catch {
-                // The blob can be downloaded instead.
+                // Continue without a copy, because the app can download the blob later.
                 partial.discard()
                 copy = nil
             }

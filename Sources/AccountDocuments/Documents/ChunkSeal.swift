@@ -1,11 +1,12 @@
 import AccountKit
 import AccountCrypto
 
-/// Seals a file of any size in chunks, so that memory use does not depend on the size.
+/// Encrypts a file of any size in chunks, so that memory use does not depend on the size.
 ///
-/// The file is a header (`AKCF`, version 1 as u32, 16 random bytes), then chunks of 64 KiB. A ``RowSeal`` seals each
-/// chunk under the file's ID, the header's random bytes, the chunk's number, and whether it is the last. So chunks
-/// cannot be left out, moved, or taken from another file. The last chunk may be shorter, or empty.
+/// The file consists of a header (`AKCF`, version 1 as u32, 16 random bytes) and chunks of 64 KiB. A ``RowSeal`` binds
+/// each chunk to the file's ID, to the header's random bytes, to the chunk's number, and to the information whether it
+/// is the last chunk. An attacker therefore cannot omit or move chunks, or take them from another file. The last chunk
+/// may be shorter than 64 KiB, or empty.
 struct ChunkSeal: Sendable {
     static let chunkByteCount = 64 * 1024
     static let sealedChunkByteCount = RowSeal.sealedByteCount(of: chunkByteCount)

@@ -2,7 +2,8 @@ import AccountKit
 import AccountSupport
 
 extension DocumentArchive {
-    /// Moves another document's value and files to this one, for example to encrypt them, and removes the other one.
+    /// Moves the value and the files of another document to this document, for example to encrypt them, and removes the
+    /// other document.
     ///
     /// ```swift
     /// try await sealed.moveContents(of: plain, from: []) { notes, others in
@@ -10,18 +11,21 @@ extension DocumentArchive {
     /// }
     /// ```
     ///
-    /// After a crash each value and each file is in one of the documents or in both: this document is durable before
-    /// the other one is emptied and removed. So the move can be repeated after any error, and files keep their ids.
-    /// Both documents are locked during the move. The unencrypted data may remain in unused blocks of the disk.
+    /// After a crash, each value and each file is in at least one of the documents, because this document is durable
+    /// before AccountKit empties and removes the other document. You can therefore repeat the move after any error.
+    /// Files keep their IDs. Both documents are locked during the move. Unencrypted data may remain in unused blocks of
+    /// the disk.
     ///
     /// - Parameters:
     ///   - other: A document without encryption.
-    ///   - initial: The value if there is no document here yet, and the other document's before it is removed.
+    ///   - initial: The initial value of this document if it does not exist yet, and the last value of the other
+    ///     document before its removal.
     ///   - timeout: How long to wait for other processes, for each of the documents.
-    ///   - isolation: The actor to run on; by default, the caller's actor.
-    ///   - merge: Changes the value of this document. It must add the content of the other one, except what an earlier
-    ///     attempt has already added. If it throws, nothing changes.
-    /// - Returns: The result of `merge`; `nil` if there is no other document.
+    ///   - isolation: The actor on which to run. The default is the caller's actor.
+    ///   - merge: A closure that changes the value of this document. It must add the content of the other document,
+    ///     except content that an earlier attempt has already added. If it throws an error, the documents stay
+    ///     unchanged.
+    /// - Returns: The result of `merge`, or `nil` if there is no other document.
     /// - Throws: The errors of ``change(from:adding:timeout:isolation:_:)``, for either document.
     @discardableResult
     public func moveContents<Result>(
@@ -68,7 +72,7 @@ extension DocumentArchive {
         let bytes = try codec.encode(mine)
         if stored == nil, let attachments {
             if try attachments.files.hasFiles() { throw missing(attachments.files) }
-            // Save the document before its files, so that files without a document never come from a crash.
+            // Save the document before its files, so that a crash never leaves files without a document.
             revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
         }
 
@@ -76,7 +80,7 @@ extension DocumentArchive {
         let receipt: ArchiveReceipt
         do {
             if let mine = attachments?.files, let others = other.attachments?.files {
-                // One at a time, since each file stays open until it has its name.
+                // Copy one file at a time, because each file stays open until it has its final name.
                 try await BlockingWork.run { () throws(AccountError) in
                     for id in added { try mine.commit([mine.stage(id, of: others)]) }
                 }
@@ -84,7 +88,7 @@ extension DocumentArchive {
             try await checkIsOwners()
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
-            // The next change removes files that cannot be removed now.
+            // Ignore an error of the removal: the next change removes the files.
             try? await remove(added, in: transaction)
             throw error
         }
@@ -93,7 +97,8 @@ extension DocumentArchive {
         return result
     }
 
-    /// Removes this document. It has the value `initial` while its files are removed, so it never names a missing file.
+    /// Removes this document. AccountKit saves the value `initial` before it removes the files, so the document never
+    /// names a missing file.
     private func removeAll(
         _ revision: ArchiveRevision, leaving initial: Value, in transaction: any ArchiveTransaction
     ) async throws {

@@ -9,10 +9,11 @@ import Foundation
 #endif
 
 extension DocumentArchive {
-    /// Opens a document for the signed-in user only, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
+    /// Opens an encrypted document of the signed-in user, `Offline/<user>/<name>.plist`, where `<user>` is a keyed
+    /// hash.
     ///
-    /// The document and its files are encrypted with the user's key for offline data. A sign-out destroys that key, and
-    /// with it the document; see ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's
+    /// The document and its files are encrypted with the user's key for offline data. A sign-out destroys this key and
+    /// thereby the document: see ``linkedStorage(_:)``. If the service ends the session, the key stays for the user's
     /// next sign-in. Each user has a separate document.
     ///
     /// - Parameters:
@@ -20,8 +21,9 @@ extension DocumentArchive {
     ///   - store: The store of the account.
     ///   - container: The folders of the app.
     ///   - format: The format of the property list before encryption.
-    ///   - files: Returns the files that a document names. Each change removes files that are no longer named.
-    /// - Throws: `notSignedIn` if no user is signed in; `invalidArgument` for an invalid name.
+    ///   - files: A function that returns the IDs of the files that a document names. Each change removes files that
+    ///     the document no longer names.
+    /// - Throws: `notSignedIn` if no user is signed in; `invalidArgument` if the name is not valid.
     public init(
         _ name: String, of store: AccountStore, in container: AppContainer, format: DocumentFormat = .binary,
         files: FileIDs? = nil
@@ -33,14 +35,15 @@ extension DocumentArchive {
             seal: key.seal, files: files, owner: (store, key))
     }
 
-    /// Whether a user who is signed in, or whose session the service has ended, has an encrypted document of this name.
+    /// Returns whether a user who is signed in, or whose session the service has ended, has an encrypted document with
+    /// this name.
     ///
-    /// The remains of a document whose user has signed out do not count.
+    /// The document of a user who has signed out does not count, even if its file still exists.
     ///
     /// - Parameters:
     ///   - name: The name of the document.
     ///   - container: The folders of the app.
-    ///   - store: Returns the store of the account. It is not called if there is no encrypted document.
+    ///   - store: The store of the account. The expression is evaluated only if there is an encrypted document.
     /// - Throws: `inaccessible` or `insecureContainer` if the folder cannot be read.
     public static func isSealed(
         _ name: String, in container: AppContainer, for store: @autoclosure () throws -> AccountStore
@@ -60,7 +63,8 @@ extension DocumentArchive {
 
     private static func sealedFolder(in container: AppContainer) -> String { container.documentsPath + "/Offline" }
 
-    /// Describes the data that a sign-out would lose with this document, for an app's `linkedStorage(of:)`.
+    /// Returns an object that describes the data that a sign-out would delete with this document, for an app's
+    /// `linkedStorage(of:)`.
     ///
     /// ```swift
     /// try await DocumentArchive<[Note]>("Notes", of: store, in: container).linkedStorage { notes in
@@ -68,7 +72,8 @@ extension DocumentArchive {
     /// }
     /// ```
     ///
-    /// - Parameter description: Describes the data that would be lost with a value; returns `nil` if there is none.
+    /// - Parameter description: A function that describes the data that would be lost with a value, or returns `nil` if
+    ///   there is none.
     /// - Returns: `nil` for a document without encryption, which a sign-out keeps.
     public func linkedStorage(_ description: @escaping @Sendable (_ value: Value) -> String?) -> (
         any AccountLinkedStorage
@@ -91,7 +96,7 @@ private struct SealedDocumentData<Value: Codable & Sendable>: AccountLinkedStora
     func unsentWork() async throws -> String? { try archive.read().flatMap(description) }
 
     func remove() async {
-        // The key is already destroyed, so the files are unreadable.
+        // Ignore errors: the key is already destroyed, so the files are unreadable.
         await BlockingWork.run { [folder = archive.path.parentDirectory] in
             try? FileManager.default.removeItem(atPath: folder)
         }

@@ -10,20 +10,22 @@ import AccountSupport
 /// for note in try archive.read() ?? [] { print(note.title) }
 /// ```
 ///
-/// A change survives a crash and a power cut when ``change(from:adding:timeout:isolation:_:)`` has returned. It changes
-/// the stored document under a lock, so two processes do not lose each other's changes. A document that cannot be read
-/// is an error. It is never treated as empty and never overwritten.
+/// After ``change(from:adding:timeout:isolation:_:)`` has returned, the change survives a crash and a power cut. The
+/// method changes the stored document under a lock, so that one process does not overwrite the changes of another
+/// process. A document that cannot be read is an error: AccountKit does not treat it as empty, and does not overwrite
+/// it.
 ///
-/// A tool that changes the document before it confirms a command has nothing to save when a signal ends it. A tool that
-/// edits in memory must save with a change, on request and in its signal handler.
+/// If a tool changes the document before it confirms a command, there is no unsaved data when a signal ends the tool. A
+/// tool that edits the value in memory must save it with a change, both when the user requests it and in its signal
+/// handler.
 ///
-/// A document is loaded into memory and has at most 64 MiB. Photos and other large data are separate files,
-/// `Notes/<id>`, which the document names by their ids; see ``stage(contentsOf:)``.
+/// AccountKit loads a document into memory, and a document has at most 64 MiB. Store photos and other large data in
+/// separate files, `Notes/<id>`, and store the IDs of the files in the document: see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// The maximum size of a document: 64 MiB.
     public static var maximumByteCount: Int { 64 << 20 }
 
-    /// Returns the ids of the files that a document names.
+    /// A function that returns the IDs of the files that a document names.
     public typealias FileIDs = @Sendable (_ value: Value) -> [String]
 
     /// The path of the document.
@@ -40,11 +42,13 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// Opens a document without encryption, `<name>.plist`.
     ///
     /// - Parameters:
-    ///   - name: 1 to 64 letters, digits, underscores or hyphens; no name of the account's files, such as `Account`.
+    ///   - name: The name: 1 to 64 letters, digits, underscores or hyphens. Names of the account's files, such as
+    ///     `Account`, are not valid.
     ///   - container: The folders of the app.
-    ///   - format: The format of the property list for writing. Both formats can be read.
-    ///   - files: Returns the files that a document names. Each change removes files that are no longer named.
-    /// - Throws: `invalidArgument` for an invalid name.
+    ///   - format: The format in which to write the property list. AccountKit reads both formats.
+    ///   - files: A function that returns the IDs of the files that a document names. Each change removes files that
+    ///     the document no longer names.
+    /// - Throws: `invalidArgument` if the name is not valid.
     public init(
         _ name: String, in container: AppContainer, format: DocumentFormat = .binary, files: FileIDs? = nil
     ) throws(AccountError) {
@@ -52,7 +56,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             name, folder: container.documentsPath, root: container.root, format: format, seal: nil, files: files)
     }
 
-    /// - Parameter root: A folder that must belong to the user, with all folders below it. It is or contains `folder`.
+    /// - Parameter root: The folder `folder` or a folder that contains it. The user must own this folder and all
+    ///   folders below it.
     package init(
         _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
     ) throws(AccountError) {
@@ -66,9 +71,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         guard Self.isName(name) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(name)\" is not a document's name",
-                hint: "use 1 to 64 letters, digits, underscores or hyphens, and no name that "
-                    + "the account uses")
+                "\"\(name)\" is not a valid document name",
+                hint: "use 1 to 64 letters, digits, underscores or hyphens, and avoid names "
+                    + "that the account uses")
         }
         storage = FileArchiveStorage(
             document: name, folder: folder, root: root, maximumByteCount: Self.maximumByteCount)
@@ -80,7 +85,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     private static func isName(_ name: String) -> Bool {
-        // AccountKit's own files in the same folder, with or without a number. Some file systems ignore case.
+        // The names of AccountKit's own files in the same folder, with or without a number. Ignore case, as some file
+        // systems do.
         let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
         let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
         return (1...64).contains(name.utf8.count) && !isOwn
@@ -96,7 +102,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
 
     // MARK: Reading and changing
 
-    /// Whether there is a document, readable or not, or files whose document is missing.
+    /// Returns whether there is a document, readable or not, or whether there are files whose document is missing.
     ///
     /// - Throws: `inaccessible` or `insecureContainer` if the folder cannot be read.
     public func exists() throws(AccountError) -> Bool {
@@ -107,29 +113,32 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
 
     /// Reads the stored document without waiting for other processes.
     ///
-    /// - Returns: `nil` if there is no document yet.
+    /// - Returns: The value, or `nil` if there is no document yet.
     /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing;
     ///   `inaccessible`, `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or
-    ///   `authenticationFailed` if the document is encrypted and does not open. Nothing changes.
+    ///   `authenticationFailed` if the document is encrypted and does not open. The document stays unchanged.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
         guard let attachments, try attachments.files.hasFiles() else { return nil }
-        // A document is created before its first file, so another process may have created it just now.
+        // A document is created before its first file, so another process may have just created the document.
         guard let stored = try storage.read(entry) else { throw missing(attachments.files) }
         return try codec.decode(stored.bytes)
     }
 
-    /// Changes the document: reads it, calls `body` with the value, and saves the value, under the document's lock.
+    /// Changes the document. Under the document's lock, this method reads the document, calls `body` with the value,
+    /// and saves the changed value.
     ///
-    /// After an error the document is unchanged, with one exception: `durabilityUnknown` means that it was saved, but
-    /// may not survive a power cut.
+    /// After an error, the document is unchanged, with one exception: `durabilityUnknown` means that AccountKit saved
+    /// the document, but the change may not survive a power cut.
     ///
     /// - Parameters:
     ///   - initial: The initial value if there is no document yet.
-    ///   - files: Staged files that the document now names. Any others are removed; after an error all of them are.
+    ///   - files: The staged files that the changed document names. AccountKit removes staged files that the document
+    ///     does not name. After an error, AccountKit removes all of them.
     ///   - timeout: How long to wait for other processes.
-    ///   - isolation: The actor to run on; by default, the caller's actor.
-    ///   - body: Changes the value. Other processes wait for it, so it must not block. If it throws, nothing changes.
+    ///   - isolation: The actor on which to run. The default is the caller's actor.
+    ///   - body: A closure that changes the value. Other processes wait for the closure, so it must not block. If it
+    ///     throws an error, the document stays unchanged.
     /// - Returns: The result of `body`.
     /// - Throws: The errors of ``read()``; `busy` after the timeout; `inaccessible` if the document cannot be saved,
     ///   for example on a full disk; `tooLarge`; `invalidArgument` if the value could not be read back from a property
@@ -140,7 +149,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
         isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
     ) async throws -> Result {
-        // Explicitly, since the process may end before the last reference to a file is released.
+        // Discard the files explicitly, because the process may end before the last reference to a file is released.
         defer { for file in files { file.discard() } }
         return try await storage.withTransaction(timeout: timeout) { transaction in
             // A closure runs on the caller's actor only if it captures `isolation`.
@@ -158,7 +167,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         var value = try stored.map { try codec.decode($0.bytes) } ?? initial
         if stored == nil, let attachments {
             if try attachments.files.hasFiles() { throw missing(attachments.files) }
-            // The document is saved first, so that a crash never leaves files without a document.
+            // Save the document first, so that a crash never leaves files without a document.
             if !files.isEmpty {
                 revision = try await transaction.replace(entry, with: codec.encode(value), ifRevision: nil).revision
             }
@@ -179,7 +188,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             }
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
-            // The next change removes files that cannot be removed now.
+            // Ignore an error of the removal: the next change removes the files.
             try? await remove(Set(files.map(\.id)), in: transaction)
             throw error
         }
@@ -207,7 +216,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         AccountError(
             .damaged,
             "\(path) is missing, but its files are in \(files.path)",
-            hint: "restore it from a backup, or move that folder away"
+            hint: "restore the document from a backup, or move that folder away"
         )
     }
 
@@ -220,8 +229,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// try await archive.change(from: [], adding: [photo]) { $0.append(Note(photo: photo.id)) }
     /// ```
     ///
-    /// The copy is durable and has an id when this returns. The change that names it adds it to the document. Otherwise
-    /// the copy is removed when the value is released, or after a crash by the next change of any process.
+    /// When this method returns, the copy is durable and has an ID. A change that names this ID adds the copy to the
+    /// document. Otherwise, AccountKit removes the copy when the returned value is released. After a crash, the next
+    /// change by any process removes the copy.
     ///
     /// - Parameter source: The path of a file of any size.
     /// - Throws: `inaccessible` if the file cannot be read, or if the copy cannot be written.
@@ -230,11 +240,11 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         return try await BlockingWork.run { () throws(AccountError) in try files.stage(contentsOf: source) }
     }
 
-    /// Writes a complete copy of one of the document's files. Only the owner of the copy can read it. An existing file
-    /// at the destination is replaced.
+    /// Writes a complete copy of one of the document's files. Only the owner of the copy can read it. This method
+    /// replaces an existing file at the destination.
     ///
     /// - Parameters:
-    ///   - id: The id of the file.
+    ///   - id: The ID of the file.
     ///   - destination: The path of the copy.
     /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it cannot be decrypted;
     ///   `inaccessible` if the copy cannot be written.
@@ -247,8 +257,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
 
     /// Reads a document without encryption that another program or ``write(_:to:format:)`` has written.
     ///
-    /// - Parameter source: The path of a property list, XML or binary, of at most 64 MiB.
-    /// - Throws: `damaged` if it is not a property list of such a value; `tooLarge`; `inaccessible`.
+    /// - Parameter source: The path of an XML or binary property list of at most 64 MiB.
+    /// - Throws: `damaged` if the file is not a property list with a value of this type; `tooLarge`; `inaccessible`.
     public static func read(from source: String) throws(AccountError) -> Value {
         let file = try source.openFile(followingLinks: true)
         let bytes = try mapping(source) { () throws(SystemCallError) in
@@ -264,10 +274,10 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Writes a complete document without encryption for other programs. It replaces an existing file.
+    /// Writes a complete document without encryption for other programs. This method replaces an existing file.
     ///
     /// - Parameters:
-    ///   - value: The value.
+    ///   - value: The value to write.
     ///   - destination: The path of the file, which only its owner can read.
     ///   - format: The format of the property list.
     /// - Throws: `inaccessible` if the file cannot be written; `invalidArgument` if the value could not be read back.

@@ -47,7 +47,8 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         guard sealed.version == SealedDocument.version else {
             throw AccountError(
                 .unsupportedVersion,
-                "\(path) is of version \(sealed.version)", hint: "open it with a newer version of this program")
+                "\(path) has version \(sealed.version), which this program does not support",
+                hint: "open it with a newer version of this program")
         }
         let id = seal.keyedID(name.utf8, type: Self.sealedType)
         guard let plaintext = seal.open(sealed.sealed, type: Self.sealedType, id: id) else {
@@ -69,7 +70,8 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     }
 }
 
-/// The property list of an encrypted document. Any library reads it, and none mistakes it for an unencrypted one.
+/// The property list of an encrypted document. Any library can read this property list, but no app can confuse it with
+/// an unencrypted document.
 private struct SealedDocument: Codable {
     static let format = "AccountKit document"
     static let version = 1
@@ -80,7 +82,8 @@ private struct SealedDocument: Codable {
 
     init(sealed: Data) { self.sealed = sealed }
 
-    /// Returns `nil` for other content. The check of the raw bytes spares unencrypted documents a second decoding.
+    /// Parses an encrypted document. Returns `nil` for other content. A check of the raw bytes avoids decoding
+    /// unencrypted documents twice.
     init?(_ bytes: [UInt8]) {
         let isPossible = bytes.starts(with: "bplist00".utf8) && bytes.firstRange(of: Array(Self.format.utf8)) != nil
         guard isPossible, let document = try? PropertyListDocument.decode(Self.self, from: bytes),

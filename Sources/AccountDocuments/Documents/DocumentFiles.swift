@@ -4,9 +4,10 @@ import AccountSupport
 
 /// The files of a document, in a folder with its name.
 ///
-/// A file is staged as `.<id>.tmp`, locked while its process lives. Under the lock of the document it gets its name,
-/// `<id>`, and is synchronized. Only then is the document saved that names it. So even after a crash each named file
-/// exists. The next change removes other files. Ids are random and never used again, so a file never changes.
+/// AccountKit stages a file as `.<id>.tmp`, which is locked until the process ends. Under the lock of the document,
+/// AccountKit renames the file to `<id>` and synchronizes the folder. Only then does it save the document that names
+/// the file. Even after a crash, each named file therefore exists. The next change removes all other files. IDs are
+/// random and never reused, so a file never changes.
 struct DocumentFiles: Sendable {
     private let directory: ArchiveDirectory
     private let content: FileContent
@@ -18,7 +19,7 @@ struct DocumentFiles: Sendable {
         content = FileContent(chunks: seal.map { ChunkSeal(seal: $0, type: "file of " + name) })
     }
 
-    /// Whether there are files, not counting staged ones.
+    /// Returns whether there are files other than staged files.
     func hasFiles() throws(AccountError) -> Bool {
         try directory.checkTrust()
         return try mapping(path) { () throws(SystemCallError) in
@@ -32,7 +33,8 @@ struct DocumentFiles: Sendable {
         try stage(source.openFile(followingLinks: true), from: source, id: nil)
     }
 
-    /// Copies a file of another, unencrypted document. The file keeps its ID, so that a repeated copy is recognized.
+    /// Copies a file of another, unencrypted document. The file keeps its ID, so that AccountKit recognizes a repeated
+    /// copy.
     func stage(_ id: String, of other: DocumentFiles) throws(AccountError) -> StagedFile {
         let source = other.directory.path(id)
         guard Self.isID(id), try other.kind(of: id) != nil else { throw other.missing(id) }
@@ -47,7 +49,7 @@ struct DocumentFiles: Sendable {
         while true {
             let id = known ?? Sodium.randomBytes(count: 16).hexadecimal
             let output = try mapping(path) { () throws(SystemCallError) in
-                // The ID is fixed, so a file of a process that died may have the same name.
+                // The ID is fixed, so a process that was killed may have left a file with the same name.
                 if known != nil { _ = try SystemCall.remove(directory.path(".\(id).tmp")) }
                 return try FileDescriptor.create(directory.path(".\(id).tmp"))
             }
@@ -90,9 +92,10 @@ struct DocumentFiles: Sendable {
 
     // MARK: Removing
 
-    /// Removes files that the document does not name, and staged files of processes that died. The caller holds the
-    /// lock of the document, which must be durable: an earlier version that a power cut restores may name the removed
-    /// files. Files that cannot be read or removed are skipped until the next change.
+    /// Removes files that the document does not name, and staged files of processes that have ended. The caller must
+    /// hold the lock of the document. The document must be durable, because an earlier version that a power cut
+    /// restores may name the removed files. This method skips files that it cannot read or remove, and the next change
+    /// tries again.
     func sweep(keeping ids: Set<String>) {
         for name in (try? SystemCall.names(in: path)) ?? [] {
             if Self.isID(name) {
@@ -114,7 +117,7 @@ struct DocumentFiles: Sendable {
         _ = try? SystemCall.remove(directory.path(name))
     }
 
-    // The check is exact, since the user may keep other files in the folder.
+    // The check is exact, because the user may keep other files in the folder.
     private static func isID(_ name: String) -> Bool {
         name.utf8.count == 32 && name.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
@@ -133,6 +136,6 @@ struct DocumentFiles: Sendable {
     }
 
     private func missing(_ id: String) -> AccountError {
-        AccountError(.damaged, "the file \"\(id)\" is not in \(path)", hint: "restore it from a backup")
+        AccountError(.damaged, "the file \"\(id)\" is not in \(path)", hint: "restore the file from a backup")
     }
 }

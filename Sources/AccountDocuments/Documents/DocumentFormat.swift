@@ -1,8 +1,8 @@
 /// The format of a property list.
 public enum DocumentFormat: Sendable, Hashable {
-    /// XML text, readable by people and other programs.
+    /// XML text, which people and other programs can read.
     case xml
 
-    /// Binary, which is smaller and faster to read.
+    /// The binary format, which is smaller and faster to read.
     case binary
 }

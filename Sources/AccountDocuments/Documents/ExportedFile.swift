@@ -2,7 +2,7 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-/// A file that is written to a path of the user's choice atomically.
+/// Writes a file atomically to a path that the user chooses.
 enum ExportedFile {
     static func write(
         to destination: String, _ body: (borrowing FileDescriptor) throws -> Void
@@ -23,7 +23,7 @@ enum ExportedFile {
                 try SystemCall.rename(temporary, to: destination)
                 try SystemCall.synchronizeDirectory(folder.isEmpty ? "." : folder)
             } catch {
-                // The reason for the incomplete file matters more than the failure to remove it.
+                // Report the reason for the incomplete file and not the failure to remove it.
                 _ = try? SystemCall.remove(temporary)
                 throw error
             }

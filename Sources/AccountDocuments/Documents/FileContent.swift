@@ -1,8 +1,9 @@
 import AccountKit
 
-/// The content of a document's file, encrypted or not. Only one piece at a time is in memory.
+/// Copies the content of a document's file in pieces, with or without encryption, so that memory use does not depend on
+/// the size.
 struct FileContent: Sendable {
-    /// `nil` if files are not encrypted.
+    /// The encryption of the files, or `nil` if files are not encrypted.
     let chunks: ChunkSeal?
 
     func store(
@@ -20,7 +21,7 @@ struct FileContent: Sendable {
         }
     }
 
-    /// - Throws: `SystemCallError`; or `AccountError` if the file does not open.
+    /// - Throws: A `SystemCallError`, or an `AccountError` if the file does not open.
     func restore(_ input: borrowing FileDescriptor, to output: borrowing FileDescriptor, id: String) throws {
         guard let chunks else { return try copy(input, to: output) }
         let damage = AccountError(

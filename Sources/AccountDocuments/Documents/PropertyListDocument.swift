@@ -9,12 +9,13 @@ import Foundation
 #endif
 
 enum PropertyListDocument {
-    /// Completes "it is damaged: …". Contains nothing of the content.
+    /// The reason why a property list is unreadable, which completes the sentence "it is damaged: …". The text does not
+    /// quote the content.
     struct Unreadable: Error {
         let reason: String
     }
 
-    /// The maximum depth of nested values, since the decoder uses the stack.
+    /// The maximum depth of nested values. It is limited because the decoder uses the stack.
     private static let maximumDepth = 64
 
     static func encode(_ value: some Codable, format: DocumentFormat) throws(AccountError) -> Data {
@@ -22,14 +23,14 @@ enum PropertyListDocument {
         encoder.outputFormat = format == .xml ? .xml : .binary
         do {
             let data = try encoder.encode(value)
-            // The encoder writes some values that the decoder refuses, such as the text "$null". Detect them here.
+            // Detect values that the encoder writes but the decoder rejects, such as the text "$null".
             _ = try decode(type(of: value), from: [UInt8](data))
             return data
         } catch let error as Unreadable {
             throw AccountError(
-                .invalidArgument, "this cannot be saved, since it could not be read again: \(error.reason)")
+                .invalidArgument, "the value cannot be saved, because it could not be read again: \(error.reason)")
         } catch {
-            throw AccountError(.invalidArgument, "this cannot be saved as a property list", cause: error)
+            throw AccountError(.invalidArgument, "the value cannot be saved as a property list", cause: error)
         }
     }
 
@@ -85,11 +86,11 @@ enum PropertyListDocument {
                 }
                 try visit(element, of: &list, depth: depth + 1)
             }
-        case .null, .uid: throw BinaryPropertyList.Malformed("a value has a type that no document has")
+        case .null, .uid: throw BinaryPropertyList.Malformed("a value has a type that documents do not support")
         }
     }
 
-    /// Returns how deep arrays and dictionaries are nested, ignoring comments and quoted sections.
+    /// Returns the maximum depth of arrays and dictionaries, and ignores comments and CDATA sections.
     private static func depth(ofXML bytes: [UInt8]) -> Int {
         var (depth, deepest) = (0, 0)
         var rest = bytes[...]
@@ -115,15 +116,16 @@ enum PropertyListDocument {
 }
 
 extension DecodingError {
-    /// The position of the failure, and its reason. Contains nothing of the value.
+    /// The position and the reason of the failure. The text does not quote the value.
     fileprivate var place: String {
         let (context, what): (Context, String) =
             switch self {
             case .keyNotFound(let key, let context): (context, "\"\(key.stringValue)\" is missing")
             case .typeMismatch(_, let context): (context, "a value has the wrong type")
             case .valueNotFound(_, let context): (context, "a value is missing")
-            case .dataCorrupted(let context): (context, "it is not what this program saves")
-            @unknown default: (Context(codingPath: [], debugDescription: ""), "it is not what this program saves")
+            case .dataCorrupted(let context): (context, "it does not have the form that this program saves")
+            @unknown default:
+                (Context(codingPath: [], debugDescription: ""), "it does not have the form that this program saves")
             }
         let path = context.codingPath.map { $0.intValue.map { "\($0 + 1)" } ?? $0.stringValue }
         return path.isEmpty ? what : "at " + path.joined(separator: ", ") + ": " + what

@@ -1,14 +1,14 @@
 import AccountKit
 import Synchronization
 
-/// A copy of a file that a change can add to a document; see ``DocumentArchive/stage(contentsOf:)``.
+/// A copy of a file that a change can add to a document: see ``DocumentArchive/stage(contentsOf:)``.
 ///
-/// If the value is released before the change, the file is removed.
+/// If the value is released before the change, AccountKit removes the file.
 public final class StagedFile: Sendable {
     /// The ID by which the document names the file: 32 hexadecimal digits.
     public let id: String
 
-    // A staged file stays open, and so locked: other processes remove files without a lock.
+    // A staged file stays open and therefore locked, because other processes remove files without a lock.
     private let file: Mutex<FileDescriptor?>
 
     init(id: String, file: consuming FileDescriptor) {

@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request to etcd's JSON gateway (etcd 3.4, `api_grpc_gateway`): bytes are Base64, 64-bit numbers are strings.
+/// A request to etcd's JSON gateway (etcd 3.4, `api_grpc_gateway`), in which bytes are Base64 and 64-bit numbers are
+/// strings.
 struct EtcdCall: Sendable, Hashable {
     var path: String
     var json: String
@@ -51,7 +52,7 @@ struct EtcdCall: Sendable, Hashable {
         watch(#""key":\#(key.base64),"filters":["NOPUT"]"#, from: revision)
     }
 
-    /// Watches all changes of the keys from a first key to the end of its folder, whose name ends with a slash.
+    /// Watches all changes of the keys from `key` to the end of the folder. The name of the folder ends with a slash.
     static func watch(_ key: String, toEndOf folder: String, from revision: Int64) -> EtcdCall {
         watch(#""key":\#(key.base64),"range_end":\#(folder.endOfFolder.base64)"#, from: revision)
     }
@@ -100,7 +101,7 @@ enum EtcdOperation: Sendable, Hashable {
     case entries(of: String)
     case put(String, [UInt8], lease: Int64 = 0)
 
-    /// Gives a key a new revision, and keeps its value and lease.
+    /// Creates a new revision of a key, with the same value and lease.
     case touch(String)
     case delete(String)
 
@@ -125,7 +126,8 @@ extension Data {
 extension String {
     fileprivate var base64: String { Data(utf8).base64 }
 
-    /// The end of the range of keys below this folder. The folder ends with a slash; in ASCII a zero follows the slash.
+    /// The end of the range of keys below this folder. The name of the folder ends with a slash, and the character
+    /// after the slash in ASCII is the zero.
     fileprivate var endOfFolder: String { dropLast() + "0" }
 }
 

@@ -14,14 +14,15 @@ struct EtcdMember: Sendable {
     struct State: Sendable {
         var version: String
 
-        /// The leader's ID as text, since it is an unsigned number; `nil` if the node knows no leader.
+        /// The leader's ID as text, because the ID is an unsigned number. `nil` if the node has no leader.
         var leader: String?
         var id: String
 
         /// The time from the request to the response, on an open connection.
         var latency: Duration
 
-        /// How far the node's clock is ahead of this machine's, to the second; `nil` if the response has no date.
+        /// The time by which the node's clock is ahead of this machine's clock, in whole seconds. `nil` if the response
+        /// has no date.
         var clockOffset: Duration?
     }
 
@@ -31,8 +32,8 @@ struct EtcdMember: Sendable {
 }
 
 extension EtcdClient {
-    /// Requests the state of all nodes concurrently. The function waits for up to three responses of each node, and
-    /// for each of them up to `timeout`.
+    /// Requests the state of all nodes concurrently. This method waits for up to three responses from each node, with a
+    /// limit of `timeout` for each response.
     func members(timeout: Duration) async -> [EtcdMember] {
         await withTaskGroup(of: (Int, EtcdMember).self) { group in
             for (index, endpoint) in location.endpoints.enumerated() {
@@ -52,7 +53,7 @@ extension EtcdClient {
         do {
             let client = try httpClient()
             let token = try await token(at: endpoint, by: client, timeout)
-            // The first request opens the connection.
+            // Open the connection with a first request, which the latency does not include.
             _ = try await askState(of: endpoint, token, client, timeout)
             return .success(try await askState(of: endpoint, token, client, timeout))
         } catch let failure as EtcdFailure {
@@ -78,7 +79,7 @@ extension EtcdClient {
             let failure = object.map { EtcdFailure($0) }
             throw AccountError(.storeUnreachable, failure?.text ?? "the server is not etcd 3.4 or later")
         }
-        // The date is truncated to whole seconds, so half a second more is the best estimate.
+        // Add half a second for the best estimate, because the date is truncated to whole seconds.
         let date = response.headers.first(name: "Date").flatMap { HTTPDate.date(from: $0) }
         return EtcdMember.State(
             version: version, leader: object["leader"]?.string.flatMap { $0 == "0" ? nil : $0 }, id: id,

@@ -16,34 +16,37 @@ import Musl
 import Darwin
 #endif
 
-/// Sends calls to a cluster: first to the node that responded last, then to the others if it does not respond.
+/// Sends calls to a cluster, first to the node that responded most recently. If this node does not respond, the client
+/// tries the other nodes.
 final class EtcdClient: Sendable {
-    /// How long a call may take with all of its attempts.
+    /// The time limit for a call with all of its attempts.
     struct Timeout: Sendable {
         var limit: Duration
 
-        /// Whether to fail at once if no node responded a moment ago.
+        /// Whether to fail immediately if all nodes have just failed to respond.
         var givesUpSoon: Bool
 
         static let reading = Timeout(limit: .seconds(3), givesUpSoon: true)
         static let beginning = Timeout(limit: .seconds(5), givesUpSoon: true)
 
-        /// For calls whose result must be known: longer than an election and than the lease of a lock.
+        /// For calls whose result must be known. The limit is longer than an election and longer than the lease of a
+        /// lock.
         static let committing = Timeout(limit: .seconds(15), givesUpSoon: false)
 
-        /// For calls that other processes wait for until `end`.
+        /// For calls that must succeed before `end`, because other processes wait until then.
         static func saving(until end: ContinuousClock.Instant) -> Timeout {
             Timeout(limit: max(ContinuousClock.now.duration(to: end), committing.limit), givesUpSoon: false)
         }
 
-        /// For the release of locks, even if no node responded a moment ago, since other processes wait for the locks.
+        /// For the release of locks. The client attempts the release even if all nodes have just failed to respond,
+        /// because other processes wait for the locks.
         static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)
     }
 
     struct Response: Sendable {
         var object: JSONObject
 
-        /// Whether an earlier attempt may have been carried out too.
+        /// Whether the cluster may have executed an earlier attempt too.
         var isRepeated: Bool
     }
 
@@ -65,10 +68,11 @@ final class EtcdClient: Sendable {
         case none(problem: String, isSent: Bool)
     }
 
-    /// How long calls fail at once after all nodes have failed to respond.
+    /// The time for which calls fail immediately after all nodes have failed to respond.
     private static let pause = Duration.seconds(2)
 
-    /// More than all entries of a session at etcd's limit take as Base64.
+    /// The maximum length of a response, in bytes. All entries of a session are shorter than this limit, even at etcd's
+    /// size limit and encoded as Base64.
     private static let responseLimit = 64 * 1024 * 1024
 
     let location: EtcdLocation
@@ -76,12 +80,13 @@ final class EtcdClient: Sendable {
     private let logger: Logger?
     private let state = Mutex(State())
 
-    /// - Throws: `AccountError.Code.misconfigured` if a password would be sent without encryption.
+    /// - Throws: `AccountError.Code.misconfigured` if the client would send a password without encryption.
     init(location: EtcdLocation, credentials: EtcdCredentials, logger: Logger?) throws(AccountError) {
         guard credentials.user == nil || location.usesTLS || location.isLoopback else {
             throw AccountError(
                 .misconfigured,
-                "a password is sent over TLS only", hint: "write etcds:// instead of etcd://, or unset ETCDCTL_USER")
+                "AccountKit sends a password only over TLS",
+                hint: "write etcds:// instead of etcd://, or unset ETCDCTL_USER")
         }
         self.location = location
         self.credentials = credentials
@@ -90,7 +95,8 @@ final class EtcdClient: Sendable {
 
     // MARK: Calls
 
-    /// Sends a call. Any call may be repeated, since changes compare the previous state and recognize their own effect.
+    /// Sends a call. The client may repeat any call, because changes compare the previous state and recognize their own
+    /// effect.
     func send(_ call: EtcdCall, _ timeout: Timeout) async throws -> Response {
         let start = ContinuousClock.now
         let deadline = start + timeout.limit
@@ -99,7 +105,7 @@ final class EtcdClient: Sendable {
         }
         if timeout.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
         let client = try httpClient()
-        // Each node gets a share of the time, so that a node that hangs does not use all of it.
+        // Divide the time among the nodes, so that a node that hangs does not use all of the time.
         let share = max(min(timeout.limit / location.endpoints.count, .seconds(5)), .seconds(1))
         var (isSent, problems, round) = (false, [String](), 0)
         while true {
@@ -113,7 +119,7 @@ final class EtcdClient: Sendable {
                     noteResponse(of: index)
                     return Response(object: object, isRepeated: isSent)
                 case .refused(let failure) where failure.code == nil:
-                    // For example, there is no leader now, and the change may still be carried out.
+                    // For example, there is no leader at the moment, but the cluster may still execute the change.
                     isSent = true
                     problems.append("\(location.endpoints[index]): \(failure.text)")
                 case .refused(let failure):
@@ -243,7 +249,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// NIO measures the time limit, so that a command needs no other threads.
+    /// Sends a call to one node. NIO enforces the time limit, so that a command needs no additional threads.
     func response(
         to call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration,
         needsLeader: Bool = true
@@ -265,7 +271,7 @@ final class EtcdClient: Sendable {
             do {
                 return try await send(url)
             } catch  where Self.isBeforeSending(error) {
-                // The error names the first address, which the user expects.
+                // Report the error of the first address, because the user expects this address.
                 refusal = refusal ?? error
             }
         }
@@ -325,8 +331,8 @@ final class EtcdClient: Sendable {
 
     private static let clients = Mutex<[EtcdCredentials.Files: HTTPClient]>([:])
 
-    /// Returns the HTTP client. It is never shut down on purpose: it costs nothing before the first call, closes idle
-    /// connections, and runs on NIO's shared threads.
+    /// Returns the HTTP client. AccountKit deliberately does not shut down the client: it uses no resources before the
+    /// first call, closes idle connections, and runs on NIO's shared threads.
     func httpClient() throws -> HTTPClient {
         let files = location.usesTLS ? credentials.files : EtcdCredentials.Files()
         return try Self.clients.withLock { clients in
@@ -336,10 +342,10 @@ final class EtcdClient: Sendable {
                 timeout: .init(connect: .seconds(2)), connectionPool: .init(idleTimeout: .seconds(15)),
                 decompression: .disabled)
             configuration.httpVersion = .http1Only
-            // Each watch has its own connection for a long time, and must not block a call.
+            // Each watch uses its own connection for a long time, and must not block other calls.
             configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
             configuration.connectionPool.retryConnectionEstablishment = false
-            // Without this, names for a tracer are computed even if there is none.
+            // Otherwise the library computes names for a tracer even if there is no tracer.
             configuration.tracing.tracer = nil
             let client = HTTPClient(configuration: configuration)
             clients[files] = client

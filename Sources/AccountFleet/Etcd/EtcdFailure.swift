@@ -3,7 +3,7 @@ import AccountSupport
 
 /// An error response of etcd: a gRPC code and a message (`etcdserver/api/v3rpc/rpctypes`; the messages are stable).
 struct EtcdFailure: Error, Sendable, Hashable {
-    /// https://grpc.io/docs/guides/status-codes/
+    /// A gRPC status code (https://grpc.io/docs/guides/status-codes/).
     enum Code: Int64 {
         case invalidArgument = 3
         case notFound = 5
@@ -13,7 +13,8 @@ struct EtcdFailure: Error, Sendable, Hashable {
         case unauthenticated = 16
     }
 
-    /// `nil` for errors that do not concern the request: the node is not ready, or has lost its leader.
+    /// The code, or `nil` for an error that does not concern the request, such as a node that is not ready or has lost
+    /// its leader.
     var code: Code?
     var text: String
 
@@ -23,14 +24,14 @@ struct EtcdFailure: Error, Sendable, Hashable {
         if code == .resourceExhausted, text.hasSuffix("too many requests") { code = nil }
     }
 
-    /// Reads a refusal of the gateway itself, which is plain text.
+    /// Parses an error response of the gateway itself, which is plain text.
     init(status: UInt, text: String) {
         let isCommonName = text.contains("CommonName")
         code = isCommonName ? .failedPrecondition : nil
         self.text = isCommonName ? "CommonName" : "HTTP status \(status)"
     }
 
-    /// Reads the reason that ended a watch, which names the code in words.
+    /// Parses the reason for which etcd ended a watch. The reason contains the code in words.
     init(cancelReason text: String) {
         self.text = text
         code =
@@ -43,7 +44,7 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     var isLeaseNotFound: Bool { code == .notFound }
 
-    /// Whether the token is from before a restart of the node, or from before a change of the etcd users.
+    /// Whether etcd issued the token before a restart of the node or before a change of the etcd users.
     var isTokenExpired: Bool {
         code == .unauthenticated || code == .invalidArgument && text.contains("auth store is old")
     }
@@ -62,8 +63,8 @@ extension AccountError {
         case .failedPrecondition where failure.text == "CommonName":
             self.init(
                 .misconfigured,
-                "\(store) accepts no client certificate with a Common Name while its users' authentication is enabled: use one "
-                    + "whose subject has none, such as `/O=machines`")
+                "\(store) accepts no client certificate with a Common Name while its users' authentication is enabled: use a "
+                    + "certificate whose subject has no Common Name, such as `/O=machines`")
         case .unauthenticated:
             self.init(.misconfigured, "\(store) does not accept the user's token (\(failure.text))")
         case .invalidArgument where failure.text.contains("too large"),

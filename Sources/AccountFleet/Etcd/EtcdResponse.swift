@@ -13,12 +13,12 @@ struct EtcdKeyValue: Sendable, Hashable {
     var createRevision: Int64
     var modRevision: Int64
 
-    /// 0 if the key has no lease.
+    /// The ID of the lease, or 0 if the key has no lease.
     var lease: Int64
 }
 
 extension EtcdKeyValue {
-    /// Reads a key from JSON, which omits fields that are 0 or empty.
+    /// Parses a key from JSON, in which etcd omits fields that are 0 or empty.
     init?(_ json: JSONValue?) {
         guard case .object(let object) = json, let modRevision = object.int64("mod_revision"),
             let value = Data(base64Encoded: object["value"]?.string ?? "")
@@ -31,10 +31,10 @@ extension EtcdKeyValue {
 }
 
 struct EtcdTransactionResponse: Sendable, Hashable {
-    /// Whether the comparisons held.
+    /// Whether all comparisons were true.
     var isSuccess: Bool
 
-    /// The store's revision: after a write, the revision of the written keys.
+    /// The revision of the store. After a write, this is also the revision of the written keys.
     var revision: Int64
 
     var ranges: [[EtcdKeyValue]]
@@ -55,17 +55,18 @@ struct EtcdEvent: Sendable, Hashable {
     var revision: Int64
     var isRemoval: Bool
 
-    /// The key's `mod_revision` after the change; 0 if the key is gone.
+    /// The key's `mod_revision` after the change, or 0 if the change removed the key.
     var modRevision: Int64 { isRemoval ? 0 : revision }
 }
 
 enum EtcdWatchMessage: Sendable, Hashable {
-    /// The watch has begun or continues. The node's revision is at most a moment behind the store's.
+    /// The watch has begun or continues. `revision` is the revision of the node, which may be a moment behind the
+    /// store.
     case progress(revision: Int64)
 
     case change([EtcdEvent])
 
-    /// Etcd no longer has the changes since the requested revision. This is the oldest revision that it has.
+    /// Etcd no longer has the changes since the requested revision. `revision` is the oldest revision that etcd has.
     case compacted(revision: Int64)
 
     case failure(EtcdFailure)

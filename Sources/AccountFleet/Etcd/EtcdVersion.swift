@@ -3,7 +3,7 @@ struct EtcdVersion: Sendable, Hashable {
     var minor: Int
     var patch: Int
 
-    /// The first version of each series that has all fixes that AccountKit depends on.
+    /// The first version of each series with all fixes that AccountKit requires.
     static let fixed = [
         EtcdVersion(major: 3, minor: 4, patch: 42), EtcdVersion(major: 3, minor: 5, patch: 28),
         EtcdVersion(major: 3, minor: 6, patch: 9),
@@ -23,7 +23,8 @@ struct EtcdVersion: Sendable, Hashable {
         Self.faults.filter { $0.fixedIn.contains(where: isBefore) }.map(\.text)
     }
 
-    /// The version of the same series that has the fixes; `nil` if this one has them, or if its series is not known.
+    /// The version of the same series with the fixes, or `nil` if this version has the fixes or its series is not
+    /// known.
     var update: EtcdVersion? { Self.fixed.first(where: isBefore) }
 
     private func isBefore(_ other: EtcdVersion) -> Bool {
@@ -32,7 +33,7 @@ struct EtcdVersion: Sendable, Hashable {
 }
 
 extension EtcdVersion: CustomStringConvertible {
-    /// Reads a version such as `3.4.23` or `3.6.0-rc.1`; `nil` if it is not one.
+    /// Parses a version such as `3.4.23` or `3.6.0-rc.1`. Returns `nil` if the text is not a version.
     init?(_ text: String) {
         let parts = text.prefix { $0 != "-" && $0 != "+" }.split(separator: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { Int($0) }

@@ -18,19 +18,21 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         observations.append(
             lease == nil
                 ? StorageObservation(
-                    "Quorum", "none: nothing can be changed now",
+                    "Quorum", "none: the store accepts no changes now",
                     advice: ": start the nodes that are not running, or check the network between them")
                 : StorageObservation("Quorum", "yes" + (count.map { ", of \($0) member\($0 == 1 ? "" : "s")" } ?? "")))
         if let count, count > members.count {
             observations.append(
                 StorageObservation(
-                    "Members", "\(members.count) of \(count) are named",
-                    advice: ": name all of them in the store's address, so that any may fail"))
+                    "Members", "the address names \(members.count) of \(count)",
+                    advice: ": add all members to the address of the store, so that commands reach it if a member fails"
+                ))
         }
         if Set(known.compactMap(\.leader)).count > 1 {
             observations.append(
                 StorageObservation(
-                    "Members", "they disagree about the leader", advice: ": name the nodes of one cluster only"))
+                    "Members", "not all members report the same leader",
+                    advice: ": name only nodes of one cluster in the address of the store"))
         }
         for alarm in await alarms?["alarms"]?.elements ?? [] {
             let name = alarm.member("alarm")?.string ?? "unknown"
@@ -38,7 +40,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
                 StorageObservation(
                     "Alarm", name,
                     advice: name == "NOSPACE"
-                        ? ": compact and defragment the store, then `etcdctl alarm disarm`" : ": see etcd's log"))
+                        ? ": compact and defragment the store, then `etcdctl alarm disarm`" : ": read the log of etcd"))
         }
         if let holder = EtcdKeyValue(lease?["kvs"]?.elements.first) {
             observations.append(StorageObservation("Refreshing", holder.holderName ?? "another process"))
@@ -47,7 +49,8 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
             observations.append(
                 StorageObservation(
                     "TLS", "none",
-                    advice: location.isLoopback ? nil : ": write etcds://, or an attacker on the way can sign you out"))
+                    advice: location.isLoopback
+                        ? nil : ": write etcds://, because an attacker on the network can sign you out"))
         } else {
             observations.append(
                 StorageObservation(
@@ -66,7 +69,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         return StorageObservation(
             "User", "\(user.name), with the role\(roles.count == 1 ? "" : "s") \(roles.joined(separator: ", "))",
             advice: roles.contains("root")
-                ? ": give the user a role that may read and write below \(location.prefix)/ only" : nil)
+                ? ": grant the user a role that can read and write only below \(location.prefix)/" : nil)
     }
 }
 
@@ -98,21 +101,22 @@ extension StorageObservation {
         switch member.state {
         case .failure(let error):
             self.init(
-                "Member", "\(member.endpoint): \(error.message)", advice: ": check that it runs and can be reached")
+                "Member", "\(member.endpoint): \(error.message)", advice: ": check that the node runs and is reachable")
         case .success(let state):
             let offset = state.clockOffset?.components.seconds ?? 0
-            // A smaller difference matters neither for tokens nor for certificates.
+            // A smaller difference affects neither tokens nor certificates.
             let isOff = abs(offset) > 60
             let leads = state.id == state.leader ? ", leads" : ""
             var text = "\(member.endpoint)\(leads): etcd \(state.version), \(state.latency.milliseconds)"
-            if state.leader == nil { text += ", knows no leader" }
+            if state.leader == nil { text += ", has no leader" }
             if abs(offset) > 2 {
                 text += ", its clock is \(Duration.seconds(abs(offset)).text) \(offset > 0 ? "ahead" : "behind")"
             }
             self.init(
                 "Member", text,
                 advice: isOff
-                    ? ": correct its clock or this machine's, or tokens seem to expire at the wrong time" : nil)
+                    ? ": correct the clock of the node or of this machine, because tokens seem to expire at the wrong time"
+                    : nil)
         }
     }
 }

@@ -2,7 +2,7 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-/// An etcd lease. If its holder stops sending keep-alives, etcd deletes the keys that are attached to the lease.
+/// An etcd lease. If the holder stops sending keep-alives, etcd deletes the keys that are attached to the lease.
 final class EtcdLease: Sendable {
     let id: Int64
     private let seconds: Int64
@@ -11,7 +11,8 @@ final class EtcdLease: Sendable {
     private let hasEnded = Atomic(false)
     private let renewedAt: Mutex<ContinuousClock.Instant>
 
-    /// When the lease expires without another keep-alive: by etcd's count, or a moment earlier. Time asleep counts.
+    /// The time when the lease expires without another keep-alive. In etcd, the lease expires at this time or a moment
+    /// later. The time during which this machine sleeps counts.
     var end: ContinuousClock.Instant { renewedAt.withLock { $0 } + .seconds(seconds) }
 
     var isFresh: Bool { ContinuousClock.now + .seconds(seconds) * 2 / 3 < end }
@@ -43,7 +44,8 @@ final class EtcdLease: Sendable {
                 // `sleep` throws only if the task is cancelled.
                 while (try? await Task.sleep(for: .seconds(seconds) / 3)) != nil {
                     let start = ContinuousClock.now
-                    // A failed keep-alive is retried. If the lease expires first, the next change detects the expiry.
+                    // The loop retries a failed keep-alive. If the lease expires first, the next change detects the
+                    // expiry.
                     let response = try? await client.send(.keepLeaseAlive(id), .tidying)
                     guard let result = response?.object["result"]?.objectMembers else { continue }
                     if result.int64("TTL") ?? 0 <= 0 { return }
@@ -53,10 +55,10 @@ final class EtcdLease: Sendable {
         }
     }
 
-    /// Stops the keep-alives, so that the lease expires at its time.
+    /// Stops the keep-alives, so that the lease expires.
     func leaveAlone() { keepingAlive.withLock { $0?.cancel() } }
 
-    /// Revokes the lease. Never fails: a lease that cannot be revoked expires.
+    /// Revokes the lease. If the request fails, the lease expires later.
     func end() async {
         guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
         keepingAlive.withLock { $0?.cancel() }

@@ -2,10 +2,11 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-/// A lock: a key in etcd under a lease that only the lock holder writes.
+/// A lock: a key in etcd with a lease. Only the lock holder writes the key.
 ///
-/// Each change by the holder gives this key a new revision, and requires the expected one. So etcd rejects a change
-/// that arrives late, twice, or after the lease was lost. If the outcome is unknown, the revision reveals it.
+/// Each change by the holder requires the expected revision of this key, and creates a new revision. Etcd therefore
+/// rejects a change that arrives late, twice, or after the holder has lost the lease. If the outcome of a change is
+/// unknown, the revision shows whether etcd applied the change.
 final class EtcdLock: Sendable {
     private struct State {
         var revision: Int64
@@ -15,13 +16,15 @@ final class EtcdLock: Sendable {
         var isLost = false
     }
 
-    /// The transaction lock sorts before the refresh lease, so a watch that starts at the lease omits the lock.
+    /// The names of the keys. `.lock` sorts before `.refresh`, so a watch that starts at the refresh lease does not
+    /// report the transaction lock.
     static let (refreshName, transactionName) = (".refresh", ".lock")
 
     let key: String
     let createRevision: Int64
 
-    /// The folder's entries when the lock was acquired; `nil` if the caller did not request them or they are unknown.
+    /// The folder's entries at the time when the lock was acquired, or `nil` if the caller did not request the entries
+    /// or if they are unknown.
     let entries: [EtcdKeyValue]?
     private let client: EtcdClient
     private let state: Mutex<State>
@@ -45,7 +48,8 @@ final class EtcdLock: Sendable {
         lease.keepAlive()
     }
 
-    /// Grants a longer lease, to which the next change attaches the key; returns `nil` if the lock already has one.
+    /// Requests a longer lease, to which the next change attaches the key. Returns `nil` if the lock already has a
+    /// longer lease.
     func longerLease(seconds: Int64) async throws -> EtcdLease? {
         guard state.withLock({ $0.leases.count == 1 }) else { return nil }
         let lease = try await EtcdLease.granted(seconds: seconds, timeout: .beginning, by: client)
@@ -69,12 +73,12 @@ final class EtcdLock: Sendable {
         state.withLock { !$0.isLost && ContinuousClock.now + duration < $0.leases.last!.end }
     }
 
-    /// Records that the key is gone, or belongs to another holder.
+    /// Records that the key was deleted, or that another process holds the lock.
     func noteLoss() { state.withLock { $0.isLost = true } }
 
     func end() async {
         let (leases, isWaitedFor) = state.withLock { ($0.leases, $0.isExchanging && !$0.isLost) }
-        // Other processes wait until the lease expires.
+        // Don't revoke the lease: other processes must wait until it expires.
         if isWaitedFor { return leases.forEach { $0.leaveAlone() } }
         // If the outcome of a change is unknown, the key may be attached to either lease.
         await withTaskGroup(of: Void.self) { group in
@@ -87,18 +91,19 @@ final class EtcdLock: Sendable {
     private enum Outcome {
         case taken(Int64, entries: [EtcdKeyValue]?)
 
-        /// The holder is `nil` if the key was not read again.
+        /// The holder is `nil` if this process did not read the key again.
         case held(by: EtcdKeyValue?, at: Int64)
         case leaseLost
     }
 
-    /// Acquires a lock, and waits while another process holds it.
+    /// Acquires a lock. If another process holds the lock, this method waits.
     ///
     /// - Parameters:
-    ///   - seconds: How long the lock outlasts a holder that no longer responds.
-    ///   - timeout: How long to wait; there is at least one attempt.
-    ///   - folder: The folder whose entries to read in the same step that acquires the lock.
-    ///   - watch: Reports the release of a contended lock. With it, a lease is requested only if the lock seems free.
+    ///   - seconds: The time in seconds after which the lock expires if its holder no longer responds.
+    ///   - timeout: How long to wait. There is at least one attempt.
+    ///   - folder: The folder whose entries to read in the etcd transaction that acquires the lock.
+    ///   - watch: Reports the release of a contended lock. If there is a watch, this method requests a lease only if
+    ///     the lock seems free.
     /// - Throws: `AccountError.Code.busy` after the timeout, `CancellationError` if the task is cancelled.
     static func take(
         _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning,
@@ -132,7 +137,7 @@ final class EtcdLock: Sendable {
                 case .taken(let revision, let entries):
                     return EtcdLock(
                         key: key, lease: lease!, createRevision: revision, entries: entries, client: client)
-                // The wait was longer than the lease lasts, or this process was stopped for a while.
+                // The wait was longer than the lease, or this process was suspended.
                 case .leaseLost: lease = nil
                 case .held(let holder, let revision):
                     mayBeUsed = false
@@ -142,7 +147,7 @@ final class EtcdLock: Sendable {
                     }
                     failureCount += 1
                     try await waitForDeletion(of: key, after: revision, until: deadline, failureCount, watch, client)
-                    // A lease that is about to expire could be lost before the first keep-alive.
+                    // A lease that is about to expire could expire before the first keep-alive.
                     if lease?.isFresh == false { lease = nil }
                 }
             }
@@ -152,8 +157,9 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Reads the lock; `nil` if it is free. If the lookup was slow, assumes contention and reads the lock again after a
-    /// random pause: by then one of the competing processes has acquired it, and the others request no lease.
+    /// Reads the lock, and returns `nil` if the lock is free. If the request was slow, this method assumes contention
+    /// and reads the lock again after a random pause. By then, one of the competing processes has acquired the lock,
+    /// and the other processes request no lease.
     private static func look(
         at key: String, _ watch: SessionWatch, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
     ) async throws -> Outcome? {
@@ -184,14 +190,14 @@ final class EtcdLock: Sendable {
             then: [.put(key, value, lease: lease.id)] + (folder.map { [.entries(of: $0)] } ?? []), else: [.range(key)])
         do {
             guard let response = EtcdTransactionResponse(try await client.send(call, timeout).object) else {
-                throw AccountError(.inaccessible, "\(client.location) gave an unexpected response")
+                throw AccountError(.inaccessible, "\(client.location) returned an unexpected response")
             }
             if response.isSuccess { return .taken(response.revision, entries: response.ranges.first) }
-            // The holder released the lock in between: retry at once.
+            // The holder released the lock in between, so retry immediately.
             guard let holder = response.ranges.first?.first else {
                 return try await attempt(key, lease, folder, timeout, client)
             }
-            // An earlier attempt succeeded, and its response was lost.
+            // An earlier attempt succeeded, but its response was lost.
             if holder.lease == lease.id { return .taken(holder.createRevision, entries: nil) }
             return .held(by: holder, at: response.revision)
         } catch EtcdClient.Failure.refused(let failure) where failure.isLeaseNotFound {
@@ -199,9 +205,10 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Waits until etcd reports that the key was deleted, but not for long, since a dead connection reports nothing:
-    /// two seconds at first, later eight, and always eight with a shared watch. The random pause grows with
-    /// `failureCount`, so that only some of many waiting processes try at the same time.
+    /// Waits until etcd reports that the key was deleted. Because a dead connection reports no changes, the wait is
+    /// limited to two seconds at first and to eight seconds later, or always to eight seconds with a shared watch. The
+    /// random pause after the wait grows with `failureCount`, so that only some of many waiting processes try at the
+    /// same time.
     private static func waitForDeletion(
         of key: String, after revision: Int64, until deadline: ContinuousClock.Instant, _ failureCount: Int,
         _ watch: SessionWatch?, _ client: EtcdClient
@@ -222,7 +229,7 @@ final class EtcdLock: Sendable {
         } catch {
             try Task.checkCancellation()
         }
-        // Without a minimum pause, a watch that ends at once would cause a busy loop.
+        // Without a minimum pause, a watch that ends immediately would cause a busy loop.
         let isEarly = start.duration(to: .now) < .milliseconds(20)
         let pause = 5 << min(failureCount, 4)
         try await Task.sleep(for: .milliseconds(Int.random(in: isEarly ? 20...(20 + pause) : 0...pause)))
@@ -232,7 +239,7 @@ final class EtcdLock: Sendable {
         AccountError(
             .busy,
             "\(holder?.holderName ?? "another process") has been using \(client.location) for more than \(timeout.text): "
-                + "try again, or look there for a process that hangs")
+                + "try again, or check that machine for a process that hangs")
     }
 }
 

@@ -9,11 +9,12 @@ final class EtcdTransaction: ArchiveTransaction {
 
     private let refresh: EtcdLock?
 
-    /// A cache of the stored entries by key: those read when the lock was acquired, with the changes since. Valid only
-    /// while the lock is held. `nil` means: read each entry from etcd.
+    /// A cache of the stored entries, by key: the entries at the time when the lock was acquired, with all later
+    /// changes. The cache is valid only while this process holds the lock. If the cache is `nil`, read each entry from
+    /// etcd.
     private let entries: Mutex<[String: EtcdKeyValue]?>
 
-    /// Whether etcd may have carried out a change whose response was lost.
+    /// Whether etcd may have applied a change whose response was lost.
     private let isUncertain = Atomic(false)
 
     init(storage: EtcdArchiveStorage, lock: EtcdLock, refresh: EtcdLock?) {
@@ -30,7 +31,8 @@ final class EtcdTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        // The placeholder disappears with the lock. If etcd accepts it now, it will also accept the real entry later.
+        // Write a placeholder, which etcd deletes with the lock. If etcd accepts the placeholder now, it will also
+        // accept the real entry later.
         let zeros = [UInt8](repeating: 0, count: byteCount)
         _ = try await commit(
             [.put(storage.key("\(EtcdLock.transactionName).reserved"), zeros, lease: lock.lease.id)], about: entry,
@@ -42,7 +44,8 @@ final class EtcdTransaction: ArchiveTransaction {
     ) async throws -> ArchiveReceipt {
         let key = storage.key(entry.rawValue)
         var operations = [EtcdOperation.put(key, bytes)]
-        // The record of the intent begins the exchange: if this process dies, others wait for the longest exchange.
+        // The record of the intent comes before the token request. If this process is killed, other processes wait for
+        // the maximum duration of a token request.
         if entry == .refreshRecord, let refresh, let longer = try await storage.longerLease(of: refresh) {
             operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
         }
@@ -50,7 +53,7 @@ final class EtcdTransaction: ArchiveTransaction {
         let new = try await commit(
             operations, about: entry, if: [.modRevision(key, try expected(revision, entry))],
             isDone: { $0?.value == bytes })
-        // The record after the intent is the outcome of the exchange.
+        // The record after the intent contains the outcome of the token request.
         if entry == .refreshRecord { refresh?.isExchanging = isIntent }
         await storage.replica.replace(entry, with: bytes, revision: new)
         return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
@@ -69,7 +72,7 @@ final class EtcdTransaction: ArchiveTransaction {
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
         let key = storage.key(entry.rawValue)
         guard let stored = try await stored(entry) else {
-            throw AccountError(.conflict, "\(entry.rawValue) is gone and cannot be moved")
+            throw AccountError(.conflict, "\(entry.rawValue) no longer exists, so it cannot be moved")
         }
         let place = "\(key).\(label)-\(stored.modRevision)"
         let new = try await commit(
@@ -107,7 +110,8 @@ final class EtcdTransaction: ArchiveTransaction {
         return number
     }
 
-    /// Makes an atomic change if the comparisons hold and the locks are still held, and returns its revision.
+    /// Applies a change atomically if the comparisons are true and this process still holds the locks. Returns the
+    /// revision of the change.
     private func commit(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool = { _ in false }
@@ -130,9 +134,10 @@ final class EtcdTransaction: ArchiveTransaction {
 
     /// Sends a change, and repeats it if the response is lost.
     ///
-    /// If etcd carried out the first attempt, the second finds the lock at a newer revision, which only this holder can
-    /// have written. If the lock was lost in between, `isDone` checks the entry. `isDone` also checks the entry if an
-    /// earlier change may have caused the newer revision; if the entry lacks this change, it is made now.
+    /// If etcd applied the first attempt, the second attempt finds a newer revision of the lock, which only this holder
+    /// can have written. If this process lost the lock in between, `isDone` checks the entry. `isDone` also checks the
+    /// entry if an earlier change may have caused the newer revision. If the entry does not contain the change, this
+    /// method sends the change again.
     private func carryOut(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool
@@ -151,7 +156,7 @@ final class EtcdTransaction: ArchiveTransaction {
         let wasUncertain = isUncertain.exchange(true, ordering: .relaxed)
         let reply = try await shielded { [storage] in try await storage.send(call, timeout) }
         guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
-        else { throw AccountError(.inaccessible, "\(storage.location) gave an unexpected response") }
+        else { throw AccountError(.inaccessible, "\(storage.location) returned an unexpected response") }
         isUncertain.store(false, ordering: .relaxed)
         if response.isSuccess {
             lock.revision = response.revision
@@ -181,7 +186,7 @@ final class EtcdTransaction: ArchiveTransaction {
     private func lost(_ what: String) -> AccountError {
         AccountError(
             .conflict,
-            "\(what) \(storage.location) was lost, since this process was stopped or cut off for too long: nothing was changed; "
+            "\(what) \(storage.location) was lost, because this process was stopped or disconnected for too long: nothing was changed; "
                 + "try again")
     }
 }
@@ -200,7 +205,8 @@ final class EtcdRefreshLease: ArchiveLease {
         try await storage.beginTransaction(timeout: timeout, refresh: lock)
     }
 
-    /// Checks the clock, and also etcd if it responds: an administrator can revoke a lease too.
+    /// Returns whether the lease lasts for a duration, by the clock and, if etcd responds, by etcd's data. An
+    /// administrator can also revoke a lease.
     func lasts(for duration: Duration) async -> Bool {
         do {
             if try await storage.newest(key: lock.key)?.createRevision != lock.createRevision { lock.noteLoss() }

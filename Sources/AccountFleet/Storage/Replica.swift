@@ -8,10 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A local copy of the account as this machine last read or wrote it, still encrypted, for reads while the store is
-/// unreachable. AccountKit removes it when the store no longer has the account.
+/// An encrypted local copy of the account as this machine last read or wrote it, for reads while the store is
+/// unreachable. AccountKit removes the replica when the store no longer has the account.
 struct Replica: Sendable {
-    /// The age at which a replica with unchanged bytes is written again with a new date.
+    /// The age in seconds at which AccountKit writes an unchanged replica again with a new date.
     private static let interval: TimeInterval = 300
 
     private let storage: FileArchiveStorage
@@ -51,7 +51,8 @@ struct Replica: Sendable {
         guard entry == .account else { return }
         let content = ReplicaContent(location: location, revision: revision, date: clock.now, bytes: bytes)
         await change { transaction, stored in
-            // Ignore an older revision from a slow read. After a minute, it is from a store restored from a backup.
+            // Ignore an older revision within a minute, because it comes from a slow read. Later, an older revision
+            // comes from a store that was restored from a backup.
             if let old = ReplicaContent(stored?.bytes), old.location == location, old.revision > revision,
                 abs(content.date.timeIntervalSince(old.date)) < 60
             {
@@ -61,9 +62,10 @@ struct Replica: Sendable {
         }
     }
 
-    /// - Parameter revision: The revision at which the account was removed or missing. A newer replica is kept.
+    /// - Parameter revision: The revision at which the account was removed or missing. This method keeps a newer
+    ///   replica.
     func remove(_ entry: ArchiveEntry, revision: Int64) async {
-        // Create no folder if no account was ever stored here.
+        // Don't create a folder if there is no replica.
         guard entry == .account, content != nil else { return }
         await change { transaction, stored in
             guard let stored, ReplicaContent(stored.bytes).map({ $0.revision <= revision }) ?? true else { return }
@@ -79,7 +81,7 @@ struct Replica: Sendable {
         return content
     }
 
-    /// Changes the replica. Only logs a failure, since the store has the account.
+    /// Changes the replica. This method only logs an error, because the store has the account.
     private func change(
         _ body: @escaping @Sendable (any ArchiveTransaction, StoredEntry?) async throws -> Void
     ) async {
@@ -93,13 +95,13 @@ struct Replica: Sendable {
     }
 }
 
-/// A replica's file: the length of the location (2 bytes), the location, the revision and the seconds since 1970 (8
-/// bytes each, all big-endian), and the entry.
+/// The content of a replica's file: the length of the location (2 bytes), the location, the revision and the seconds
+/// since 1970 (8 bytes each, all big-endian), and the entry.
 struct ReplicaContent: Sendable, Hashable {
     var location: String
     var revision: Int64
 
-    /// In whole seconds.
+    /// The date of the replica, in whole seconds.
     var date: Date
     var bytes: [UInt8]
 }

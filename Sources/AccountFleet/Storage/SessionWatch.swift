@@ -3,11 +3,13 @@ import Synchronization
 
 /// Watches the entries and the refresh lease of a session, with one etcd watch for all listeners.
 ///
-/// The watch starts at the revision at which the entries were last read, so listeners need not read them again.
+/// The watch starts at the revision at which this process last read the entries, so listeners need not read the entries
+/// again.
 ///
-/// A watch can lose events: some versions of etcd lose them after a compaction, and so does a connection that died
-/// unnoticed. Therefore each watch lasts a minute at most. Before the next one begins, `SessionWatch` reads all
-/// entries, confirmed by a quorum, and notifies each listener whose entry differs from what the listener knows.
+/// A watch can lose events: some versions of etcd lose events after a compaction, and a dead connection does not
+/// deliver events. Each watch therefore lasts at most one minute. Before the next watch begins, `SessionWatch` reads
+/// all entries, confirmed by a quorum, and notifies each listener whose entry has another revision than the listener
+/// expects.
 final class SessionWatch: Sendable {
     typealias Changes = AsyncThrowingStream<Void, any Error>
 
@@ -15,10 +17,11 @@ final class SessionWatch: Sendable {
         let key: String
         fileprivate let isForRemoval: Bool
 
-        /// The store's revision when the key was last read; `nil` if it is not known.
+        /// The store's revision when this process last read the key, or `nil` if it is not known.
         fileprivate var revision: Int64?
 
-        /// The key's `mod_revision` that the listener knows; 0 if there is no such key, `nil` if it knows nothing yet.
+        /// The `mod_revision` of the key in the latest read or notification: 0 if there was no such key, `nil` if it is
+        /// not known.
         fileprivate var modRevision: Int64?
         fileprivate let continuation: Changes.Continuation
     }
@@ -33,15 +36,15 @@ final class SessionWatch: Sendable {
         var nextListener = 0
         var task: Task<Void, Never>?
 
-        /// The number of the current task. A cancelled task may continue for a moment.
+        /// The number of the current task, to distinguish it from a cancelled task that continues for a moment.
         var taskNumber = 0
 
-        /// The revision up to which listeners were notified; `nil` before the first watch.
+        /// The revision up to which listeners were notified, or `nil` before the first watch.
         var revision: Int64?
 
         var readings: [String: Reading] = [:]
 
-        /// When another process was last seen to hold the refresh lease.
+        /// The time when this process last detected that another process holds the refresh lease.
         var refreshSeenAt: ContinuousClock.Instant?
     }
 
@@ -50,7 +53,7 @@ final class SessionWatch: Sendable {
     private let interval: Duration
     private let state: Mutex<State>
 
-    /// - Parameter interval: How often all entries are read in case the watch has lost an event.
+    /// - Parameter interval: The interval at which to read all entries, in case the watch has lost an event.
     init(client: EtcdClient, folder: String, revision: Int64? = nil, interval: Duration = .seconds(60)) {
         self.client = client
         self.folder = folder
@@ -70,13 +73,14 @@ final class SessionWatch: Sendable {
 
     func noteRefresh(isUnderWay: Bool) { state.withLock { $0.refreshSeenAt = isUnderWay ? .now : nil } }
 
-    /// Consumes the hint that the refresh lease was held less than a second ago. Later changes reach the listeners.
+    /// Returns whether another process held the refresh lease less than a second ago, and clears this information.
+    /// Listeners receive later changes.
     func takeRefresh() -> Bool {
         state.withLock { $0.refreshSeenAt.take() }.map { $0 + .seconds(1) > .now } ?? false
     }
 
-    /// Returns a stream that yields when any machine has written or removed a key since it was last read. If it is
-    /// unknown when the key was last read, the stream also yields once at the start.
+    /// Returns a stream that yields when any machine has written or removed a key since this process last read it. If
+    /// the revision of the last read is unknown, the stream also yields once at the start.
     func changes(of key: String, isForRemoval: Bool = false) -> Changes {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -99,7 +103,7 @@ final class SessionWatch: Sendable {
         let task = state.withLock { state -> Task<Void, Never>? in
             state.listeners[number] = nil
             guard state.listeners.isEmpty else { return nil }
-            // The next listener starts at the store's revision at that time.
+            // Determine the revision again when the next listener starts.
             state.revision = nil
             state.taskNumber += 1
             return state.task.take()
@@ -108,7 +112,7 @@ final class SessionWatch: Sendable {
     }
 
     /// Notifies listeners of changes up to a revision, unless `number` is the number of a superseded task. `isToBeTold`
-    /// may update what a listener knows.
+    /// may update the state of a listener.
     func tell(
         upTo revision: Int64, by number: Int? = nil, where isToBeTold: (inout Listener) -> Bool = { _ in true }
     ) {
@@ -119,7 +123,7 @@ final class SessionWatch: Sendable {
                 isToBeTold(&state.listeners[id]!) ? state.listeners[id]!.continuation : nil
             }
         }
-        // Yield outside the lock: a stream that is cancelled at this moment also takes the lock.
+        // Yield outside the lock: a stream that is cancelled at this moment also acquires the lock.
         for continuation in told { continuation.yield() }
     }
 
@@ -133,13 +137,14 @@ final class SessionWatch: Sendable {
         }
     }
 
-    /// Reads all entries, notifies each listener that knows another state, and returns the store's revision.
+    /// Reads all entries, notifies each listener that expects another revision of its entry, and returns the store's
+    /// revision.
     private func compare(_ number: Int) async throws -> Int64? {
         let response = try await client.send(.keys(below: folder), .reading).object
         guard let revision = response.revision else { return nil }
         let entries = (response["kvs"]?.elements ?? []).compactMap { EtcdKeyValue($0) }
         let modRevisions = Dictionary(entries.map { ($0.key, $0.modRevision) }) { $1 }
-        // A store that was restored from a backup counts from an older revision and reuses its numbers.
+        // A store that was restored from a backup continues from an older revision and reuses revision numbers.
         let isRestored = state.withLock { state in
             guard number == state.taskNumber, let last = state.revision, revision < last else { return false }
             state.readings = [:]
@@ -154,7 +159,7 @@ final class SessionWatch: Sendable {
         return revision
     }
 
-    /// Returns the revision at which the watch starts; `nil` if it is unknown when a listener last read its key.
+    /// Returns the revision at which the watch starts, or `nil` if the revision of a listener's last read is unknown.
     private func start(_ number: Int) throws(CancellationError) -> Int64? {
         try state.withLock { state throws(CancellationError) in
             guard number == state.taskNumber else { throw CancellationError() }
@@ -178,10 +183,10 @@ final class SessionWatch: Sendable {
                 client.avoidPreferred()
             }
             isResumed = true
-            // If a watch ends at once, make the next one later.
+            // If a watch ends early, wait longer before the next watch.
             let isLong = start.duration(to: .now) > min(.seconds(5), interval / 2)
             pause = isLong ? .milliseconds(100) : min(pause * 2, .seconds(5))
-            // `sleep` throws only after the last listener has left.
+            // `sleep` throws only after the last listener was removed.
             try? await Task.sleep(for: pause * Double.random(in: 0.5...1.5))
         }
     }
@@ -196,8 +201,8 @@ final class SessionWatch: Sendable {
         for listener in listeners { listener.continuation.finish(throwing: error) }
     }
 
-    /// Reports changes until the interval ends, or until the entries must be read again. The first watch skips the
-    /// reading if all listeners have read.
+    /// Reports changes until the interval ends, or until this watch must read the entries again. The first watch does
+    /// not read the entries if all listeners have already read their keys.
     private func follow(_ number: Int, isResumed: Bool) async throws {
         let known: Int64
         if !isResumed, let start = try start(number) {
@@ -209,10 +214,11 @@ final class SessionWatch: Sendable {
         let call = EtcdCall.watch(folder + EtcdLock.refreshName, toEndOf: folder, from: known + 1)
         try await client.watch(call, for: interval) { message in
             switch message {
-            // A store that was restored from a backup has an older revision. A watch from a newer one reports nothing.
+            // A store that was restored from a backup has an older revision. A watch from a newer revision reports no
+            // changes.
             case .progress(let revision): return revision >= known
             case .change(let events): self.tell(events, by: number)
-            // After a compaction, etcd reports nothing more on this connection.
+            // After a compaction, etcd reports no further changes on this connection.
             case .compacted: return false
             // Retry with another token or another node.
             case .failure(let failure) where failure.isTokenExpired || failure.code == nil: return false

@@ -1,18 +1,19 @@
 import AccountKit
 import AccountSupport
 
-/// RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
+/// An authorization request (RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core,
+/// section 3.1.2.1).
 struct AuthorizationRequest: Sendable {
     let clientID: String
     let scopes: [String]
 
-    /// The token endpoint receives exactly the same text.
+    /// The redirect URI, which the request to the token endpoint must repeat exactly.
     let redirectURI: String
 
-    /// The value that the response must repeat, which proves that it belongs to this request.
+    /// The value that the response must repeat, as proof that the response belongs to this request.
     let state: String
 
-    /// The value that the ID token must repeat; `nil` if no ID token was requested.
+    /// The value that the ID token must repeat, or `nil` if the request is not for an ID token.
     let nonce: String?
 
     let pkce: PKCE
@@ -24,7 +25,7 @@ struct AuthorizationRequest: Sendable {
     /// Values that must not appear in any error or page.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
-    /// Returns the URL of the request, keeping a query of the endpoint (RFC 6749, section 3.1).
+    /// Returns the URL of the request, including any query of the endpoint (RFC 6749, section 3.1).
     func url(at endpoint: ServiceURL) -> String {
         var form = FormBody()
         form.append("response_type", "code")

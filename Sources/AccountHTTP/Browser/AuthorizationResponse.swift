@@ -12,7 +12,8 @@ struct AuthorizationResponse: Sendable, Equatable {
     /// The issuer that the response names (RFC 9207).
     var issuer: String?
 
-    /// Returns `nil` if the query is malformed or repeats a parameter (RFC 6749, section 3.1).
+    /// Parses the query of a redirect. Returns `nil` if the query is malformed or repeats a known parameter (RFC 6749,
+    /// section 3.1).
     init?(query: Substring) {
         var values: [String: String] = [:]
         for field in query.split(separator: "&") {
@@ -38,13 +39,14 @@ struct AuthorizationResponse: Sendable, Equatable {
         String(percentEncoded: text.replacing("+", with: " "))
     }
 
-    /// Compares the state in constant time.
+    /// Returns whether the response contains the state. The comparison takes constant time.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
         return Sodium.isEqual(own.utf8, state.utf8)
     }
 
-    /// A response that names an issuer must name this one in any case (RFC 9207, section 2.4).
+    /// Returns the code of the response. If the response names an issuer, it must be `issuer`, even if `namesIssuer` is
+    /// `false` (RFC 9207, section 2.4).
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthorityError) -> Secret {
@@ -55,7 +57,8 @@ struct AuthorizationResponse: Sendable, Equatable {
         case nil where namesIssuer:
             let code =
                 if case .oauthError(let code, _)? = failure { "; unverified error: \(code.rawValue)" } else { "" }
-            throw .unclear("the response lacks its issuer (iss), which the service promises to send\(code)")
+            throw .unclear(
+                "the response lacks its issuer (iss), although the service declares that it sends the issuer\(code)")
         default: break
         }
         if error != nil {

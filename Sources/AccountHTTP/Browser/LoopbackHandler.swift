@@ -21,7 +21,8 @@ final class LoopbackHandler: ChannelInboundHandler {
         self.didReceiveRequest = didReceiveRequest
     }
 
-    /// Call this on the channel's event loop. The `requestTime` limits only the arrival of the request.
+    /// Adds the handlers to the channel's pipeline. Call this method on the channel's event loop. `requestTime` limits
+    /// only the time until the request has arrived.
     static func install(
         in channel: any Channel, for receiver: RedirectReceiver, requestTime: TimeAmount,
         didReceiveRequest: @escaping () -> Void
@@ -91,7 +92,8 @@ final class RequestLimit: ChannelInboundHandler {
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// In bytes. Legitimate requests can be long, because they carry the cookies of every other program on `localhost`.
+    /// The maximum length of a request, in bytes. Legitimate requests can be long, because they contain the cookies of
+    /// all other programs on `localhost`.
     static let bytes = 16 << 10
 
     private var received = 0

@@ -21,10 +21,11 @@ struct LoopbackListener: Sendable {
     private let servers: [any Channel]
     private let connections: Connections
 
-    /// The number of ports to try if the listener must own both addresses of `localhost`.
+    /// The number of ports to try if the listener needs the same port on both addresses of `localhost`.
     private static let attempts = 20
 
-    /// A browser may resolve `localhost` to either address, so for this host the listener owns the port on both.
+    /// Opens a listener. For the host `localhost`, the listener uses the port on both addresses, because a browser may
+    /// resolve `localhost` to either of them.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
         firstPort: Int = 0, requestTime: TimeAmount = .seconds(15)
@@ -62,7 +63,8 @@ struct LoopbackListener: Sendable {
                 let other = try await bootstrap.bind(host: addresses[1], port: port).get()
                 return LoopbackListener(port: port, servers: [server, other], connections: connections)
             } catch {
-                // The other address matters only if the browser may use it. Without IPv6, the browser can't.
+                // Only `localhost` needs the second address. If this machine does not have that address, the browser
+                // can't use it.
                 let code = (error as? IOError)?.errnoCode
                 if host != "localhost" || code == EADDRNOTAVAIL || code == EAFNOSUPPORT {
                     return LoopbackListener(port: port, servers: [server], connections: connections)
@@ -75,23 +77,28 @@ struct LoopbackListener: Sendable {
         }
         throw AccountError(
             .inaccessible,
-            "no free port on both 127.0.0.1 and ::1", hint: "try again, or use --device")
+            "no port is free on both 127.0.0.1 and ::1", hint: "try again, or use --device")
     }
 
     private static func unavailable(
         _ host: String, _ redirect: LoopbackRedirect?, _ error: any Error
     ) -> AccountError {
         let start = "cannot receive the response to the sign-in: "
+        let code = (error as? IOError)?.errnoCode
+        var cause = error
+        if let code { cause = SystemCallError("bind", host, errno: code) }
         guard let redirect else {
-            return AccountError(.inaccessible, start + "cannot listen on any port of \(host)", cause: error)
+            return AccountError(.inaccessible, start + "cannot listen on any port of \(host)", cause: cause)
         }
-        let reason =
-            (error as? IOError)?.errnoCode == EADDRINUSE
-            ? "another program is using port \(redirect.port) of \(host); quit it, or"
-            : "cannot listen on port \(redirect.port) of \(host);"
+        let advice =
+            "register another redirect URI with the service, and use the new URI (on a command line, with --redirect-uri)"
+        guard code == EADDRINUSE else {
+            return AccountError(
+                .inaccessible, "\(start)cannot listen on port \(redirect.port) of \(host)", hint: advice, cause: cause)
+        }
         return AccountError(
-            .inaccessible, "\(start)\(reason) register another redirect URI with the service and use that",
-            cause: error)
+            .inaccessible, "\(start)another program is using port \(redirect.port) of \(host)",
+            hint: "quit that program, or \(advice)")
     }
 
     func close() async {
@@ -107,7 +114,7 @@ struct LoopbackListener: Sendable {
         (servers + connections.takeAll()).map { $0.close() }
     }
 
-    /// The open connections, the oldest first.
+    /// The open connections, oldest first.
     private final class Connections: Sendable {
         private struct Connection {
             let channel: any Channel
@@ -115,10 +122,11 @@ struct LoopbackListener: Sendable {
             var isIdle = true
         }
 
-        /// `nil` after the listener was closed; then it accepts no connections.
+        /// The connections, or `nil` after the listener was closed. A closed listener accepts no connections.
         private let open = Mutex<[Connection]?>([])
 
-        /// At the limit, drops the oldest connection without a request: a browser sends its request immediately.
+        /// Adds a connection. At the limit, this method closes the oldest connection that has sent no request, because
+        /// a browser sends its request immediately.
         func add(_ channel: any Channel) -> Bool {
             let (isAdded, dropped): (Bool, (any Channel)?) = open.withLock { open in
                 guard var connections = open else { return (false, nil) }

@@ -19,7 +19,7 @@ struct LoopbackRequest: Sendable {
 
     func route(callback callbackPath: String = Self.callbackPath, result resultPath: String = Self.resultPath) -> Route
     {
-        // Reject DNS rebinding: a page whose host name resolves to this machine sends its own name in `Host`.
+        // Reject DNS rebinding: if another host's name resolves to this machine, the browser sends that name in `Host`.
         guard method == "GET", hosts.count == 1, isOwn(hosts[0]), target.hasPrefix("/") else { return .malformed }
         let path = target.prefix { $0 != "?" }
         let query = target[path.endIndex...].dropFirst()

@@ -5,9 +5,9 @@ extension OAuthAuthority: BrowserAuthority {
     /// Prepares a sign-in with an authorization code, PKCE and a loopback redirect (RFC 6749, section 4.1; RFC 7636;
     /// RFC 8252, section 7.3).
     ///
-    /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or the one in the options.
-    /// Microsoft must accept `http://localhost/callback`. The sign-in listens only on the loopback interface, stops
-    /// listening when it ends, and shows its result in the browser.
+    /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or the redirect URI in the
+    /// options. For Microsoft, the redirect URI is `http://localhost/callback`. The sign-in listens only on the
+    /// loopback interface, stops listening when it ends, and shows its result in the browser.
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError`
     ///   if no port is available.
@@ -15,7 +15,7 @@ extension OAuthAuthority: BrowserAuthority {
         try await beginBrowserSignIn(deliveryTime: .seconds(15))
     }
 
-    /// - Parameter deliveryTime: How long to wait at the end for the browser to fetch the result page.
+    /// - Parameter deliveryTime: How long to wait for the browser to fetch the result page at the end of the sign-in.
     func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws
         -> OAuthBrowserSignIn
     {

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A browser sign-in. It stops listening in ``finish(with:)``, or when the object is deinitialized.
+/// A sign-in with a browser, which stops listening in ``finish(with:)`` or when the object is deinitialized.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
     let lifetime: Duration
@@ -24,11 +24,11 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     private struct Progress {
         var isWaitedFor = false
 
-        /// Kept after the exchange, so that pages can hide it.
+        /// The authorization code, kept after the exchange so that no page repeats the code.
         var code: Secret?
         var isSpent = false
 
-        /// When the tokens were received, by the clock of the service.
+        /// The time of the token response, by the clock of the service if the response contains a date.
         var exchangeDate: Date?
         var isFinished = false
     }
@@ -54,7 +54,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             defer { progress.isWaitedFor = true }
             return !progress.isWaitedFor
         }
-        guard isFirst else { throw .unclear("this sign-in is already in use: begin a new one") }
+        guard isFirst else { throw .unclear("this sign-in is already in use: begin a new sign-in") }
         // An error means that the task was cancelled.
         let brought = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
             await responses.first { _ in true }
@@ -104,7 +104,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             progress.isSpent = true
             return code
         }
-        guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
+        guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new sign-in") }
         let (credentials, response) = try await authority.requestSignInTokens(request.form(with: code))
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials

@@ -2,11 +2,11 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-/// Proves to the token endpoint that the sender of the code made the authorization request (RFC 7636).
+/// A proof for the token endpoint that the sender of the code also made the authorization request (RFC 7636).
 struct PKCE: Sendable {
     let verifier: Secret
 
-    /// The hash of the verifier, for the method `S256`. Not secret.
+    /// The hash of the verifier for the method `S256`, which is not secret.
     let challenge: String
 
     init(verifier: Secret) {

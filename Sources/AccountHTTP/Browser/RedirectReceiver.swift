@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Answers the browser's requests, and passes on the first response from the service with the correct `state`. After
-/// that, a request for the result page waits until the result is known.
+/// Responds to the browser's requests, and yields the first response from the service that contains the correct
+/// `state`. A later request for the result page waits until the result is known.
 final class RedirectReceiver: Sendable {
     enum Response: Sendable, Equatable {
         case page(ResultPage)
@@ -36,7 +36,8 @@ final class RedirectReceiver: Sendable {
         self.state = Mutex(.waiting(state: state))
     }
 
-    /// Calls `respond` immediately or, if the result is not known yet, later on another thread.
+    /// Handles a request. Calls `respond` immediately, or later on another thread if the request is for the result page
+    /// and the result is not known yet.
     func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Response) -> Void) {
         switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: respond(.page(.badRequest))
@@ -84,7 +85,8 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// Sets the page and accepts no further response. Returns whether a browser will request the page.
+    /// Sets the result page. From then on, the receiver accepts no response. Returns whether the receiver has
+    /// redirected a browser to the page.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
         let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in

@@ -11,7 +11,7 @@ extension ResultPage {
 
     init(_ error: any Error, hiding secrets: [Secret]) {
         let text = ServerText(secrets: secrets)
-        // The error is not from the service or the network, so it is about this machine.
+        // The error did not come from the service or the network, so the error concerns this machine.
         if let error = error as? AccountError, error.code != .cancelled {
             self = .failed(text.shown(error.message) ?? "see the error in the terminal")
             return
@@ -19,17 +19,17 @@ extension ResultPage {
         let failure = error is AccountError ? .noResponse(.cancelled) : AuthorityError(error)
         switch failure {
         case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
-        default: self = .failed(text.shown(Self.reason(failure)) ?? "the service gave an unexpected response")
+        default: self = .failed(text.shown(Self.reason(failure)) ?? "the service returned an unexpected response")
         }
     }
 
     private static func reason(_ failure: AuthorityError) -> String {
         switch failure {
-        case .noResponse(.cancelled): "it was interrupted in the terminal"
+        case .noResponse(.cancelled): "the sign-in was cancelled in the terminal"
         case .noResponse(let failure): "\(failure)"
         case .notSent(let failure): reason(failure)
         case .oauthError(.invalidGrant, let description):
-            "the service says that the sign-in has expired or was already used" + bracketed(description)
+            "the service reports that the sign-in has expired or was already used" + bracketed(description)
         case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):
             "the service returned a server error" + bracketed(description)
         case .oauthError(let code, let description):
@@ -38,7 +38,7 @@ extension ResultPage {
         case .badRequest: "the service rejected the request (400)"
         case .bearerChallenge, .unauthorized, .forbidden: "the service rejected the token that it just issued"
         case .proxyAuthenticationRequired: "a proxy requires credentials"
-        case .otherUser: "the service gave contradictory information about the user"
+        case .otherUser: "the service returned contradictory information about the user"
         case .untrustedTLS(let detail), .intercepted(let detail), .unclear(let detail), .misconfigured(let detail),
             .rejected(let detail), .signInRefused(let detail):
             detail

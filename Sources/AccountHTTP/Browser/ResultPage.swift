@@ -1,7 +1,8 @@
 import AccountCrypto
 import AccountSupport
 
-/// The page that the browser shows at the end of a sign-in. It contains no token, runs no script, and loads nothing.
+/// The page that the browser shows at the end of a sign-in. The page contains no token, runs no script, and loads no
+/// other resource.
 enum ResultPage: Sendable, Equatable {
     case signedIn(user: String, issuer: String)
     case refused(String?)
@@ -55,7 +56,7 @@ enum ResultPage: Sendable, Equatable {
             """
     }
 
-    /// The paragraphs are HTML.
+    /// The content of the page, with paragraphs in HTML.
     private var content: (kind: String, title: String, paragraphs: [String]) {
         switch self {
         case .signedIn(let user, let issuer):
@@ -67,7 +68,7 @@ enum ResultPage: Sendable, Equatable {
             (
                 "bad", "The sign-in was refused",
                 ["You or the service declined, so you are not signed in."]
-                    + (reason.map { ["The service says: \(Self.escaped($0))"] } ?? [])
+                    + (reason.map { ["Message from the service: \(Self.escaped($0))"] } ?? [])
             )
         case .failed(let reason):
             ("bad", "The sign-in failed", ["You are not signed in: \(Self.escaped(reason))."])
@@ -86,7 +87,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// Returns HTML that is also safe in attributes.
+    /// Returns the text as HTML that is also safe in attributes.
     static func escaped(_ text: String) -> String {
         var result = ""
         for character in text.unicodeScalars {
@@ -102,7 +103,7 @@ enum ResultPage: Sendable, Equatable {
         return result
     }
 
-    /// Allows only this style in the policy (Content Security Policy Level 3, section 6.7.3).
+    /// The hash with which the policy allows only this style (Content Security Policy Level 3, section 6.7.3).
     private static let styleHash = "sha256-" + Sodium.sha256(style.utf8).base64
 
     private static let style = """

@@ -16,7 +16,7 @@ public struct APIResponse: Sendable {
     /// The status code (RFC 9110, section 15).
     public var statusCode: Int { head.status.code }
 
-    /// The body; empty if there is none.
+    /// The body, which is empty if the response has none.
     public let body: Data
 
     private let failure: AccountError?
@@ -41,13 +41,14 @@ public struct APIResponse: Sendable {
         return try JSONDecoder().decode(type, from: body)
     }
 
-    /// Returns one line that is safe to print to a terminal.
+    /// Returns the explanation in an error response, as one line that is safe to print to a terminal.
     private static func words(in response: ServiceResponse, _ text: ServerText) -> String? {
         guard !response.isMarkup, !response.isCompressed else { return nil }
         guard let object = JSONValue.object(from: response.body) else {
             return response.mediaType == "text/plain" ? text.shown(String(decoding: response.body, as: UTF8.self)) : nil
         }
-        // GitHub, GitLab and others; RFC 6749, section 5.2; RFC 9457, section 3.1. Google has an object in `error`.
+        // Sources: GitHub, GitLab and others; RFC 6749, section 5.2; RFC 9457, section 3.1. Google sends an object as
+        // `error`.
         let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
         let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
         return (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first

@@ -9,10 +9,10 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// Sends a request through another HTTP client with the token, and again with a new token if the service rejects
-    /// the first.
+    /// Sends a request with the access token through another HTTP client. If the API rejects the token, this method
+    /// sends the request again with a new token.
     ///
-    /// Use this in middleware for clients based on swift-http-types, such as clients of swift-openapi-generator:
+    /// Use this method in middleware for clients based on swift-http-types, such as clients of swift-openapi-generator:
     ///
     /// ```swift
     /// struct AuthenticationMiddleware: ClientMiddleware {
@@ -33,23 +33,23 @@ extension AuthenticatedClient {
     /// }
     /// ```
     ///
-    /// As in ``send(_:body:)``, the token is refreshed before it expires, and is sent only to the ``origin``. Bodies
-    /// are passed on unchanged. The other client sets the timeouts.
+    /// As in ``send(_:body:)``, AccountKit refreshes the token before it expires, and sends the token only to the
+    /// ``origin``. This method does not change bodies. The other client sets the timeouts.
     ///
     /// - Parameters:
     ///   - request: The request, with a path relative to `baseURL`.
-    ///   - baseURL: The base URL, on the ``origin``.
-    ///   - canBeRepeated: Whether the request can be sent twice. Otherwise this method returns the rejection, and the
-    ///     next request gets a new token.
+    ///   - baseURL: The base URL, which must be on the ``origin``.
+    ///   - canBeRepeated: Whether the request can be sent twice. If not, this method returns the rejection, and the
+    ///     next request uses a new token.
     ///   - send: Sends the request.
-    ///   - read: Reads the body of a 401 response and returns it again, because some services report an invalid token
-    ///     there.
-    /// - Throws: The error of `send`; otherwise the errors of ``send(_:body:)``.
+    ///   - read: Reads the body of a 401 response, in which some services report an invalid token. Returns the bytes,
+    ///     and a body that contains them.
+    /// - Throws: The errors of `send` and `read`, and those of ``send(_:body:)``.
     public func authorize<Body>(
         _ request: HTTPRequest, at baseURL: URL, canBeRepeated: Bool,
         send: (HTTPRequest) async throws -> (HTTPResponse, Body), reading read: (Body) async throws -> (Data, Body)
     ) async throws -> (HTTPResponse, Body) {
-        // Check both: the base URL and the request each name the destination.
+        // Check both, because the base URL and the request each name a destination.
         _ = try url(baseURL.absoluteString)
         _ = try url(url(of: request))
         guard request.headerFields[.authorization] == nil else {

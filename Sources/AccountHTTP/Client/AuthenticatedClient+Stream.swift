@@ -9,16 +9,16 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// A body that is sent in pieces: its length in bytes, and a function that starts it from the beginning. The client
-    /// calls the function again if it repeats the request.
+    /// A body in pieces: its length in bytes, and a function that returns the pieces from the beginning. If the client
+    /// repeats the request, it calls the function again.
     public typealias BodyStream = (
         byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
     )
 
-    /// Sends a request like ``send(_:body:)``, with bodies that are too large for memory.
+    /// Sends a request as ``send(_:body:)`` does, for bodies that are too large for memory.
     ///
-    /// The client requests or passes on a piece only after the previous piece was processed. ``timeout`` limits the
-    /// time without any bytes, and ``maximumResponseLength`` limits error responses.
+    /// The client processes the pieces of a body one at a time. ``timeout`` limits the time in which no bytes are sent
+    /// or received, and ``maximumResponseLength`` limits error responses.
     ///
     /// ```swift
     /// let response = try await api.stream(request) { _, piece in try file.write(contentsOf: piece) }
@@ -27,11 +27,11 @@ extension AuthenticatedClient {
     /// - Parameters:
     ///   - request: The request, as for ``send(_:body:)``.
     ///   - body: The body of the request.
-    ///   - receive: Receives the pieces of a response body with a status from 200 to 299, each with the head. If it
-    ///     throws, the request ends.
-    /// - Returns: The response. Its body is empty if it was passed to `receive`.
-    /// - Throws: The error of `receive` or `body`; otherwise the errors of ``send(_:body:)``. If the response is
-    ///   incomplete, `serviceUnavailable`.
+    ///   - receive: Receives each piece of the response body, with the head of the response, if the status is from 200
+    ///     to 299. If this function throws an error, the request ends.
+    /// - Returns: The response. If the client passed the body to `receive`, the body in the response is empty.
+    /// - Throws: The errors of `receive` and `body`, and those of ``send(_:body:)``. If the response is incomplete,
+    ///   `serviceUnavailable`.
     public func stream(
         _ request: HTTPRequest, body: BodyStream? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void

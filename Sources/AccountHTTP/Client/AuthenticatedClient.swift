@@ -16,24 +16,24 @@ public import Foundation
 /// let gists: [Gist] = try await api.get("/gists?page=2").decoded()
 /// ```
 ///
-/// Each request carries the access token, which the client refreshes before it expires. If a response says that the
-/// token is invalid (401 with `error="invalid_token"`, RFC 6750, section 3.1), the client refreshes it and sends the
-/// request again. Parallel requests share one refresh. The client sends the token only to this origin and follows no
-/// redirects. A request belongs to the user who is signed in when it begins, and never carries the token of another
-/// user.
+/// Each request contains the access token, which the client refreshes before it expires. If a response reports that the
+/// token is invalid (401 with `error="invalid_token"`, RFC 6750, section 3.1), the client refreshes the token and sends
+/// the request again. Parallel requests share one refresh. The client sends the token only to this origin and follows
+/// no redirects. If another user signs in during a request, the client does not send that request with the new user's
+/// token.
 ///
-/// An API cannot end a session. If an account without a refresh token is rejected, the client asks the authority, whose
-/// response decides.
+/// An API cannot end a session. If the API rejects the token of an account without a refresh token, the client asks the
+/// authority whether the session has ended.
 public struct AuthenticatedClient: Sendable {
     /// The origin of the API: scheme, host and port.
     public var origin: String { originURL.description }
 
-    /// How long a request may take, from the host lookup to the last byte of the response. For bodies in pieces, how
-    /// long a request may go without any bytes.
+    /// The time limit for a request, from the host lookup to the last byte of the response. For bodies in pieces, the
+    /// limit applies to the time in which no bytes are sent or received.
     public let timeout: Duration
 
-    /// How long a token must still be valid to be sent. `nil` means 60 s, or half of the token's lifetime if that is
-    /// less.
+    /// The minimum remaining lifetime of a token that the client sends. `nil` means 60 s or half of the token's
+    /// lifetime, whichever is less.
     public let minimumValidity: Duration?
 
     /// The maximum length of a response, in bytes.
@@ -41,34 +41,36 @@ public struct AuthenticatedClient: Sendable {
 
     private let originURL: ServiceURL
 
-    /// Standard if the API has another origin than the service's user info.
+    /// The quirks of the service, if its user info endpoint is on the origin of the API. Otherwise the standard
+    /// behavior.
     private let quirks: ServiceQuirks
     let store: AccountStore
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
 
-    /// Sends a request, and returns the complete response.
+    /// A function that sends a request and returns the complete response.
     ///
-    /// The request contains scheme, authority, path, and the token in `Authorization`. An error other than an
-    /// `AuthorityError` counts as an unclear response.
+    /// The request contains the scheme, the authority, the path, and the token in `Authorization`. If the function
+    /// throws an error other than an `AuthorityError`, the client treats it as an unclear response.
     public typealias Transport =
         @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
     /// Creates a client for an API.
     ///
     /// - Parameters:
-    ///   - origin: The origin: `https`, host and optional port; `http` on the loopback interface only.
+    ///   - origin: The origin of the API: `https`, a host and an optional port. `http` is valid only on the loopback
+    ///     interface.
     ///   - store: The store of the account.
     ///   - authority: The service that issues the tokens.
-    ///   - minimumValidity: How long a token must still be valid to be sent. `nil` means 60 s, or half of the token's
-    ///     lifetime if that is less.
-    ///   - timeout: How long a request may take. A call may need three: the request, a refresh, and the repeated
+    ///   - minimumValidity: The minimum remaining lifetime of a token that the client sends. `nil` means 60 s or half
+    ///     of the token's lifetime, whichever is less.
+    ///   - timeout: The time limit for each request. One call may send three: the request, a refresh, and the repeated
     ///     request.
     ///   - maximumResponseLength: The maximum length of a response, in bytes.
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.
-    ///   - transport: Sends the requests in place of this package, for example `ScriptedTransport.send` of
-    ///     AccountTesting. It has its own timeout and logging.
+    ///   - transport: A function that sends the requests instead of AccountKit, for example `ScriptedTransport.send` of
+    ///     AccountTesting. `timeout` and `logger` do not apply to this function.
     /// - Throws: `invalidArgument` if a token must not be sent to the origin, or if the origin has a path.
     public init(
         origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: Duration? = nil,
@@ -96,25 +98,25 @@ public struct AuthenticatedClient: Sendable {
     /// - Throws: The errors of ``send(_:body:)``.
     public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
 
-    /// Sends a DELETE request. In all other respects like ``get(_:)``.
+    /// Sends a DELETE request. The parameter and the errors are those of ``get(_:)``.
     public func delete(_ url: String) async throws(AccountError) -> APIResponse { try await send(.delete, url) }
 
     /// Sends a POST request with a value as JSON.
     ///
     /// - Parameters:
     ///   - url: A path with its query, or a complete URL on the origin.
-    ///   - value: The value.
+    ///   - value: The value to encode as JSON.
     /// - Throws: The errors of ``send(_:body:)``, or an error of the encoder.
     public func post(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.post, url, json: value)
     }
 
-    /// Sends a PUT request with a value as JSON. In all other respects like ``post(_:_:)``.
+    /// Sends a PUT request with a value as JSON. The parameters and the errors are those of ``post(_:_:)``.
     public func put(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.put, url, json: value)
     }
 
-    /// Sends a PATCH request with a value as JSON. In all other respects like ``post(_:_:)``.
+    /// Sends a PATCH request with a value as JSON. The parameters and the errors are those of ``post(_:_:)``.
     public func patch(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.patch, url, json: value)
     }
@@ -123,19 +125,26 @@ public struct AuthenticatedClient: Sendable {
         try await send(method, url, [.contentType: "application/json"], try JSONEncoder().encode(json))
     }
 
-    /// Sends a request, and again with a new token if the service rejects the first.
+    /// Sends a request. If the API rejects the token, the client sends the request again with a new token.
     ///
     /// - Parameters:
-    ///   - request: The method, the path with its query, and the header fields. The scheme and authority must be
-    ///     missing or match the origin. The client adds the token.
+    ///   - request: The method, the path with its query, and the header fields. The scheme and the authority must be
+    ///     absent or match the origin. The client adds the token.
     ///   - body: The body.
-    /// - Returns: The response with any status, including 401 if the service rejects the new token too.
-    /// - Throws: An `AccountError`. If no request was sent: `notSignedIn` if no user is signed in; `misconfigured` if
-    ///   the account belongs to another service, or if the configuration makes the origin unreachable;
-    ///   `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
-    ///   may set; `conflict` if another user signs in before the request has a token, or before it is repeated. After a
-    ///   request that the API may have processed: `serviceUnavailable` if there was no response or the refresh failed;
-    ///   `notSignedIn` if the session has ended; `requestFailed` if the response is too long; `cancelled`.
+    /// - Returns: The response, with any status. The status is 401 if the API rejects the new token too.
+    /// - Throws: An `AccountError`. Before the client sends the request:
+    ///   - `notSignedIn` if no user is signed in
+    ///   - `misconfigured` if the account belongs to another service, or if the configuration makes the origin
+    ///     unreachable
+    ///   - `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
+    ///     may set
+    ///   - `conflict` if another user signs in before the client has a token, or before it repeats the request
+    ///
+    ///   After a request that the API may have processed:
+    ///   - `serviceUnavailable` if there was no response or the refresh failed
+    ///   - `notSignedIn` if the session has ended
+    ///   - `requestFailed` if the response is too long
+    ///   - `cancelled` if the task was cancelled
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         try await send(request.method, url(of: request), request.headerFields, body)
     }
@@ -175,7 +184,7 @@ public struct AuthenticatedClient: Sendable {
         return try await exchange(account.credentials.accessToken).response
     }
 
-    /// Returns `nil` if there is no new token.
+    /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
         // Only the authority decides whether the session has ended.
@@ -247,7 +256,7 @@ public struct AuthenticatedClient: Sendable {
 }
 
 extension HTTPFields {
-    /// The first field that carries the credentials, names the host, or frames the request.
+    /// The name of the first field that contains the credentials, names the host, or determines the length of the body.
     var reservedName: String? {
         map(\.name.canonicalName).first {
             ["authorization", "host", "content-length", "transfer-encoding"].contains($0)

@@ -16,10 +16,11 @@ public import Foundation
 /// let response = try await client.post("/login", ["username": username, "password": password.reveal()])
 /// ```
 ///
-/// The client throws if there is no complete response, if the service is unavailable (408, 425, 429 and 5xx), and if
-/// something else responded in its place: a redirect, a web page, or 511. It returns every other response, including
-/// responses with an error status, because only the authority knows what they mean. It follows no redirects, retries
-/// nothing, and fails at once if the connection is refused.
+/// The client throws an error if there is no complete response, or if the service is unavailable (408, 425, 429 and
+/// 5xx). It also throws an error if the response does not come from the service: a redirect, a web page, or status 511.
+/// The client returns every other response, including one with an error status, because only the authority can
+/// interpret the status. The client follows no redirects and retries no requests. If the connection is refused, it
+/// throws an error immediately.
 public struct AuthorityClient: Sendable {
     /// The origin of the service: scheme, host and port.
     public var origin: String { originURL.description }
@@ -32,11 +33,12 @@ public struct AuthorityClient: Sendable {
     /// Creates a client for a service.
     ///
     /// - Parameters:
-    ///   - origin: The origin: `https`, host and optional port; `http` on the loopback interface only.
-    ///   - timeout: How long a request may take, from the host lookup to the last byte of the response. A request for
-    ///     new tokens should get more; see ``send(_:body:token:hiding:timeout:)``.
+    ///   - origin: The origin of the service: `https`, a host and an optional port. `http` is valid only on the
+    ///     loopback interface.
+    ///   - timeout: The time limit for a request, from the host lookup to the last byte of the response. A request for
+    ///     new tokens needs a longer timeout: see ``send(_:body:token:hiding:timeout:)``.
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.
-    ///   - transport: Sends the requests in place of this package, for example `ScriptedTransport.send` of
+    ///   - transport: A function that sends the requests instead of AccountKit, for example `ScriptedTransport.send` of
     ///     AccountTesting.
     /// - Throws: `invalidArgument` if a token must not be sent to the origin, or if the origin has a path.
     public init(
@@ -63,10 +65,10 @@ public struct AuthorityClient: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path with its query.
-    ///   - value: The value.
+    ///   - value: The value to encode as JSON.
     ///   - token: The token to send in the `Authorization` field.
-    ///   - secrets: The secrets in `value`, which no error repeats, even if the service does.
-    ///   - timeout: The timeout of this request; `nil` for that of the client.
+    ///   - secrets: The secrets in `value`. Errors don't contain these secrets, even if the service repeats them.
+    ///   - timeout: The timeout of this request, or `nil` for the timeout of the client.
     /// - Throws: The errors of ``send(_:body:token:hiding:timeout:)``, or an error of the encoder.
     public func post(
         _ path: String, _ value: some Encodable, token: Secret? = nil, hiding secrets: [Secret] = [],
@@ -85,10 +87,10 @@ public struct AuthorityClient: Sendable {
     ///     the body.
     ///   - body: The body of the request.
     ///   - token: The token to send in the `Authorization` field.
-    ///   - secrets: The secrets in the body, which no error repeats, even if the service does.
-    ///   - timeout: The timeout of this request; `nil` for that of the client. Give a request that spends a refresh
-    ///     token at least 60 s: without its response, the session could be lost.
-    /// - Returns: The response, whatever its status, except for those that throw an error.
+    ///   - secrets: The secrets in the body. Errors don't contain these secrets, even if the service repeats them.
+    ///   - timeout: The timeout of this request, or `nil` for the timeout of the client. For a request that consumes a
+    ///     refresh token, use at least 60 s: if the response is lost, the session may be lost too.
+    /// - Returns: The response, with any status for which this method does not throw an error.
     /// - Throws: `noResponse`, `untrustedTLS` and `proxyAuthenticationRequired`; `unavailable` for 408, 425, 429 and 5xx;
     ///   `intercepted` for a redirect, a web page or 511; `unclear` for a response that is longer than 1 MiB;
     ///   `misconfigured` if the path or a header field is not valid, or if the request is for another origin.

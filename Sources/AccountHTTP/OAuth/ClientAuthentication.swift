@@ -1,14 +1,15 @@
 import Synchronization
 
-/// How a client with a secret authenticates at the token endpoint (OpenID Connect Core, section 9).
+/// The method with which a client with a secret authenticates at the token endpoint (OpenID Connect Core, section 9).
 public enum ClientAuthentication: String, Sendable, Hashable {
-    /// In the `Authorization` header (RFC 6749, section 2.3.1).
+    /// Sends the secret in the `Authorization` header (RFC 6749, section 2.3.1).
     case basic = "client_secret_basic"
 
-    /// In the form.
+    /// Sends the secret in the form.
     case post = "client_secret_post"
 
-    /// Returns `nil` if neither is supported. No list means `client_secret_basic` (RFC 8414, section 2).
+    /// Chooses a method that the service supports. Returns `nil` if the list contains neither method. If there is no
+    /// list, the method is `client_secret_basic` (RFC 8414, section 2).
     init?(supportedBy methods: [String]?) {
         guard let methods, !methods.contains(Self.basic.rawValue) else {
             self = .basic
@@ -24,7 +25,7 @@ public enum ClientAuthentication: String, Sendable, Hashable {
     }
 }
 
-/// Remembers the method that worked after the service rejected the first.
+/// The method that worked after the service rejected the first method.
 final class LearnedAuthentication: Sendable {
     private let state = Mutex<ClientAuthentication?>(nil)
 

@@ -1,18 +1,20 @@
 import AccountKit
 import AccountSupport
 
-/// OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
+/// The locations of an issuer's discovery documents, and the rules for their content (OpenID Connect Discovery 1.0,
+/// sections 3 and 4; RFC 8414, sections 2 and 3).
 struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
-    /// OpenID Connect comes first, because nearly every service with a document has that one.
+    /// The URLs of the documents. The OpenID Connect document comes first, because nearly every service with a
+    /// discovery document has it.
     var urls: [ServiceURL] {
         let url = issuer.url
         return [
-            // OpenID Connect Discovery, section 4.1: after the path of the issuer.
+            // OpenID Connect Discovery, section 4.1: the well-known path follows the path of the issuer.
             ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
-            // RFC 8414, section 3.1: between host and path.
+            // RFC 8414, section 3.1: the well-known path is between the host and the path of the issuer.
             ServiceURL(at: url, path: "/.well-known/oauth-authorization-server" + url.path),
         ]
     }
@@ -23,8 +25,9 @@ struct Discovery: Sendable {
 
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
-    /// The issuer must be the configured one, so that one service cannot redirect another's users to itself (RFC 8414,
-    /// section 6.2). Endpoints may be on other hosts, but only over TLS, or on the loopback interface if the issuer is.
+    /// Parses a discovery document. The document must name the configured issuer, so that one service cannot redirect
+    /// the users of another service to itself (RFC 8414, section 6.2). Endpoints may be on other hosts. Their URLs must
+    /// use TLS, or the loopback interface if the issuer is also there.
     func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
@@ -36,15 +39,17 @@ struct Discovery: Sendable {
             do throws(AuthorityError) {
                 document.urls[name] = try url(name.rawValue, in: object)
             } catch {
-                // Only the user opens this page. AccountKit sends nothing there.
+                // Ignore an invalid URL of the sign-out page: only the user opens this page, and AccountKit sends no
+                // requests to it.
                 if name != .endSession { throw error }
             }
         }
         return document
     }
 
-    /// Returns `nil` for a web page, a redirect, a 404 and a document of another issuer, because single-page apps
-    /// respond to every path that way. After a temporary failure, it is unknown whether a document exists.
+    /// Parses a document from another location than the first. Returns `nil` for a web page, a redirect, a 404
+    /// response, or a document of another issuer, because single-page apps respond to every path with the same page.
+    /// Throws after a temporary failure, because it is unknown whether a document exists.
     func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
         do throws(AuthorityError) {
             return try document(in: response)

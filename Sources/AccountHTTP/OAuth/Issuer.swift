@@ -1,18 +1,19 @@
 import AccountKit
 
-/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service. Users add or
-/// omit a trailing slash, and no service has two issuers that differ only in it.
+/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service. A trailing
+/// slash has no meaning: users add or omit it, and no service has two issuers that differ only in the slash.
 struct Issuer: Sendable, Hashable {
-    /// Without a trailing slash.
+    /// The URL, without a trailing slash.
     let url: ServiceURL
 
     var form = Form.exact
 
-    /// Which other spellings in the service's own documents and tokens match.
+    /// The other spellings of the issuer that the service may use in its documents and tokens.
     enum Form: Sendable, Hashable {
         case exact
         case schemeOptional
-        /// `common`, `organizations` or `consumers` may be the tenant or, in discovery documents, a placeholder.
+        /// If the configured issuer contains `common`, `organizations` or `consumers`, the service may replace it with
+        /// the tenant or, in discovery documents, with a placeholder.
         case perTenant
     }
     var identifier: String { url.description }
@@ -39,7 +40,7 @@ struct Issuer: Sendable, Hashable {
         other == identifier || other == identifier + "/"
     }
 
-    /// - Parameter tenant: The user's tenant, from the ID token; `nil` matches any.
+    /// - Parameter tenant: The user's tenant from the ID token. `nil` matches any tenant.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
         if isSame(as: text) { return true }
         switch form {

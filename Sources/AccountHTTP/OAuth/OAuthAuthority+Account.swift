@@ -2,7 +2,7 @@ public import AccountKit
 import Logging
 
 extension OAuthAuthority: AccountAuthority {
-    /// Asks the user info endpoint for the user of the access token (OpenID Connect Core, section 5.3).
+    /// Requests the user of the access token from the user info endpoint (OpenID Connect Core, section 5.3).
     ///
     /// - Returns: The user. All claims except `sub` are fields of the profile with the same names.
     /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account
@@ -21,21 +21,22 @@ extension OAuthAuthority: AccountAuthority {
         if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
         {
-            // The account may have an ID that the service does not know.
+            // Keep the account's ID if it did not come from the service.
             if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
             return identity
         }
         return try await userInfo(with: account.credentials.accessToken).identity
     }
 
-    /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client to which it was issued.
+    /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client to which the service
+    /// issued the refresh token.
     ///
-    /// If an earlier response narrowed the scopes of the session, the request asks for all of them. If the service
-    /// rejects the request with `invalid_scope`, the refresh token remains unused, and AccountKit sends a second
-    /// request without scopes.
+    /// If an earlier response narrowed the scopes of the session, AccountKit requests all scopes of the sign-in. If the
+    /// service rejects this request with `invalid_scope`, the refresh token remains unused, and AccountKit sends a
+    /// second request without scopes.
     ///
-    /// - Returns: The new credentials. They have no refresh token if the service sent none; the old one is then still
-    ///   valid.
+    /// - Returns: The new credentials. If the service sent no refresh token, they contain none, and the old refresh
+    ///   token is still valid.
     /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response
     ///   contains an ID token that does not belong to the account (OpenID Connect Core, section 12.2).
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
@@ -81,11 +82,11 @@ extension OAuthAuthority: AccountAuthority {
 
     /// Revokes the refresh token, the access token and the derived tokens (RFC 7009).
     ///
-    /// A token that the service no longer knows counts as revoked. If the service revokes only refresh tokens, the
+    /// A token that the service does not recognize counts as revoked. If the service revokes only refresh tokens, the
     /// access token counts as revoked with its refresh token.
     ///
-    /// - Returns: `notSupported`, without a request, if the metadata of the service names no revocation endpoint. The
-    ///   tokens then stay valid until they expire.
+    /// - Returns: `notSupported` if the metadata of the service contains no revocation endpoint. In this case,
+    ///   AccountKit sends no request, and the tokens stay valid until they expire.
     /// - Throws: An `AuthorityError`, for example if the metadata cannot be read.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
@@ -100,7 +101,8 @@ extension OAuthAuthority: AccountAuthority {
         let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
         for token in [account.credentials.accessToken] + derived {
             switch try await revoke(token, "access_token", at: endpoint, as: client) {
-            // The access tokens end with the refresh token, or the service cannot end them (RFC 7009, section 2.1).
+            // Ignore this error: the service revokes access tokens with the refresh token, or not at all (RFC 7009,
+            // section 2.1).
             case .oauthError("unsupported_token_type", _)? where isTaken: break
             case let failure: refusal = refusal ?? failure
             }
@@ -109,7 +111,8 @@ extension OAuthAuthority: AccountAuthority {
         return .done
     }
 
-    /// Returns the error if the service rejected the request; throws for a temporary failure.
+    /// Revokes a token. Returns the error if the service rejected the request, and throws any other error, such as a
+    /// temporary failure.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?
     ) async throws(AuthorityError) -> AuthorityError? {
@@ -133,7 +136,7 @@ extension OAuthAuthority: AccountAuthority {
         }
     }
 
-    /// The value in the service's entry; `false` if the service has no entry.
+    /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry.
     public var supportsPerGrantRevocation: Bool { service?.supportsPerGrantRevocation ?? false }
 }
 
@@ -153,7 +156,8 @@ extension OAuthAuthority: NetworkSettingsAuthority {
 }
 
 extension OAuthAuthority: ClockAuthority {
-    /// Requests the discovery document: even a 404 has a `Date` (RFC 9110, section 6.6.1).
+    /// Requests the discovery document for its `Date` field, which even a 404 response contains (RFC 9110, section
+    /// 6.6.1).
     package func clockOffset() async throws -> Duration? {
         try await send(ServiceRequest(url: discovery.urls[0])).clockOffset
     }

@@ -2,8 +2,8 @@ package import AccountKit
 import Logging
 
 extension OAuthAuthority: RefreshTokenAdvisor {
-    /// With `offline_access`, a service may issue a refresh token only if the user consents at each sign-in (OpenID
-    /// Connect Core, section 11).
+    /// Returns advice on how to get a refresh token. With `offline_access`, a service may issue one only if the user
+    /// consents at each sign-in (OpenID Connect Core, section 11).
     package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
         let (asked, offered): ([String], [String])
         do throws(AuthorityError) {

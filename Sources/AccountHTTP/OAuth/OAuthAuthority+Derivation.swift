@@ -4,7 +4,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
     private static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
-    /// Returns the grant used to obtain a token for a target.
+    /// Returns the grant with which AccountKit obtains a token for a target.
     ///
     /// | target | with a refresh token | without |
     /// | --- | --- | --- |
@@ -16,11 +16,11 @@ extension OAuthAuthority: TokenExchangeAuthority {
     /// scopes, token exchange comes first because some services limit the next refresh token to the scopes of a
     /// refresh.
     ///
-    /// A refresh can only request part of what was granted at sign-in (RFC 6749, section 6; RFC 8707, section 2.2).
-    /// AccountKit rejects a larger request without sending it, because some services consume the refresh token even if
-    /// they reject the request.
+    /// A refresh can request only the resources and scopes of the sign-in, or some of them (RFC 6749, section 6; RFC
+    /// 8707, section 2.2). AccountKit rejects a larger request without sending it, because some services consume the
+    /// refresh token even if they reject the request.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if neither is possible.
+    /// - Throws: An `AuthorityError`: `misconfigured` if neither grant is possible.
     public func tokenDerivation(
         for target: TokenTarget, of account: Account
     ) async throws(AuthorityError) -> TokenDerivation {
@@ -34,10 +34,10 @@ extension OAuthAuthority: TokenExchangeAuthority {
             guard target.audience == nil else {
                 throw .misconfigured(
                     "\(issuer) does not offer token exchange (RFC 8693), which a token for another audience "
-                        + "needs: request a resource instead, if the service supports resources")
+                        + "requires: request a resource instead, if the service supports resources")
             }
             throw .misconfigured(
-                "\(issuer) gave no refresh token and does not offer token exchange (RFC 8693), so it issues no other tokens"
+                "\(issuer) issued no refresh token and does not offer token exchange (RFC 8693), so it issues no other tokens"
             )
         }
         return .tokenExchange
@@ -46,7 +46,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
     /// Requests an access token for a target, as the client to which the account's tokens were issued.
     ///
     /// - Throws: An `AuthorityError`; `oauthError(.invalidTarget, …)` or `oauthError(.invalidScope, …)` if the service
-    ///   does not issue such a token to this user and client.
+    ///   does not issue this token to the user and the client.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws(AuthorityError) -> Credentials {
@@ -74,13 +74,14 @@ extension OAuthAuthority: TokenExchangeAuthority {
         if let audience = target.audience { form.append("audience", audience) }
         let scopes = scopes(for: target, of: account, by: derivation)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        // A narrower scope without a target applies to the resources of the sign-in.
+        // If the target has no audience and no resources, its scopes apply to the resources of the sign-in.
         let names = target.audience != nil || !target.resources.isEmpty
         return try await prepareTokens(
             form, of: account, isRefresh: derivation == .refresh, resources: names ? target.resources : nil)
     }
 
-    /// Without `offline_access`, some services revoke the refresh token and issue no new one.
+    /// Returns the scopes to request. A refresh includes `offline_access` if the service granted it: without this
+    /// scope, some services revoke the refresh token and issue no new one.
     private func scopes(for target: TokenTarget, of account: Account, by derivation: TokenDerivation) -> [String] {
         guard derivation == .refresh, !target.scopes.isEmpty, !target.scopes.contains(Scope.offlineAccess),
             account.credentials.scopes.contains(Scope.offlineAccess)
@@ -88,13 +89,14 @@ extension OAuthAuthority: TokenExchangeAuthority {
         return target.scopes + [Scope.offlineAccess]
     }
 
-    /// The granted resources are unknown if the sign-in named none, and the granted scopes if the service named none.
+    /// Checks that the sign-in included the target. The granted resources are unknown if the sign-in named none, and
+    /// the granted scopes are unknown if the service named none.
     private func checkIsPart(_ target: TokenTarget, of account: Account) throws(AuthorityError) {
         if !options.resources.isEmpty, let other = target.resources.first(where: { !options.resources.contains($0) }) {
             throw .misconfigured("you did not sign in for the resource \(other): sign in again and include it")
         }
         let granted = account.credentials.scopes
-        // Some services rename scopes when granting them.
+        // Also accept requested scopes: some services grant them under other names.
         if !granted.isEmpty, let other = target.scopes.first(where: { !granted.contains($0) && !scopes.contains($0) }) {
             throw .misconfigured("the service did not grant the scope \(other): sign in again and request it")
         }

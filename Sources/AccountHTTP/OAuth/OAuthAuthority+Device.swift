@@ -3,7 +3,7 @@ public import AccountKit
 extension OAuthAuthority: DeviceAuthority {
     /// Requests a code that the user enters on another device (RFC 8628, section 3.1).
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service does not support this.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service does not support device authorization.
     public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
         guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
             throw .misconfigured(
@@ -23,9 +23,9 @@ extension OAuthAuthority: DeviceAuthority {
         }
     }
 
-    /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
+    /// Polls the token endpoint once to check whether the user has entered the code (RFC 8628, section 3.4).
     ///
-    /// - Returns: The tokens. ``account(with:)`` asks for their user, and can be repeated.
+    /// - Returns: The tokens. To find their user, call ``account(with:)``, which you can repeat.
     /// - Throws: An `AuthorityError`: `oauthError(.authorizationPending)` and the other errors of section 3.5.
     public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthorityError) -> Credentials {
         var form = FormBody()
@@ -34,9 +34,10 @@ extension OAuthAuthority: DeviceAuthority {
         return try await requestSignInTokens(form).credentials
     }
 
-    /// Finds the user of the tokens, from the user info endpoint, the ID token or the introspection endpoint.
+    /// Returns the account for the tokens, with the user from the user info endpoint, the ID token or the introspection
+    /// endpoint.
     ///
-    /// - Throws: An `AuthorityError` if the user is unknown.
+    /// - Throws: An `AuthorityError` if AccountKit cannot identify the user.
     public func account(with credentials: Credentials) async throws(AuthorityError) -> Account {
         try await account(with: credentials, signedInAs: nil)
     }

@@ -17,7 +17,7 @@ struct OAuthExchange: PreparedExchange {
 
     let client: RegisteredClient
 
-    /// The account whose tokens the new ones replace, and its service; `nil` for a sign-in.
+    /// The account for which the request obtains tokens, and its issuer. `nil` at a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
     /// The requested scopes. If the response names none, the service granted all of them (RFC 6749, section 5.1).
@@ -47,8 +47,8 @@ struct OAuthExchange: PreparedExchange {
         return (credentials, response)
     }
 
-    /// Drops an ID token that cannot be read, such as an encrypted one. If it names another user, the new tokens are
-    /// not revoked, because that may end the session of the account whose refresh token was sent.
+    /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token names another user,
+    /// AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
     private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
         guard let owner, let secret = credentials.idToken else { return }
         guard let token = IDToken(secret) else {

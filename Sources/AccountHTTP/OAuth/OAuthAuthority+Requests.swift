@@ -11,7 +11,8 @@ extension OAuthAuthority {
             id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
     }
 
-    /// Tries both methods of client authentication: services often list both but accept only the registered one.
+    /// Tries both methods of client authentication, because services often list both methods but accept only the
+    /// registered one.
     func asSignInClient<Value: Sendable>(
         _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
@@ -28,7 +29,7 @@ extension OAuthAuthority {
                 return value
             } catch let second {
                 if case .oauthError(.invalidClient, _) = second { throw error }
-                // Any other error means that the service recognizes the client.
+                // Any other OAuth error means that the service recognizes the client.
                 if case .oauthError = second { learned.method = other.authentication }
                 throw second
             }
@@ -52,7 +53,8 @@ extension OAuthAuthority {
         return result
     }
 
-    /// Returns the client of the tokens. A secret is sent only to its service, and only with its client ID.
+    /// Returns the client to which the service issued the tokens. AccountKit sends a secret only to its service, and
+    /// only with its client ID.
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
         let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
@@ -75,7 +77,8 @@ extension OAuthAuthority {
                 + "(on a command line, with --client-id ID)")
     }
 
-    /// Adds `offline_access`, for a refresh token, if the app chose no scopes and the service lists it.
+    /// Returns the scopes of a sign-in. If the app chose no scopes and the service lists `offline_access`, they include
+    /// it to obtain a refresh token.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
             try await documents.scopes()?.contains(Scope.offlineAccess) == true
@@ -83,13 +86,15 @@ extension OAuthAuthority {
         return scopes + [Scope.offlineAccess]
     }
 
-    /// RFC 6749, section 2.3.1. The `methods` are `nil` if the endpoint's document does not list them.
+    /// Creates a request that authenticates the client (RFC 6749, section 2.3.1). `methods` is `nil` if the endpoint's
+    /// document does not list any.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as client: RegisteredClient?, authentication methods: [String]?
     ) throws(AuthorityError) -> ServiceRequest {
         guard let client else { return ServiceRequest(url: endpoint.url, form: form) }
         var form = form
-        // Some services also require it when the header is present, and RFC 6749, section 3.2.1, allows it.
+        // Some services require `client_id` even if the `Authorization` header is present, and RFC 6749, section 3.2.1,
+        // allows it.
         form.append("client_id", client.id)
         guard let clientSecret = client.secret else { return ServiceRequest(url: endpoint.url, form: form) }
         switch try authentication(of: client, supportedBy: methods) {
@@ -122,7 +127,8 @@ extension OAuthAuthority {
         return Secret(text.base64)
     }
 
-    /// Sends a grant (RFC 6749, section 5). With `nil`, the resources are those of the sign-in (RFC 8707, section 2.2).
+    /// Sends a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in
+    /// (RFC 8707, section 2.2).
     func requestTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
@@ -166,7 +172,8 @@ extension OAuthAuthority {
         try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
     }
 
-    /// Throws if the account belongs to another service, because a token is sent only to the service that issued it.
+    /// Throws an error if the account belongs to another service, because AccountKit sends a token only to the service
+    /// that issued it.
     func checkIssuer(of account: Account) throws(AuthorityError) {
         guard let other = account.issuer else {
             throw .misconfigured("the account does not name its service, so its token is not sent to \(issuer)")

@@ -9,14 +9,15 @@ import Foundation
 extension OAuthAuthority: PasswordAuthority {
     /// Signs in with a user name and a password (RFC 6749, section 4.3).
     ///
-    /// Use this only for your own services. OAuth 2.1 omits this grant, and many services do not support it.
+    /// Use this method only for your own services. OAuth 2.1 omits this grant, and many services do not support it.
     ///
-    /// The user info endpoint identifies the user. If it fails, AccountKit asks it once more and then falls back to the
-    /// ID token, because the tokens are already issued. If a service has no user info, ID tokens or introspection, the
-    /// user name becomes the ID of the account. If the user remains unknown, AccountKit revokes the tokens.
+    /// The user info endpoint identifies the user. If this request fails, AccountKit may repeat it once. Because the
+    /// service has already issued the tokens, AccountKit then falls back to the ID token. If a service has no user
+    /// info, ID tokens or introspection, the user name becomes the ID of the account. If AccountKit cannot identify the
+    /// user, it revokes the tokens.
     ///
     /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if the user name or the password is wrong. If they
-    ///   are correct but the user of the tokens is unknown, an `AccountError` with the failure as its cause.
+    ///   are correct but AccountKit cannot identify the user, an `AccountError` with the failure as its cause.
     public func signIn(username: String, password: Secret) async throws -> Account {
         var form = FormBody()
         form.append("grant_type", "password")
@@ -35,10 +36,10 @@ extension OAuthAuthority: PasswordAuthority {
         }
     }
 
-    /// Revokes tokens in a separate task, so that cancelling the caller does not leave them valid.
+    /// Revokes tokens in a separate task, so that the tokens do not stay valid if the caller is cancelled.
     private func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
         await Task {
-            // Ignore a failure here: the sign-in reports its own.
+            // Ignore an error of the revocation: the caller reports the error of the sign-in.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))).map { .init($0) } ?? .refused
         }.value
     }
@@ -47,10 +48,10 @@ extension OAuthAuthority: PasswordAuthority {
 extension OAuthAuthority: TokenAuthority {
     /// Signs in with an existing token, such as a personal access token.
     ///
-    /// The account has no refresh token and no client, because the token was not issued to this app.
+    /// The account has no refresh token and no client, because the service did not issue the token to this app.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint, and `signInRefused`,
-    ///   without a request, if the text cannot be a token.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint. If the text cannot be a
+    ///   token, `signInRefused` without a request to the service.
     public func signIn(token: Secret) async throws(AuthorityError) -> Account {
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .signInRefused("this is not a token: it is empty, or contains a space or another invalid character")
@@ -65,14 +66,16 @@ extension OAuthAuthority: TokenAuthority {
 }
 
 extension OAuthAuthority {
-    /// User info identifies the user. Without a user info endpoint, the ID token does, else introspection, else the
-    /// user name of the sign-in, else a random ID. If user info fails, the ID token identifies the user, unless user
-    /// info names another user or the service rejects the new access token.
+    /// Returns the account for the tokens. The user info endpoint identifies the user. If the service has no such
+    /// endpoint, AccountKit uses the ID token, introspection, the user name of the sign-in, or a random ID, in this
+    /// order of preference. If the request to the user info endpoint fails, the ID token identifies the user, unless
+    /// the endpoint names another user or the service rejects the new access token.
     ///
-    /// The ID token must be from this service and for this client (OpenID Connect Core, section 3.1.3.7). An unreadable
-    /// ID token is dropped, unless its nonce must prove that it belongs to this sign-in.
+    /// The ID token must be from this service and for this client (OpenID Connect Core, section 3.1.3.7). If AccountKit
+    /// cannot read the ID token, it drops the token. If a nonce must prove that the ID token belongs to this sign-in,
+    /// it throws an error instead.
     ///
-    /// - Parameter date: When the tokens were received, by the clock of the service; `nil` if unknown.
+    /// - Parameter date: The time of the token response, by the clock of the service, or `nil` if unknown.
     func account(
         with credentials: Credentials, signedInAs username: String?, nonce: String? = nil, at date: Date? = nil
     ) async throws(AuthorityError) -> Account {
@@ -99,7 +102,7 @@ extension OAuthAuthority {
         }
         do throws(AuthorityError) {
             let identity = try await userInfoAskedTwice(with: credentials.accessToken)
-            // OpenID Connect Core, section 5.3.2.
+            // The users must be the same (OpenID Connect Core, section 5.3.2).
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
             return account(identity, credentials, username: username)
         } catch {
@@ -117,7 +120,7 @@ extension OAuthAuthority {
         }
     }
 
-    /// Returns `false` if the service named a time to wait.
+    /// Returns whether to repeat a failed request. Returns `false` if the service sent a time to wait.
     private static func isWorthAskingAgain(_ failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled): false

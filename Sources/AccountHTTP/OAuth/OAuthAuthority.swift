@@ -8,22 +8,24 @@ public import Logging
 /// switch try await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// The initializer only checks its arguments. The endpoints are discovered when first needed, once for the value and
-/// all its copies, so keep the value.
+/// The initializer only checks its arguments. AccountKit discovers the endpoints when it first needs them, once for the
+/// value and all its copies. To avoid repeated requests, keep the value.
 ///
-/// All methods throw an `AuthorityError`. Tokens are sent only to the endpoints of this service and never in a URL, and
-/// redirects are not followed. No error or log line contains a token or password, even if the service returns one.
+/// Methods throw an `AuthorityError` if their documentation does not name another error. AccountKit sends tokens only
+/// to the endpoints of this service, never in a URL, and does not follow redirects. No error or log line contains a
+/// token or password, even if the service returns one.
 public struct OAuthAuthority: Sendable {
     /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash.
     public var issuer: String { issuerIdentifier.identifier }
 
-    /// The service's entry, if AccountKit has one.
+    /// The ``KnownService`` entry of the service, if AccountKit has one.
     public let service: KnownService?
 
-    /// The client ID of the app at the service (RFC 6749, section 2.2); `nil` if the app is not registered.
+    /// The client ID of the app at the service (RFC 6749, section 2.2), or `nil` if the app is not registered.
     public let clientID: String?
 
-    /// Users can read the secret from the program, so it protects nothing (RFC 8252, section 8.5).
+    /// The client secret. Users can read it from the program, so it does not protect against other programs (RFC 8252,
+    /// section 8.5).
     let clientSecret: Secret?
 
     /// The scopes of a sign-in (RFC 6749, section 3.3).
@@ -32,13 +34,13 @@ public struct OAuthAuthority: Sendable {
     /// Further options of a sign-in.
     public let options: OAuthRequestOptions
 
-    /// How long a request may take. For a token request, how long it may take until it is sent.
+    /// The time limit for a request. For a token request, the limit applies until AccountKit sends the request.
     public let timeout: Duration
 
-    /// How long a token request may take, from its first byte.
+    /// The time limit for a token request, from its first byte.
     ///
-    /// A token request consumes a refresh token or a code. After it is sent, nothing else ends the wait for its
-    /// response: neither ``timeout`` nor the cancellation of the task.
+    /// A token request consumes a refresh token or a code. After AccountKit has sent the request, only this limit ends
+    /// the wait for the response. ``timeout`` and the cancellation of the task have no effect.
     public let tokenRequestTimeout: Duration
 
     let issuerIdentifier: Issuer
@@ -49,31 +51,35 @@ public struct OAuthAuthority: Sendable {
     let documents: ServiceDocuments
     let learned = LearnedAuthentication()
 
-    /// Whether to request `offline_access` if the service lists it: only if the app chose no scopes.
+    /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes and the
+    /// service has no entry.
     let asksForOfflineAccess: Bool
 
     /// Creates an authority for a service.
     ///
     /// - Parameters:
     ///   - issuer: The issuer identifier: an `https` URL without query and fragment, or `http` on the loopback
-    ///     interface. A trailing slash is ignored.
+    ///     interface. AccountKit ignores a trailing slash.
     ///   - clientID: The client ID of the app at the service. Without it, users can sign in only with an existing
     ///     token.
-    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID. It is
-    ///     sent in the header (`client_secret_basic`) if the service supports that, otherwise in the form
-    ///     (`client_secret_post`). After `invalid_client`, a sign-in tries the other method, unless `options` names the
-    ///     method.
-    ///   - scopes: The scopes of a sign-in. With an empty list, the service decides. With `nil`, these are the scopes
-    ///     of the known service, or `openid`, `profile` and `email`, plus `offline_access` if the service lists it.
+    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID.
+    ///     AccountKit sends the secret in the header (`client_secret_basic`) if the service supports this method, and
+    ///     otherwise in the form (`client_secret_post`). After `invalid_client`, a sign-in tries the other method,
+    ///     unless `options` names the method.
+    ///   - scopes: The scopes of a sign-in. If the list is empty, the service chooses the scopes. If it is `nil`,
+    ///     AccountKit requests the scopes of the known service. For other services, it requests `openid`, `profile` and
+    ///     `email`, and also `offline_access` if the service lists it.
     ///   - additionalScopes: Scopes to add to `scopes`.
     ///   - options: Further options of a sign-in, such as the API of the token.
-    ///   - service: The known service, for an instance of it at another address. With `nil`, the issuer determines it.
-    ///   - endpoints: The endpoints of a service without a discovery document. With `nil`, they are discovered.
-    ///   - timeout: How long a request may take. A call may need up to three: discovery, tokens, user info.
-    ///   - tokenRequestTimeout: How long a token request may take, from its first byte.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - service: The known service, if the issuer is an instance of it at another address. If `nil`, AccountKit
+    ///     finds the known service by the issuer.
+    ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
+    ///   - timeout: The time limit for each request. One call may send up to three requests: discovery, tokens and user
+    ///     info.
+    ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.
-    /// - Throws: `invalidArgument` with advice.
+    /// - Throws: `invalidArgument` if an argument is not valid. The message contains advice.
     public init(
         issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]? = nil,
         additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),

@@ -2,23 +2,23 @@ public import AccountKit
 
 /// The endpoints of a service without a discovery document.
 ///
-/// With only the token endpoint, users can sign in and refresh. Other functions report a missing endpoint. All URLs
-/// must be `https`, or `http` on the loopback interface.
+/// The token endpoint is sufficient to sign in and to refresh. Functions that need another endpoint report that it is
+/// missing. All URLs must be `https`, or `http` on the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// Always includes the token endpoint.
+    /// The URLs, which always include the token endpoint.
     let urls: [EndpointName: ServiceURL]
 
-    /// Creates endpoints.
+    /// Creates the endpoints of a service.
     ///
     /// - Parameters:
     ///   - token: The token endpoint (RFC 6749, section 3.2).
-    ///   - userInfo: The user info endpoint (OpenID Connect Core, section 5.3). Without it, an account cannot be
-    ///     verified.
+    ///   - userInfo: The user info endpoint (OpenID Connect Core, section 5.3). Without it, AccountKit cannot verify an
+    ///     account.
     ///   - revocation: The revocation endpoint (RFC 7009). Without it, the tokens stay valid after a sign-out until
     ///     they expire.
     ///   - deviceAuthorization: The device authorization endpoint (RFC 8628, section 3.1).
     ///   - authorization: The authorization endpoint, for a sign-in with a browser (RFC 6749, section 3.1).
-    /// - Throws: `invalidArgument` if a token must not be sent to a URL.
+    /// - Throws: `invalidArgument` if AccountKit must not send a token to one of the URLs.
     public init(
         token: String, userInfo: String? = nil, revocation: String? = nil, deviceAuthorization: String? = nil,
         authorization: String? = nil

@@ -9,23 +9,25 @@ import AccountKit
 /// ```
 public struct OAuthRequestOptions: Sendable, Hashable {
     /// The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a port and a
-    /// path. With `nil`, a sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
+    /// path. If `nil`, a sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
     public var redirectURI: String?
 
-    /// The `audience` of the access token, for services that support this parameter. It is sent when a sign-in begins.
+    /// The `audience` of the access token, for services that support this parameter. AccountKit sends it when a sign-in
+    /// begins.
     public var audience: String?
 
-    /// The APIs of the access token (RFC 8707): absolute URIs without a fragment. They are sent when a sign-in begins,
-    /// and with each token request.
+    /// The APIs of the access token (RFC 8707): absolute URIs without a fragment. AccountKit sends them when a sign-in
+    /// begins, and with each token request.
     public var resources: [String]
 
     /// Further parameters for browser and device sign-ins, such as `prompt` or `login_hint`.
     public var parameters: [Parameter]
 
-    /// How the client sends its secret to the service; `nil` chooses a method that the service supports.
+    /// The method with which the client sends its secret. If `nil`, AccountKit chooses a method that the service
+    /// supports.
     public var clientAuthentication: ClientAuthentication?
 
-    /// The name of the user, for a service that does not identify the user: one without user info, ID tokens and
+    /// The name of the user, for a service that cannot identify the user because it has no user info, ID tokens or
     /// introspection.
     public var username: String?
 
@@ -44,7 +46,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
         }
     }
 
-    /// Creates options; see the properties.
+    /// Creates options. The parameters are the same as the properties.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
         parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil,
@@ -60,7 +62,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 }
 
 extension OAuthRequestOptions {
-    /// Throws for a value that cannot be sent, and for a parameter that has its own option or that AccountKit sets.
+    /// Throws an error if a value is not valid, or if a parameter has its own option or is set by AccountKit.
     func check() throws(AccountError) {
         if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
         if let audience, !RequestRules.isAudience(audience) {

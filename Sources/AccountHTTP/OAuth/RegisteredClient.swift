@@ -1,12 +1,12 @@
 import AccountKit
 
-/// The client in whose name a request is sent (RFC 6749, section 2).
+/// The OAuth client of a request (RFC 6749, section 2).
 struct RegisteredClient: Sendable, Equatable {
     let id: String
 
-    /// `nil` for a public client.
+    /// The client secret, or `nil` for a public client.
     var secret: Secret?
 
-    /// How the secret is sent. With `nil`, the endpoint's metadata decides.
+    /// The method with which the client sends its secret. If `nil`, the endpoint's metadata determines the method.
     var authentication: ClientAuthentication?
 }

@@ -1,6 +1,7 @@
 import AccountKit
 
-/// RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC 8628, section 4.
+/// The name of an endpoint in a discovery document (RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC
+/// 8628, section 4).
 enum EndpointName: String, Sendable, CaseIterable {
     case token = "token_endpoint"
     case userInfo = "userinfo_endpoint"
@@ -8,7 +9,7 @@ enum EndpointName: String, Sendable, CaseIterable {
     case deviceAuthorization = "device_authorization_endpoint"
     case authorization = "authorization_endpoint"
 
-    /// RFC 7662, section 2.
+    /// The endpoint that describes a token (RFC 7662, section 2).
     case introspection = "introspection_endpoint"
 
     /// The page where the user signs out (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
@@ -18,10 +19,10 @@ enum EndpointName: String, Sendable, CaseIterable {
 struct ServiceDocument: Sendable, Equatable {
     var urls: [EndpointName: ServiceURL] = [:]
 
-    /// Whether authorization responses name the service (RFC 9207, section 3).
+    /// Whether authorization responses contain the issuer (RFC 9207, section 3).
     var namesIssuer = false
 
-    // `nil` if the document does not list them.
+    // Each of these lists is `nil` if the document does not contain it.
     var scopes: [String]?
     var grants: [String]?
     var tokenAuthentication: [String]?

@@ -6,8 +6,8 @@ struct Endpoint: Sendable {
     let document: ServiceDocument
 }
 
-/// The discovery documents of a service, merged: values of OpenID Connect, and of RFC 8414 where those are missing. The
-/// second document is read only if the first lacks a value. A failed request is an error, not a missing value.
+/// The discovery documents of a service. If the OpenID Connect document lacks a value, AccountKit also reads the RFC
+/// 8414 document and uses its value. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {
     private enum Position { case first, further }
 
@@ -21,7 +21,7 @@ final class ServiceDocuments: Sendable {
     private let found: Mutex<[Position: Found]>
     private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
 
-    /// - Parameter endpoints: The endpoints, if known. Then no document is read.
+    /// - Parameter endpoints: The endpoints, if they are already known. In this case, AccountKit reads no document.
     init(
         _ discovery: Discovery, endpoints: OAuthEndpoints? = nil,
         send: @escaping @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
@@ -55,7 +55,7 @@ final class ServiceDocuments: Sendable {
         let result: Result<Found, AuthorityError>
         do throws(SingleFlight<Position, Result<Found, AuthorityError>>.Departure) {
             result = try await fetches.value(for: position) { _ in
-                // Another task may have just read it.
+                // Another task may have just read the document.
                 if let known = self.found.withLock({ $0[position] }) { return .success(known) }
                 do throws(AuthorityError) {
                     let found = try await self.fetch(position)

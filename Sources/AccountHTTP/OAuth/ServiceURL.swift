@@ -1,18 +1,19 @@
 import AccountKit
 import AccountSupport
 
-/// An absolute `http` or `https` URL that a token may be sent to: over TLS, or on a connection that stays on this
-/// machine. Stricter than RFC 3986 where parsers differ, so that AccountKit connects to the host that it checked.
+/// An absolute `http` or `https` URL to which AccountKit may send a token: over TLS, or on a connection that stays on
+/// this machine. Where URL parsers differ, the syntax is stricter than RFC 3986, so that AccountKit connects to the
+/// host that it checked.
 struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     let scheme: String
 
-    /// In lower case; an IPv6 address in brackets.
+    /// The host in lower case. An IPv6 address is in brackets.
     let host: String
 
-    /// `nil` if it is the default port of the scheme.
+    /// The port, or `nil` if it is the default port of the scheme.
     let port: Int?
 
-    /// Empty, or beginning with a slash.
+    /// The path, which is empty or begins with a slash.
     let path: String
     let query: String?
 
@@ -36,7 +37,8 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Quotes text for a message. Empty if the text may contain a password or is not printable.
+    /// Quotes a text for a message. Returns an empty string if the text may contain a password, is not printable, or is
+    /// longer than 200 bytes.
     static func shown(_ text: String) -> String {
         let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
@@ -67,7 +69,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         self.path = path
     }
 
-    /// Creates the URL of an origin, for an app.
+    /// Creates the URL of an origin that an app passes.
     init(origin: String) throws(AccountError) {
         let url: ServiceURL
         do {
@@ -89,7 +91,8 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
 
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// The URLs to try in order: without TLS, a name server may resolve `localhost` to another machine.
+    /// The URLs to try, in this order. Without TLS, these contain loopback addresses instead of `localhost`, because a
+    /// name server may resolve `localhost` to another machine.
     var connectionURLs: [String] {
         guard scheme == "http", host == LoopbackHost.name else { return [description] }
         return LoopbackHost.addresses.map { "\(scheme)://\($0)\(port.map { ":\($0)" } ?? "")\(target)" }

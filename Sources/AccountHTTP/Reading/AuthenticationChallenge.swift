@@ -1,16 +1,16 @@
 /// One challenge of a `WWW-Authenticate` header field (RFC 9110, section 11.6.1).
 struct AuthenticationChallenge: Sendable, Hashable {
-    /// In lower case, such as `bearer`.
+    /// The scheme in lower case, such as `bearer`.
     var scheme: String
 
     /// The value of schemes without parameters, such as Negotiate.
     var token68: String?
 
-    /// The parameters by lowercase name. A repeated parameter is dropped, because it is ambiguous.
+    /// The parameters, by name in lower case. The parser drops a repeated parameter, because it is ambiguous.
     var parameters: [String: String] = [:]
 
-    /// A syntax error ends its field: challenges before it are used, and the incomplete one is ignored. Fields over 8
-    /// KiB and challenges after the sixteenth are ignored.
+    /// Parses the challenges in header fields. After a syntax error, the parser ignores the incomplete challenge and
+    /// the rest of the field. It also ignores fields longer than 8 KiB, and challenges after the sixteenth.
     static func challenges(in fields: [String]) -> [AuthenticationChallenge] {
         var result: [AuthenticationChallenge] = []
         for field in fields where field.utf8.count <= 8192 && result.count < 16 {

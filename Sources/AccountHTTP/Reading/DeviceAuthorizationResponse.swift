@@ -2,13 +2,14 @@ import AccountKit
 import AccountSupport
 
 extension ResponseParser {
-    /// RFC 8628, section 3.2. The code and the address are shown to the user, so they must be short and printable.
+    /// Parses a device authorization response (RFC 8628, section 3.2). The code and the address must be short and
+    /// printable, because AccountKit shows them to the user.
     func deviceAuthorization(in response: ServiceResponse) throws(AuthorityError) -> DeviceAuthorization {
         let response = try responseObject(in: response)
         let object = response.members
         guard let deviceCode = response.secrets["device_code"],
             let userCode = object["user_code"]?.string, Self.isShowable(userCode, limit: 64),
-            // Google uses an older name for it.
+            // Google uses an older name for `verification_uri`.
             let address = object["verification_uri"]?.string ?? object["verification_url"]?.string,
             Self.isAddress(address)
         else { throw .unclear("\(endpoint.name) sent no code, or no address to enter it at") }

@@ -11,7 +11,7 @@ import Foundation
 struct IDToken: Sendable {
     let claims: JSONObject
 
-    /// How far the clocks of the service and this machine may differ, in seconds.
+    /// The accepted difference between the clocks of the service and this machine, in seconds.
     static let leeway: TimeInterval = 120
 
     init?(_ token: Secret) {
@@ -35,9 +35,10 @@ struct IDToken: Sendable {
         }
     }
 
-    /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7). Use this only for a token
-    /// received directly from the token endpoint, where TLS replaces the signature. The `date` is by the clock of the
-    /// service; `nil` skips the expiry, because the clock of this machine may be wrong.
+    /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7). Use this method only for a
+    /// token that comes directly from the token endpoint, where TLS replaces the signature. `date` is the time by the
+    /// clock of the service. If it is `nil`, this method does not check the expiry, because the clock of this machine
+    /// may be wrong.
     func check(
         issuer: Issuer, clientID: String, nonce: String?, at date: Date?
     ) throws(AuthorityError) {
@@ -61,8 +62,9 @@ struct IDToken: Sendable {
         guard identity != nil else { throw .unclear("\(name) does not identify the user (sub)") }
     }
 
-    /// OpenID Connect Core, section 12.2. The issuer and the audience may also match the stored ID token, because
-    /// earlier versions did not check them in every kind of sign-in.
+    /// Returns whether the token belongs to an account (OpenID Connect Core, section 12.2). The issuer and the audience
+    /// may also match the stored ID token, because earlier versions of AccountKit did not check these claims in every
+    /// kind of sign-in.
     func belongs(to account: Account, issuer: Issuer, clientID: String) -> Bool {
         guard let subject = identity?.id, subject == account.id else { return false }
         let original = account.credentials.idToken.flatMap { IDToken($0) }

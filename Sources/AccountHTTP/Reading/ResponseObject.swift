@@ -2,20 +2,21 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-/// The JSON object of a response, with its secrets read byte by byte into guarded memory. A decoder would create
-/// strings, which stay in memory after they are released, so it gets a placeholder for each secret.
+/// The JSON object of a response, with its secrets in guarded memory. A JSON decoder would create strings, which stay
+/// in memory after their release. This type therefore reads the secrets byte by byte, and passes a placeholder for each
+/// secret to the decoder.
 struct ResponseObject: Sendable {
-    /// Each secret is a placeholder, which is empty if the secret is empty.
+    /// The members, with a placeholder for each secret. The placeholder is empty if the secret is empty.
     private(set) var members: JSONObject
 
-    /// Whether a member is repeated or the text is not UTF-8, so that its meaning is unclear.
+    /// Whether the text repeats a member or is not UTF-8, so that the meaning of the text is unclear.
     let isAmbiguous: Bool
 
-    /// The secrets that are not empty. If a name is repeated, the first one counts, as in the decoder.
+    /// The secrets that are not empty. If the text repeats a name, the first value counts, as in the decoder.
     private(set) var secrets: [String: Secret] = [:]
 
-    /// Returns `nil` if the text is not a JSON object, or exceeds the limits of ``JSONValue``. An ambiguous text has no
-    /// `error` member (RFC 6749, section 3.2, forbids repeated parameters).
+    /// Parses a text. Returns `nil` if the text is not a JSON object, or exceeds the limits of ``JSONValue``. If the
+    /// text is ambiguous, ``members`` has no `error` (RFC 6749, section 3.2, forbids repeated parameters).
     init?(_ text: WipedBytes, secrets names: Set<String>) {
         var scanner = JSONMemberScanner(text)
         guard let found = scanner.members() else { return nil }
@@ -41,7 +42,8 @@ struct ResponseObject: Sendable {
         if self.isAmbiguous { self.members["error"] = nil }
     }
 
-    /// JSON must be UTF-8 (RFC 8259, section 8.1), but a decoder checks only the parts that it decodes.
+    /// Returns whether the text is UTF-8, as JSON requires (RFC 8259, section 8.1). A decoder checks only the parts
+    /// that it decodes.
     private static func isUTF8(_ text: WipedBytes) -> Bool {
         var parser = UTF8.ForwardParser()
         var bytes = text.makeIterator()
@@ -55,12 +57,13 @@ struct ResponseObject: Sendable {
     }
 }
 
-/// Finds the members of an object (RFC 8259, section 4). It may miss errors, because a decoder reads the text too.
+/// Finds the members of an object (RFC 8259, section 4). The scanner does not find all syntax errors, because a decoder
+/// also reads the text.
 private struct JSONMemberScanner {
     struct Member {
         var name: String
 
-        /// The range between the quotation marks; `nil` if the value is not a string.
+        /// The range between the quotation marks, or `nil` if the value is not a string.
         var string: Range<Int>?
     }
 
@@ -131,7 +134,8 @@ private struct JSONMemberScanner {
         }
     }
 
-    /// RFC 8259, section 7. Returns `nil` if an escape is invalid or the string contains a control character.
+    /// Decodes the escapes in a string (RFC 8259, section 7). Returns `nil` if an escape is invalid or the string
+    /// contains a control character.
     func unescaped(_ string: Range<Int>) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text[string]

@@ -2,12 +2,12 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-/// Reads the expected JSON object, or the failure that a response represents. Only named failures are definite: any
-/// response that is not a well-formed response of the endpoint becomes a failure that keeps the account.
+/// Parses a response into the expected JSON object or a failure. A failure is definite only if a well-formed response
+/// names it. Any other unexpected response becomes a failure that keeps the user signed in.
 struct ResponseParser: Sendable {
     enum Endpoint: Sendable {
         case discovery
-        /// Responds through the browser.
+        /// The authorization endpoint, which responds through the browser.
         case authorization
         case token
         case userInfo
@@ -15,15 +15,16 @@ struct ResponseParser: Sendable {
         case introspection
         case deviceAuthorization
 
-        /// RFC 6749, section 5.2; RFC 7009, section 2.2.1; RFC 8628, section 3.2.
+        /// Whether the endpoint responds with OAuth errors (RFC 6749, section 5.2; RFC 7009, section 2.2.1; RFC 8628,
+        /// section 3.2).
         var respondsOAuthErrors: Bool {
             self == .token || self == .revocation || self == .introspection || self == .deviceAuthorization
         }
 
-        /// Whether a challenge refers to a token. The other endpoints receive none.
+        /// Whether a challenge refers to a token. The discovery and authorization endpoints receive no tokens.
         var isSentToken: Bool { self != .discovery && self != .authorization }
 
-        /// Members of responses that must never become strings.
+        /// The members of responses that must never become strings.
         var secrets: Set<String> {
             respondsOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
         }
@@ -46,7 +47,7 @@ struct ResponseParser: Sendable {
     let isRefresh: Bool
     let text: ServerText
 
-    /// No failure repeats the `secrets` that were sent, even if the response does.
+    /// Creates a parser. Failures do not contain the `secrets` of the request, even if the response repeats them.
     init(
         _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
     ) {
@@ -83,15 +84,16 @@ struct ResponseParser: Sendable {
 
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
         try checkStatus(of: response)
-        // Django sends an empty body of type text/html if it has no content.
+        // Django sends responses without content as text/html with an empty body.
         if !response.body.isEmpty { try checkForWebPage(in: response) }
     }
 
-    /// Throws an error if the service is unavailable, or if something else responded in its place.
+    /// Throws an error if the service is unavailable, or if the response does not come from the service.
     static func checkAvailability(of response: ServiceResponse, from name: String) throws(AuthorityError) {
         switch response.status {
         case 511: throw .intercepted("the network requires its own sign-in (511)")
-        case 300..<400: throw .intercepted("\(name) redirects (\(response.status)), and redirects are not followed")
+        case 300..<400:
+            throw .intercepted("\(name) redirects (\(response.status)), and AccountKit does not follow redirects")
         case 407: throw .proxyAuthenticationRequired
         case 408, 425, 429, 500..<600:
             throw .unavailable(status: response.status, retryAfter: RetryAfter.duration(in: response))
@@ -105,7 +107,7 @@ struct ResponseParser: Sendable {
         case _ where !response.isBodyWhole:
             throw .unclear("the response from \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         case 200, 201, 204: return
-        // RFC 6749 names 400 and 401; some large services send the same JSON with other statuses.
+        // RFC 6749 names 400 and 401, but some large services send the same JSON with other statuses.
         case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
             if !response.isMarkup, !response.isCompressed,
                 let object = ResponseObject(response.body, secrets: endpoint.secrets),
@@ -126,7 +128,8 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// The response came over TLS or from this machine: the token is sent nowhere else, and redirects are not followed.
+    /// Returns whether the service reports an invalid token without a challenge. The response is authentic: AccountKit
+    /// sends tokens only over TLS or to this machine, and does not follow redirects.
     private func isDeadTokenResponse(_ response: ServiceResponse) -> Bool {
         guard endpoint == .userInfo, let expected = quirks.deadTokenResponse, response.status == expected.status,
             response.isBodyWhole, response.mediaType == "application/json", !response.isCompressed,
@@ -141,7 +144,7 @@ struct ResponseParser: Sendable {
 
     // MARK: Errors in bodies and in challenges
 
-    /// RFC 6749, section 5.2.
+    /// Returns the OAuth error in an object, or `nil` if there is none (RFC 6749, section 5.2).
     func oauthError(in object: JSONObject) -> AuthorityError? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
@@ -154,7 +157,8 @@ struct ResponseParser: Sendable {
         return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
     }
 
-    /// The body may contain the error that belongs in a challenge (RFC 6750, section 3.1).
+    /// Returns whether the body contains the error `insufficient_scope`, which belongs in a challenge (RFC 6750,
+    /// section 3.1).
     private func namesInsufficientScope(_ response: ServiceResponse) -> Bool {
         guard response.mediaType == "application/json", !response.isCompressed,
             let object = ResponseObject(response.body, secrets: endpoint.secrets)
@@ -168,7 +172,7 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// Returns `nil` if the challenges name no error, or contradict each other.
+    /// Returns the error of the challenges, or `nil` if the challenges contain no error or contradict each other.
     private func challengeError(in challenges: [AuthenticationChallenge]) -> String? {
         let errors = Set(challenges.compactMap { $0.parameters["error"] })
         guard errors.count == 1, let error = errors.first, isErrorCode(error) else { return nil }
@@ -182,8 +186,8 @@ struct ResponseParser: Sendable {
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }
 
-    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5; RFC
-    /// 8707, section 2.
+    /// The error codes of RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628,
+    /// section 3.5; RFC 8707, section 2.
     private static let registeredErrors: Set<String> = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",

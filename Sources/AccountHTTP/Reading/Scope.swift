@@ -3,11 +3,13 @@ import AccountKit
 enum Scope {
     static func isValid(_ text: some StringProtocol) -> Bool { RequestRules.isScope(text) }
 
-    /// Drops invalid scopes, because scopes are shown to users. The `separator` is allowed in addition to white space.
+    /// Returns the valid scopes in a text. This method drops invalid scopes, because AccountKit shows scopes to users.
+    /// The `separator` is allowed in addition to white space.
     static func scopes(in text: String, separator: Character = " ") -> [String] {
         text.split { $0.isWhitespace || $0 == separator }.filter { isValid($0) }.map(String.init)
     }
 
-    /// Requests a token that remains valid while the user is offline (OpenID Connect Core, section 11).
+    /// The scope that requests a refresh token, which is valid even while the user is offline (OpenID Connect Core,
+    /// section 11).
     static let offlineAccess = "offline_access"
 }

@@ -1,13 +1,13 @@
 import AccountKit
 import AccountSupport
 
-/// Makes text from a service safe to show: it may contain terminal control sequences, or the token that was sent.
+/// Makes text from a service safe to show. The text may contain terminal control sequences or the token of the request.
 struct ServerText: Sendable {
     let secrets: [Secret]
 
-    /// Returns at most 200 visible characters; `nil` if there are none, or if the text repeats a secret.
+    /// Returns at most 200 visible characters, or `nil` if the text has no visible characters or repeats a secret.
     func shown(_ text: String?) -> String? {
-        // Drop longer texts, which are not worth a search for secrets.
+        // Drop longer texts instead of searching them for secrets.
         guard let text, text.utf8.count <= 4096, !repeatsSecret(text) else { return nil }
         var visible = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -23,7 +23,8 @@ struct ServerText: Sendable {
         return words.count <= 200 ? words : words.prefix(199) + "…"
     }
 
-    /// - Parameter minimum: In bytes. A shorter secret may occur in any text by chance.
+    /// - Parameter minimum: The minimum length of a secret to search for, in bytes. A shorter secret may occur in any
+    ///   text by chance.
     func repeatsSecret(_ text: String, notShorterThan minimum: Int = 1) -> Bool {
         let text = Array(text.utf8)
         return secrets.contains { secret in

@@ -7,14 +7,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An impossible expiry counts as unknown, never as expired: otherwise every use of the token would refresh it.
+/// The rules for the expiry of an access token. An impossible expiry counts as unknown and not as expired, because
+/// AccountKit would otherwise refresh the token at each use.
 enum TokenExpiry {
-    /// The longest accepted lifetime: ten years. A larger value was meant as milliseconds or as a date.
+    /// The longest accepted lifetime: ten years, in seconds. A larger value is a number of milliseconds or a date.
     static let longestLifetime: Int64 = 10 * 365 * 86_400
 
-    /// Returns the expiry by the local clock: `expires_in` after the response was received (RFC 6749, section 5.1),
-    /// else the `exp` of a JWT. The `exp` is relative to the `Date` of the response, so that a wrong local clock has no
-    /// effect. A past `exp` is ignored, because the service accepted the token just now.
+    /// Returns the expiry by the local clock. The expiry comes from `expires_in`, counted from the arrival of the
+    /// response (RFC 6749, section 5.1), or otherwise from the `exp` of a JWT. The `exp` is relative to the `Date` of
+    /// the response, so that a wrong local clock has no effect. This method ignores a past `exp`, because the service
+    /// has just accepted the token.
     static func date(expiresIn: JSONValue?, accessToken: Secret, response: ServiceResponse) -> Date? {
         if let seconds = expiresIn?.wholeSeconds, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
@@ -27,7 +29,7 @@ enum TokenExpiry {
 }
 
 extension JSONValue {
-    /// The whole number, which some services send as a string.
+    /// The number of seconds if it is a whole number, which some services send as a string.
     var wholeSeconds: Int64? {
         switch self {
         case .integer(let seconds): seconds

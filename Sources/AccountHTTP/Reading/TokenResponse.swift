@@ -2,8 +2,8 @@ import AccountKit
 import AccountSupport
 
 extension ResponseParser {
-    /// RFC 6749, section 5.1. An optional field of the wrong type counts as missing: the access token is valid without
-    /// it, and the refresh token that it cost cannot be used again.
+    /// Parses a token response (RFC 6749, section 5.1). An optional field of the wrong type counts as missing, because
+    /// the access token is valid without this field and the refresh token of the request cannot be used again.
     func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
@@ -12,7 +12,8 @@ extension ResponseParser {
         guard token.withUnsafeBytes({ Self.isToken($0) }) else {
             throw .unclear("\(endpoint.name) sent an access_token that contains invalid characters")
         }
-        // Don't fail a refresh for a member that has no meaning there: its refresh token is already used up.
+        // Don't fail a refresh because of a member that has no meaning in its response: the service has already
+        // consumed the refresh token.
         if !isRefresh, let type = object.members["issued_token_type"]?.string, !Self.accessTokenTypes.contains(type) {
             throw .unclear("\(endpoint.name) issued a token that is not an access token")
         }
@@ -38,7 +39,8 @@ extension ResponseParser {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Only Bearer is supported, and a missing type means Bearer. Other types require a proof with each request.
+    /// Checks the token type. A missing type means Bearer. AccountKit supports no other type, because other types
+    /// require a proof with each request.
     private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
         switch value {
         case nil, .null?: return "Bearer"
@@ -50,7 +52,7 @@ extension ResponseParser {
         }
     }
 
-    /// Reads one string (RFC 6749, section 3.3), or an array, which some services send.
+    /// Returns the scopes in a string (RFC 6749, section 3.3), or in an array, which some services send.
     private func scopes(_ value: JSONValue?) -> [String] {
         switch value {
         case .string(let text)?: scopes(in: text)
@@ -59,7 +61,7 @@ extension ResponseParser {
         }
     }
 
-    /// Drops scopes that repeat a token, because scopes are shown to users.
+    /// Returns the scopes in a text, except scopes that repeat a token, because AccountKit shows scopes to users.
     private func scopes(in text: String) -> [String] {
         Scope.scopes(in: text, separator: quirks.scopeSeparator)
             .filter { !self.text.repeatsSecret($0, notShorterThan: 8) }

@@ -3,7 +3,8 @@ import AccountCrypto
 import AccountSupport
 
 extension ResponseParser {
-    /// A signed response must not name another issuer or audience (OpenID Connect Core, section 5.3.2).
+    /// Returns the user in a response. A signed response must not name another issuer or audience (OpenID Connect Core,
+    /// section 5.3.2).
     func identity(
         in response: ServiceResponse, from issuer: Issuer? = nil, for clientID: String? = nil
     ) throws(AuthorityError) -> Identity {
@@ -17,13 +18,14 @@ extension ResponseParser {
         guard !repeatsSecret(identity.id) else {
             throw .unclear("\(endpoint.name) returned the token as the user")
         }
-        // Drop a token that a service puts there: the profile is displayed and printed.
+        // Drop claims that repeat a token, because programs display and print the profile.
         identity.profile.fields = identity.profile.fields.filter { !repeatsSecret($0.key) && !repeatsSecret($0.value) }
         if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
     }
 
-    /// TLS replaces the signature, as for an ID token (OpenID Connect Core, section 3.1.3.7).
+    /// Returns the claims of a signed response. As for an ID token, TLS replaces the signature (OpenID Connect Core,
+    /// section 3.1.3.7).
     private func signedClaims(
         in response: ServiceResponse, from issuer: Issuer?, for clientID: String?
     ) throws(AuthorityError) -> JSONObject {
@@ -53,8 +55,9 @@ extension ResponseParser {
 }
 
 extension Identity {
-    /// Returns `nil` if the claims do not identify the user. Some services number their users, so `sub` may be an
-    /// integer. All claims except `sub` and `others` become profile fields, unless the quirks choose and rename them.
+    /// Creates an identity from claims. Returns `nil` if the claims do not identify the user. `sub` may be an integer,
+    /// because some services number their users. All claims except `sub` and `others` become profile fields, unless the
+    /// quirks choose and rename the fields.
     init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
         let subject: String
         switch claims[quirks.subjectClaim] {
@@ -78,7 +81,7 @@ extension Identity {
         "s_hash", "sid",
     ]
 
-    /// Some services send a boolean as a string.
+    /// Returns a boolean as a profile value. Some services send it as a string.
     private static func flag(_ value: JSONValue) -> ProfileValue? {
         switch value.string?.lowercased() {
         case "true": .boolean(true)

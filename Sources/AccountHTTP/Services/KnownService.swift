@@ -1,10 +1,10 @@
 public import AccountKit
 
-/// A service that AccountKit knows by name: its address, and where it deviates from OAuth 2.0 and OpenID Connect.
+/// A service that AccountKit supports by name, with its address and its deviations from OAuth 2.0 and OpenID Connect.
 ///
-/// A service that follows the standards and has a discovery document needs no entry. The entries are data: to add a
-/// service, add a value to ``all``. An authority finds the entry by the issuer. For an instance at another address,
-/// such as GitHub Enterprise Server, the app passes the entry.
+/// A service that follows the standards and has a discovery document needs no entry. An authority finds the entry by
+/// the issuer. For an instance at another address, such as GitHub Enterprise Server, the app passes the entry. To add a
+/// service to AccountKit, add a value to ``all``.
 public struct KnownService: Sendable, Hashable {
     /// The name on the command line, such as `github`.
     public let name: String
@@ -12,10 +12,10 @@ public struct KnownService: Sendable, Hashable {
     /// The name to show, such as `GitHub`.
     public let title: String
 
-    /// The issuer, unless the app passes another.
+    /// The issuer of the service, if the app does not pass another.
     public let issuer: String
 
-    /// The page on which to register an app, to obtain its client ID.
+    /// The page on which developers register an app to obtain a client ID.
     public let registrationPage: String
 
     /// The default scopes of a sign-in (RFC 6749, section 3.3).
@@ -31,8 +31,8 @@ public struct KnownService: Sendable, Hashable {
 
     var tokenURLs: [String] = []
 
-    /// Whether the service requires a client secret from programs, although programs cannot keep one (RFC 8252, section
-    /// 8.5).
+    /// Whether the service requires a client secret from programs, although programs cannot keep it secret (RFC 8252,
+    /// section 8.5).
     public internal(set) var wantsClientSecret = false
 
     /// Whether revoking a token leaves other sign-ins of the same user and program intact.
@@ -40,27 +40,29 @@ public struct KnownService: Sendable, Hashable {
 
     var quirks = ServiceQuirks.standard
 
-    /// Whether programs can sign in with the browser at this service.
+    /// Whether the service supports sign-in with a browser.
     public var supportsBrowser: Bool { hasDiscovery || endpoints[.authorization] != nil }
 
-    /// Returns the entry with a name; `nil` if there is none.
+    /// Returns the entry with a name, or `nil` if there is none.
     public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
 
-    /// Returns the entry of the service at an issuer's host; `nil` if the service is not known.
+    /// Returns the entry for an issuer's host, or `nil` if AccountKit has no entry for the host.
     ///
     /// - Throws: `invalidArgument` if the text is not an issuer.
     public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
 
-    /// The URLs at which other programs, such as git, use the tokens. Elsewhere, only the instance's host is known.
+    /// Returns the URLs at which other programs, such as git, use the tokens. For an instance at another address, the
+    /// only URL is the issuer.
     package func tokenURLs(at issuer: String) -> [String] {
-        // An invalid issuer maps to no hosts.
+        // An invalid issuer has no URLs.
         guard !tokenURLs.isEmpty, let issuer = try? Issuer(issuer) else { return [] }
         return isHome(of: issuer) ? tokenURLs : [issuer.url.description]
     }
 
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
-    /// The entries spell their issuers in normalized form, so they need not be parsed.
+    /// Returns whether the issuer is on the host of this entry. The issuers in the entries are normalized, so this
+    /// method compares them without parsing.
     private func isHome(of issuer: Issuer) -> Bool {
         let scheme = "https://".utf8
         let authority = self.issuer.utf8.dropFirst(scheme.count).prefix { $0 != UInt8(ascii: "/") }
@@ -76,7 +78,7 @@ public struct KnownService: Sendable, Hashable {
     func url(_ name: EndpointName, at issuer: Issuer) -> ServiceURL? {
         let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
         guard let text = known[name] else { return nil }
-        // The entries' own URLs are well-formed: a test checks them.
+        // A test checks that the URLs in the entries are valid.
         return text.hasPrefix("/")
             ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
     }

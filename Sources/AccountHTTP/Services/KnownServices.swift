@@ -1,15 +1,15 @@
 import AccountKit
 
 extension KnownService {
-    /// The services that AccountKit knows by name.
+    /// The services that AccountKit supports by name.
     public static let all = [github, gitlab, google, microsoft]
 
     /// GitHub, and GitHub Enterprise Server.
     ///
-    /// GitHub supports OAuth without OpenID Connect: no discovery, no ID tokens, numeric user IDs, and refresh tokens
-    /// for GitHub Apps only. The token endpoint returns errors with status 200. A revoked or expired token gets 401
-    /// "Bad credentials" without a challenge. A program without a secret can neither exchange a code from the browser
-    /// nor revoke a token, so only the device flow is supported.
+    /// GitHub supports OAuth without OpenID Connect. It has no discovery document and no ID tokens, uses numeric user
+    /// IDs, and issues refresh tokens only to GitHub Apps. The token endpoint returns errors with status 200. For a
+    /// revoked or expired token, the API returns 401 "Bad credentials" without a challenge. A program without a secret
+    /// can neither exchange a code from the browser nor revoke a token, so AccountKit supports only the device flow.
     ///
     /// Sources: docs.github.com, "Authorizing OAuth apps", "Refreshing user access tokens", "Troubleshooting OAuth app
     /// access token request errors", "Get the authenticated user", "Troubleshooting the REST API" ("Bad credentials").
@@ -45,8 +45,8 @@ extension KnownService {
 
     /// GitLab, and self-managed GitLab.
     ///
-    /// The discovery document does not always name the device endpoint. A revocation ends one token and its refresh
-    /// token.
+    /// The discovery document does not always contain the device endpoint. A revocation affects only one token and its
+    /// refresh token.
     ///
     /// Sources: docs.gitlab.com, "OAuth 2.0 identity provider API"; doorkeeper, `TokensController#revoke`.
     public static let gitlab = KnownService(
@@ -58,8 +58,8 @@ extension KnownService {
     /// Google.
     ///
     /// Google issues a refresh token only if the authorization URL requests it, and a second one only if the user
-    /// consents again. ID tokens may name the issuer without its scheme. Polls in the device flow get 428. Programs
-    /// have a client secret, which is not actually secret.
+    /// consents again. ID tokens may name the issuer without its scheme. In the device flow, Google responds to polls
+    /// with status 428. Programs have a client secret, which they cannot keep secret.
     ///
     /// Sources: developers.google.com, "OAuth 2.0 for mobile and desktop apps", "OAuth 2.0 for TV and limited-input
     /// device applications", "OpenID Connect".
@@ -75,7 +75,7 @@ extension KnownService {
     ///
     /// The issuer in documents and ID tokens contains the user's tenant where the configured issuer has `common`,
     /// `organizations` or `consumers`. Microsoft issues refresh tokens only with the scope `offline_access`. Registered
-    /// programs use the redirect host `localhost`. Tokens cannot be revoked.
+    /// programs use the redirect host `localhost`. Microsoft does not support the revocation of tokens.
     ///
     /// Sources: learn.microsoft.com, "OpenID Connect on the Microsoft identity platform", "OAuth 2.0 device
     /// authorization grant", "Redirect URI restrictions and limitations".

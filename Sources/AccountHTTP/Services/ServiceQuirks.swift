@@ -1,6 +1,6 @@
 import AccountKit
 
-/// How a service deviates from OAuth 2.0 and OpenID Connect.
+/// The deviations of a service from OAuth 2.0 and OpenID Connect.
 struct ServiceQuirks: Sendable, Hashable {
     static let standard = ServiceQuirks()
 
@@ -9,19 +9,21 @@ struct ServiceQuirks: Sendable, Hashable {
 
     var usernameClaims = ["preferred_username", "username"]
 
-    /// The claims that become profile fields, with the fields' names; `nil` keeps all claims under their own names.
+    /// The claims that become profile fields, with the names of the fields. If `nil`, all claims become fields with the
+    /// same names.
     var profileClaims: [String: String]?
 
     var scopeSeparator: Character = " "
 
     var signInErrorCodes: [String: OAuthErrorCode] = [:]
 
-    /// The error codes at a refresh, where an error can end a session: only codes that refer to the refresh token.
+    /// The service's own error codes in responses to a refresh, and the standard codes that they mean. The list is
+    /// separate from ``signInErrorCodes``, because an error at a refresh can end a session.
     var refreshErrorCodes: [String: OAuthErrorCode] = [:]
 
     var errorStatuses: Set<Int> = [400, 401, 403]
 
-    /// The host of the redirect URI: an address rather than a name (RFC 8252, section 8.3).
+    /// The host of the redirect URI. The default is an address instead of a name (RFC 8252, section 8.3).
     var redirectHost = "127.0.0.1"
 
     /// The method to use if the service's documents do not determine it.

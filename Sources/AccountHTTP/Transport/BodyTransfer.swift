@@ -28,7 +28,7 @@ final class BodyTransfer: Sendable {
 
     var byteCount: Int? { body?.byteCount }
 
-    /// Thrown by the caller's code, so it is more specific than the failure of the request.
+    /// The error that the caller's code threw, which is more specific than the failure of the request.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
     var idleTime: Duration { state.withLock { $0.lastMove.duration(to: .now) } }
@@ -75,7 +75,7 @@ final class BodyTransfer: Sendable {
     }
 }
 
-/// Each piece is a separate buffer, which is zeroed after it was sent.
+/// The pieces of a body, each as a separate buffer, which ``WipingHandler`` zeroes after the write.
 struct BodyBuffers: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

@@ -2,9 +2,9 @@ import NIOCore
 import AccountCrypto
 import Synchronization
 
-/// The client asks for this body after it has connected and sent the head of the request. The body then waits until it
-/// is released or given up. Sending it may consume a refresh token or a code, so from then on only the exchange's own
-/// deadline ends the wait.
+/// The body of a token request, which the HTTP client requests after it has connected and sent the head. The body then
+/// waits until the caller releases it or gives it up. Sending the body may consume a refresh token or a code. From then
+/// on, only the exchange's own deadline ends the wait for the response.
 final class ExchangeBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -27,7 +27,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
     /// Yields once, when the connection is established or has failed.
     let connecting: AsyncStream<Void>
 
-    /// Yields once, when the first byte may have been sent.
+    /// Yields once, when the client may have sent the first byte.
     let sending: AsyncStream<Void>
 
     private let bytes: WipedBytes
@@ -47,7 +47,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
 
     var isConnected: Bool { state.withLock { [.connected, .sent].contains($0.stage) } }
 
-    /// Whether the body was released but not sent, because the condition did not hold.
+    /// Whether the caller released the body but it was not sent, because the condition was false.
     var isWithheld: Bool { state.withLock { $0.isWithheld } }
 
     func release(if condition: @escaping @Sendable () -> Bool) {
@@ -58,7 +58,8 @@ final class ExchangeBody: AsyncSequence, Sendable {
         client?.resume()
     }
 
-    /// Returns `false` if the body is being sent, or has a connection and is kept.
+    /// Gives up the body. Returns `false` if the body may already be sent, or if `isConnecting` is `true` and the body
+    /// has a connection.
     @discardableResult
     func giveUp(onlyWhileConnecting isConnecting: Bool = false) -> Bool {
         let (isGivenUp, client) = state.withLock { state in

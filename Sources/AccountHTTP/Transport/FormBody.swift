@@ -1,7 +1,7 @@
 import AccountKit
 import AccountCrypto
 
-/// Built byte by byte, so that secrets never become strings (WHATWG URL, section 5.2; RFC 6749, appendix B).
+/// A form, encoded byte by byte so that secrets never become strings (WHATWG URL, section 5.2; RFC 6749, appendix B).
 struct FormBody: Sendable {
     private(set) var bytes = WipedBytes()
     private(set) var secrets: [Secret] = []

@@ -13,7 +13,8 @@ import Foundation
 #endif
 
 extension HTTPTransport {
-    /// Only cancellation, or `timeout` without any bytes, ends the transfer early. Rethrows a failure of `transfer`.
+    /// Sends a request with bodies in pieces. The transfer ends early only if the task is cancelled, or after a time of
+    /// `timeout` without any bytes. Rethrows a failure of `transfer`.
     func stream(
         _ request: ServiceRequest, _ transfer: BodyTransfer, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws -> ServiceResponse {
@@ -68,7 +69,7 @@ extension HTTPTransport {
             }
             let response = try await execute(sent, to: request.url, by: try client(for: request))
             phase = .inBody
-            // The sent copy is already zeroed, and this one is no longer needed.
+            // Zero this copy, which is no longer needed. The sent copy is already zeroed.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }

@@ -23,18 +23,20 @@ import Musl
 import Darwin
 #endif
 
-/// Sends requests over verified TLS or on the loopback interface. It follows no redirects, and every wait has a limit.
+/// Sends requests over verified TLS or on the loopback interface. The transport follows no redirects, and every wait
+/// has a limit.
 final class HTTPTransport: Sendable {
     let environment: NetworkEnvironment
 
-    /// Created when first needed: a client starts threads, and most commands make no request.
+    /// The HTTP clients, created when first needed: a client starts threads, and most commands send no request.
     private let clients = Mutex<[Way: HTTPClient]>([:])
     private let makeClient: @Sendable (Way) -> HTTPClient
 
     private struct Way: Hashable {
         var isProxied: Bool
 
-        /// On a connection that is just closing, it would be unclear whether the service processed the exchange.
+        /// Whether the client sends only token requests, each on a new connection. If such a request used a connection
+        /// that is just closing, it would be unclear whether the service processed the request.
         var isExchange: Bool
     }
 
@@ -43,8 +45,9 @@ final class HTTPTransport: Sendable {
         makeClient = { _ in client }
     }
 
-    /// Deliberately never shut down: it costs nothing until its first request, drops idle connections, and runs on
-    /// NIO's shared threads. Tests replace it within their tasks.
+    /// The transport of this process. AccountKit deliberately does not shut it down: the transport uses no resources
+    /// until its first request, closes idle connections, and runs on NIO's shared threads. Tests replace the transport
+    /// within their tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
     init(environment: NetworkEnvironment) {
@@ -66,9 +69,9 @@ final class HTTPTransport: Sendable {
             tlsConfiguration: tls,
             // A redirect could send a token to another server.
             redirectConfiguration: .disallow,
-            // Includes the wait for a free connection. Each request has its own deadline.
+            // This limit includes the wait for a free connection. Each request has its own deadline.
             timeout: .init(connect: .seconds(60)),
-            // A short idle time: reusing a connection that the service has just closed looks like a failure.
+            // Use a short idle time, because a request fails on a connection that the service has just closed.
             connectionPool: .init(idleTimeout: .seconds(15)),
             proxy: proxy?.setting,
             // Responses are small, and a compressed response may expand far beyond its size.
@@ -81,14 +84,16 @@ final class HTTPTransport: Sendable {
         return configuration
     }
 
-    /// - Parameter logger: Receives one line: method, host, path and status; never a query, header field or body.
+    /// - Parameter logger: Receives one line with the method, host, path and status, without the query, header fields
+    ///   and body.
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> ServiceResponse {
         try await begin(request, nil, timeout: timeout, clock: clock, logger: logger).response()
     }
 
-    /// Connects, and sends the head, which contains no token. The caller must send or abandon the result.
+    /// Connects to the service and sends the head of the request, which contains no token. The caller must send or
+    /// abandon the returned request.
     func prepare(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> PreparedRequest {
@@ -98,7 +103,8 @@ final class HTTPTransport: Sendable {
         guard !body.isConnected else { return begun }
         // The request failed, or the service responded to the head alone.
         let response = try await begun.response()
-        throw .notSent(.unclear("\(peer(of: request.url)) responded \(response.status) before the request was sent"))
+        throw .notSent(
+            .unclear("\(peer(of: request.url)) responded with status \(response.status) before the request was sent"))
     }
 
     private func begin(
@@ -111,7 +117,7 @@ final class HTTPTransport: Sendable {
         let task = Task {
             let outcome = await self.outcome(
                 of: request, body, timeout: timeout, cancellations: cancellations, clock: clock)
-            // The client may still wait for the body, and the caller for the connection.
+            // The HTTP client may still wait for the body, and the caller may still wait for the connection.
             body?.giveUp()
             switch outcome {
             case .success(let response): logger?.debug("\(line) \(response.status)")
@@ -130,7 +136,8 @@ final class HTTPTransport: Sendable {
         case cancelled
     }
 
-    /// Runs the request with a deadline that includes the response body. The client's own deadline ends with the head.
+    /// Runs the request with a deadline that includes the response body. The HTTP client's own deadline does not apply
+    /// after the head of the response.
     private func outcome(
         of request: ServiceRequest, _ body: ExchangeBody?, timeout: Duration, cancellations: AsyncStream<Void>,
         clock: any WallClock
@@ -194,7 +201,7 @@ final class HTTPTransport: Sendable {
             let sent = clientRequest(request, body)
             let response = try await execute(sent, to: request.url, by: client)
             phase = .inBody
-            // The sent copy is already zeroed, and this one is no longer needed.
+            // Zero this copy, which is no longer needed. The sent copy is already zeroed.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
@@ -218,7 +225,7 @@ final class HTTPTransport: Sendable {
             do {
                 return try await client.execute(request, deadline: .distantFuture)
             } catch let error as IOError where error.isNotConnected {
-                // Report the first address, which the user expects.
+                // Report the failure at the first address, because the user expects this address.
                 refusal = refusal ?? error
             }
         }
@@ -263,7 +270,8 @@ final class HTTPTransport: Sendable {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
             result.body = exchange.map { .stream($0, length: .known($0.byteCount)) } ?? .bytes(form.bytes)
         }
-        // The client for exchanges sends no other requests, so each exchange has its own connection.
+        // Close the connection after each token request. Their client sends no other requests, so each of them has its
+        // own connection.
         if exchange != nil { result.headers.add(name: "Connection", value: "close") }
         return result
     }
@@ -280,7 +288,7 @@ final class HTTPTransport: Sendable {
                 break
             }
             whole.body.append(contentsOf: part.readableBytesView)
-            // Zero the buffer: it may contain tokens, and its memory is freed without being cleared.
+            // Zero the buffer: it may contain tokens, and the library frees its memory without clearing it.
             part.withUnsafeReadableBytes { Wiping.zero($0) }
         }
         return whole
@@ -310,7 +318,7 @@ extension AuthorityError {
 }
 
 extension ServiceRequest.Authorization {
-    /// Returns one string, so that the secret is not copied into another string first.
+    /// The value of the field. The code creates only one string, so that no other string contains the secret.
     fileprivate var fieldValue: String {
         let (scheme, credentials) =
             switch self {
@@ -324,7 +332,7 @@ extension ServiceRequest.Authorization {
 }
 
 extension IOError {
-    /// Whether no connection was established, so that nothing was sent.
+    /// Whether the client could not connect, and therefore sent no data.
     fileprivate var isNotConnected: Bool {
         [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }

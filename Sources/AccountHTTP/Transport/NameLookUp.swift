@@ -4,8 +4,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Finds out whether a slow request is waiting for a name server, which the HTTP client does not report. If a second
-/// lookup, after half of the timeout, has no result in time, the name server is not responding.
+/// Detects whether a slow request is waiting for a name server, which the HTTP client does not report. After half of
+/// the timeout, the transport begins a second lookup. If this lookup has no result when the timeout expires, the name
+/// server is not responding.
 final class NameLookUp: Sendable {
     private let isPending = Mutex(false)
     private let host: String
@@ -13,7 +14,7 @@ final class NameLookUp: Sendable {
     init(of host: String) { self.host = host }
 
     func begin() {
-        // An address needs no name server, nor does the name of this machine.
+        // An address and the name of this machine need no name server.
         guard IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil, host != LoopbackHost.name else { return }
         isPending.withLock { $0 = true }
         let loop = MultiThreadedEventLoopGroup.singleton.any()

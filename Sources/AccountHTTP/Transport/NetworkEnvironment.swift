@@ -1,7 +1,8 @@
 import AccountKit
 import AccountSupport
 
-/// The network variables, read as in curl(1), because there is no standard. A loopback connection never uses a proxy.
+/// The environment variables for the network, interpreted as in curl(1) because there is no standard. A loopback
+/// connection never uses a proxy.
 struct NetworkEnvironment: Sendable, Equatable {
     enum Route: Sendable, Equatable {
         case direct
@@ -14,7 +15,7 @@ struct NetworkEnvironment: Sendable, Equatable {
         var value: String
     }
 
-    /// `HTTPS_PROXY`, parsed immediately because its text may contain a password.
+    /// The value of `HTTPS_PROXY`, parsed immediately because the text may contain a password.
     let proxy: Proxy?
 
     struct Proxy: Sendable, Equatable {
@@ -22,10 +23,11 @@ struct NetworkEnvironment: Sendable, Equatable {
         var address: Result<ProxyAddress, ProxyAddress.Flaw>
     }
 
-    /// `NO_PROXY`.
+    /// The value of `NO_PROXY`.
     let exceptions: Variable?
 
-    /// `SSL_CERT_FILE`, as for OpenSSL: trusted instead of the system's certificates.
+    /// The value of `SSL_CERT_FILE`: a file with the certificates to trust instead of the system's certificates, as in
+    /// OpenSSL.
     let certificateFile: Variable?
 
     static let current = NetworkEnvironment { Environment.value($0) }
@@ -105,7 +107,8 @@ struct NetworkEnvironment: Sendable, Equatable {
     }
 }
 
-/// `http://host:port`, with a user name and password if the proxy requires them, or `socks5://host:port`.
+/// The address of a proxy: `http://host:port`, with a user name and password if the proxy requires them, or
+/// `socks5://host:port`.
 struct ProxyAddress: Sendable, Equatable {
     enum Kind: Sendable, Hashable { case http, socks }
 
@@ -148,7 +151,7 @@ struct ProxyAddress: Sendable, Equatable {
         } else {
             credentials = nil
         }
-        // Parse as a URL: the host has the same rules, and only the default port differs.
+        // Parse the address as a URL: the rules for the host are the same, and only the default port differs.
         guard !rest.isEmpty, let url = try? ServiceURL("https://\(rest)"), url.path.isEmpty, url.query == nil else {
             throw .malformed
         }

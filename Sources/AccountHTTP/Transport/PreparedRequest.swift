@@ -1,6 +1,7 @@
 import AccountKit
 
-/// A request that has begun. For a token exchange, the connection is open, and the body waits to be released.
+/// A request that has begun. For a token request, the connection is open, and the body waits until the caller releases
+/// it.
 final class PreparedRequest: Sendable {
     private let body: ExchangeBody?
     private let task: Task<Result<ServiceResponse, AuthorityError>, Never>
@@ -19,7 +20,7 @@ final class PreparedRequest: Sendable {
         guard let body else { return }
         await withTaskCancellationHandler {
             for await _ in body.connecting { break }
-            // A cancelled task misses the event, but its request ends soon.
+            // A cancelled task does not receive the event, but its request ends soon.
             if Task.isCancelled { _ = await task.value }
         } onCancel: {
             cancellation.yield()
@@ -30,7 +31,7 @@ final class PreparedRequest: Sendable {
         body?.release(if: mayBeSent)
         let response = try await response()
         guard body?.isSent != false else {
-            throw .notSent(.unclear("the service responded \(response.status) before the request was sent"))
+            throw .notSent(.unclear("the service responded with status \(response.status) before the request was sent"))
         }
         return response
     }

@@ -7,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request to a service. Its secrets are added to the message only when it is sent.
+/// A request to a service. The transport adds the secrets to the message only when it sends the request.
 struct ServiceRequest: Sendable {
     let url: ServiceURL
     var method: HTTPRequest.Method
     var headerFields: HTTPFields = [:]
 
-    /// Sent in the `Authorization` field, and never in the URL (RFC 6750, section 5.3).
+    /// The credentials, which are sent in the `Authorization` field and never in the URL (RFC 6750, section 5.3).
     var authorization: Authorization?
 
     let form: FormBody?
@@ -23,7 +23,8 @@ struct ServiceRequest: Sendable {
     /// The values that errors must not repeat.
     var secrets: [Secret]
 
-    /// The wait from the first byte sent; `nil` if the form consumes no token or code, and can be abandoned.
+    /// The time limit for the response, from the first byte of the request. `nil` if the request consumes no token or
+    /// code, so that the caller can abandon it.
     var tokenRequestTimeout: Duration?
 
     var bodyLimit = ServiceResponse.bodyLimit
@@ -42,7 +43,7 @@ struct ServiceRequest: Sendable {
         secrets = (token.map { [$0] } ?? []) + (form?.secrets ?? [])
     }
 
-    /// The request for a transport of the app, with the token as text.
+    /// The request for the app's own transport, with the token as text.
     var message: HTTPRequest {
         var message = HTTPRequest(
             method: method, scheme: url.scheme, authority: url.authority, path: url.target, headerFields: headerFields)

@@ -9,19 +9,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A response as plain values, so that it can be interpreted and tested without a network.
+/// A response as plain values, so that the code that parses responses can be tested without a network.
 struct ServiceResponse: Sendable {
-    /// In bytes. The longest legitimate bodies are user infos of a few kilobytes.
+    /// The default limit for a body, in bytes. The longest legitimate bodies are user info responses of a few
+    /// kilobytes.
     static let bodyLimit = 1 << 20
 
     var head: HTTPResponse
 
     var body: WipedBytes
 
-    /// `false` if the body is longer than the request allows; then `body` is empty.
+    /// Whether the body is complete. If the body is longer than the request allows, `body` is empty.
     var isBodyWhole = true
 
-    /// When the head arrived, by the local clock.
+    /// The time when the head arrived, by the local clock.
     var receivedAt: Date
 
     var status: Int { head.status.code }
@@ -29,10 +30,10 @@ struct ServiceResponse: Sendable {
     /// The date by the service's clock (RFC 9110, section 6.6.1).
     var date: Date? { head.headerFields[values: .date].first.flatMap { HTTPDate.date(from: $0) } }
 
-    /// How far the service's clock is ahead of the local one.
+    /// The time by which the service's clock is ahead of the local clock.
     var clockOffset: Duration? { date.map { .seconds($0.timeIntervalSince(receivedAt)) } }
 
-    /// In lower case, without parameters.
+    /// The media type in lower case, without parameters.
     var mediaType: String? {
         guard let value = head.headerFields[values: .contentType].first else { return nil }
         let type = value.prefix { $0 != ";" && $0 != "," }

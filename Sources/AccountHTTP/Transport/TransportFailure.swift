@@ -23,11 +23,14 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
 
     var description: String { "\(host):\(port)" }
 
+    /// The owner of the certificate. A proxy passes on the certificate of the service.
+    fileprivate var certificateOwner: String { isProxy ? "the service (through the proxy \(self))" : description }
+
     func failure(
         _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
     ) -> AuthorityError {
         switch kind {
-        // A failure to reach the proxy says nothing about the service.
+        // If the proxy cannot be reached, the state of the service is unknown.
         case .unknownHost, .nameServer, .refused, .unreachable:
             .noResponse(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
         case .cancelled: .noResponse(.init(kind, stage: stage))
@@ -44,14 +47,14 @@ extension Peer {
     }
 }
 
-/// Classifies an error by its type and errno, never by its text. No error becomes a definite failure.
+/// Classifies an error by its type and errno, not by its text. No transport error becomes a definite rejection.
 enum TransportFailure {
     enum Phase: Sendable {
         case beforeHead
         case inBody
     }
 
-    /// Returns the failure, without the error's text, which may quote the request.
+    /// Returns the failure for an error. The failure does not contain the error's text, which may quote the request.
     static func failure(
         for error: any Error, from peer: Peer, _ phase: Phase, after time: Duration = .zero
     ) -> AuthorityError {
@@ -65,12 +68,12 @@ enum TransportFailure {
         case let error as IOError: peer.failure(phase == .inBody ? .truncated : kind(errno: error.errnoCode))
         case let error as ChannelError: peer.failure(kind(error, phase))
         case let error as HTTPParserError:
-            // The connection ended within the head, or within a body of a stated length.
+            // With `invalidEOFState`, the connection ended within the head, or within a body of a stated length.
             peer.failure(error == .invalidEOFState ? .truncated : .garbled)
         case let error as NIOSSLError: failure(for: error, from: peer, phase)
         case let error as BoringSSLError: failure(for: error, from: peer, phase)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            .untrustedTLS("the certificate of \(peer) is for another host name")
+            .untrustedTLS("the certificate of \(peer.certificateOwner) is for another host name")
         case is NIOSSLExtraError: .untrustedTLS("no trusted connection to \(peer)")
         default: .unclear("the request to \(peer) failed: \(type(of: error))")
         }
@@ -93,7 +96,7 @@ enum TransportFailure {
 
     // MARK: Sockets
 
-    /// Classifies the attempts to connect. If several addresses were tried, the most specific failure counts.
+    /// Classifies the failed attempts to connect. If the host has several addresses, the most specific failure counts.
     private static func failure(
         for error: NIOConnectionError, from peer: Peer, after time: Duration
     ) -> AuthorityError {
@@ -111,12 +114,13 @@ enum TransportFailure {
         return peer.failure(error.dnsAError != nil || error.dnsAAAAError != nil ? .unknownHost : .unreachable)
     }
 
-    /// `EAI_AGAIN` says nothing about the name: the name servers were unreachable or did not respond in time.
+    /// Classifies a failed lookup. After `EAI_AGAIN`, the name may exist: the name servers were unreachable or did not
+    /// respond in time.
     private static func lookUpFailure(
         _ error: SocketAddressError.UnknownHost, from peer: Peer, after time: Duration
     ) -> AuthorityError {
         guard error.errorCode == Int(EAI_AGAIN) else { return peer.failure(.unknownHost) }
-        // resolv.conf(5): an attempt takes at least one second.
+        // According to resolv.conf(5), an attempt takes at least one second.
         return time < .milliseconds(900) ? peer.failure(.nameServer) : peer.failure(.timeout, .nameLookUp)
     }
 
@@ -147,7 +151,7 @@ enum TransportFailure {
         case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
             .untrustedTLS("this machine has no root certificates to trust; install ca-certificates")
-        default: .untrustedTLS("the certificate of \(peer) could not be verified")
+        default: .untrustedTLS("the certificate of \(peer.certificateOwner) could not be verified")
         }
     }
 
@@ -157,6 +161,9 @@ enum TransportFailure {
         case .sslError(let stack), .unknownError(let stack):
             if stack.contains(.eofDuringHandshake) { return peer.failure(.reset) }
             let reason = reason(stack)
+            if reason == "CERTIFICATE_VERIFY_FAILED" {
+                return .untrustedTLS("the certificate of \(peer.certificateOwner) is not trusted or not valid")
+            }
             return .untrustedTLS(
                 "TLS with \(peer) failed\(reason.map { " (\($0))" } ?? "")\(advice(reason, peer))")
         default: return .untrustedTLS("TLS with \(peer) failed")
@@ -170,7 +177,8 @@ enum TransportFailure {
             : ": the port does not speak TLS; use the port for https://"
     }
 
-    /// Returns BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`. Only the message depends on it.
+    /// Returns BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`. Only the message depends on this
+    /// name.
     private static func reason(_ stack: NIOBoringSSLErrorStack) -> String? {
         let words = stack.first?.description.split { !($0.isUppercase || $0 == "_") }
         return words?.filter { $0.contains("_") && $0.first != "_" }.max { $0.count < $1.count }.map(String.init)

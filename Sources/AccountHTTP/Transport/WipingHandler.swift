@@ -2,15 +2,17 @@ import NIOCore
 import NIOHTTP1
 import AccountCrypto
 
-/// Zeroes sent data: requests contain tokens, and the network library frees memory without clearing it. Each buffer
-/// must be used for only one write, as in all bodies except chunked ones, which AccountKit never sends.
+/// Zeroes data after it was sent, because requests contain tokens and the network library frees memory without clearing
+/// it. Each buffer must be used for only one write. This is the case for all bodies except chunked bodies, which
+/// AccountKit never sends.
 final class WipingHandler: ChannelOutboundHandler {
     typealias OutboundIn = IOData
 
     /// Installs the handler directly behind the handler that encodes requests.
     @Sendable static func install(in channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.submit {
-            // A connection that was closed immediately has no handlers left, and its waiting callers receive the error.
+            // A connection that was closed immediately has no handlers, and the callers that wait for it receive the
+            // error.
             guard channel.isActive else { return }
             let pipeline = channel.pipeline.syncOperations
             let encoder = try pipeline.handler(type: HTTPRequestEncoder.self)
@@ -21,7 +23,7 @@ final class WipingHandler: ChannelOutboundHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .byteBuffer(let bytes) = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
         let promise = promise ?? context.eventLoop.makePromise(of: Void.self)
-        // The write succeeded or failed, so nothing reads the bytes from here on.
+        // After the write has succeeded or failed, no code reads the bytes.
         promise.futureResult.whenComplete { _ in bytes.withUnsafeReadableBytes { Wiping.zero($0) } }
         context.write(data, promise: promise)
     }

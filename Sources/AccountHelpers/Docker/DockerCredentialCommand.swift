@@ -8,9 +8,9 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         CommandConfiguration(
             commandName: "docker-credential", _superCommandName: "account",
             abstract:
-                "Give docker, podman and skopeo a session's token; they run this as docker-credential-account.",
+                "Provide a session's token to docker, podman and skopeo, which run this as docker-credential-account.",
             discussion: """
-                A registry gets a token if it has a rule; see `\(CommandLine.toolName) rule`. For setup, add \
+                A registry gets a token only if it has a rule; see `\(CommandLine.toolName) rule`. For setup, add \
                 `{"credHelpers": {"ghcr.io": "account"}}` to ~/.docker/config.json. This helper stores no passwords, \
                 so `docker login` fails for these registries.
 
@@ -100,7 +100,8 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         await context.finishPendingRequests()
     }
 
-    /// Docker interprets the user name `<token>` to mean that the secret is not a password.
+    /// Returns the user name for docker, but never `<token>`: with that name, docker does not use the secret as a
+    /// password.
     private func username(_ rule: Rule, _ name: String?, _ context: CommandContext<App>) -> String {
         let name = TokenUsername.name(rule: rule, service: context.serviceName, account: name)
         return name == "<token>" ? "oauth2" : name
@@ -122,7 +123,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         for rule in rules where rule.directory == nil {
             let context = try context(of: rule.session)
             if names[rule.session] == nil {
-                // Omit sessions that are signed out or unreadable; `get` gives the reason.
+                // Omit sessions that are signed out or unreadable; `get` reports the reason.
                 names[rule.session] = .some(await context.archive.load().account.map { $0.username ?? "oauth2" })
             }
             guard let name = names[rule.session] ?? nil, usernames[rule.url.description] == nil else { continue }
@@ -131,7 +132,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         try JSONDocument.print(usernames)
     }
 
-    /// Accepts the session's own token, which needs no storing, and rejects all other credentials.
+    /// Accepts the session's own token, which is already stored, and rejects all other credentials.
     private func store() async throws {
         let stored = try Terminal.withInput(upTo: Self.maximumByteCount) { try DockerCredential.Credentials($0) }
         guard !stored.serverURL.isEmpty else { throw Refusal(text: DockerCredential.noServer) }

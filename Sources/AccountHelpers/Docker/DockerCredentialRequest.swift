@@ -15,8 +15,8 @@ enum DockerCredential {
     static let noServer = "no credentials server URL"
     static let noUsername = "no credentials username"
 
-    /// Returns the URLs that a server name such as `ghcr.io` or `127.0.0.1:5000/team` can mean: without a scheme,
-    /// `https`, or `http` on this machine.
+    /// Returns the URLs that a server name such as `ghcr.io` or `127.0.0.1:5000/team` can mean. Without a scheme, the
+    /// name means an `https` URL, or an `http` URL on this machine.
     static func urls(of server: String) -> [RuleURL] {
         let texts = server.contains("://") ? [server] : ["https://" + server, "http://" + server]
         return texts.compactMap { try? RuleURL($0) }

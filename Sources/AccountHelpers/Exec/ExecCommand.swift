@@ -9,9 +9,10 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
             commandName: "exec", abstract: "Run a command with an access token in its environment.",
             discussion: """
                 `exec` replaces itself with the command, which receives signals directly and sets the exit code. Exit \
-                code 127 means that the command was not found, 126 that it cannot be run. Without a token, the command \
-                is not run. The token is not refreshed while the command runs: for commands that outlive the token, \
-                see `\(CommandLine.toolName) keep`. The command does not receive anything that opens the archive.
+                code 127 means that the command was not found; exit code 126 means that it cannot be run. Without a \
+                token, `exec` does not run the command. The token is not refreshed while the command runs: for commands \
+                that outlive the token, see `\(CommandLine.toolName) keep`. The command does not receive anything that \
+                opens the archive.
 
                   \(CommandLine.toolName) exec --env GITHUB_TOKEN -- gh api user
                 """)
@@ -41,15 +42,15 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
 
     func validate() throws {
         for variable in variables where !App.isVariableName(variable) {
-            throw ValidationError("--env takes the name of an environment variable, such as GH_TOKEN")
+            throw ValidationError("--env requires the name of an environment variable, such as GH_TOKEN")
         }
         if let minValidity, minValidity < 0 || !minValidity.isFinite {
-            throw ValidationError("--min-validity takes a number of seconds, 0 or more")
+            throw ValidationError("--min-validity requires a number of seconds, 0 or more")
         }
         guard let first = words.first, words != ["--"] else {
             throw ValidationError("Specify the command to run, such as `\(CommandLine.toolName) exec -- env`")
         }
-        // The parser takes any unknown word for the command, even an option.
+        // The parser treats the first unknown word as the command, even if the word is an option.
         if ["--help", "-h"].contains(first) { throw CleanExit.helpRequest(Self.self) }
         if first.hasPrefix("-"), first != "--" { throw ValidationError("Unknown option '\(first.shown)'") }
     }
@@ -78,7 +79,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
         }
         guard let token, !token.hasNull else {
             throw AccountError(
-                .misconfigured, "the token contains a NUL byte, which no variable can hold", hint: "use `token`")
+                .misconfigured, "the token contains a NUL byte, which no variable can contain", hint: "use `token`")
         }
         return token
     }

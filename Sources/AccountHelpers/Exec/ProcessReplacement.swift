@@ -30,7 +30,8 @@ struct ProcessReplacement {
         return Set(names.compactMap { Int32($0) }.filter { $0 > 2 && fcntl($0, F_GETFD) & FD_CLOEXEC == 0 })
     }
 
-    /// Replaces this process. Returns only if that fails. The arguments, visible to other users, omit the token.
+    /// Replaces this process with a program. Returns only if this fails. Other users can read the arguments, so the
+    /// token is not among them.
     func run(_ words: [String], token: Secret, in variables: [String], hiding hidden: [String]) -> Failure {
         // Close files that a library opened in this process, for example for connections.
         for descriptor in Self.passedOn.subtracting(inherited) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
@@ -43,7 +44,7 @@ struct ProcessReplacement {
         return Failure(text: "\(words[0].shellWord) cannot be run: \(reason)", exitCode: code == ENOENT ? 127 : 126)
     }
 
-    /// Returns `name=token` in its own memory, without other copies.
+    /// Returns `name=token` in a separate allocation, without leaving other copies in memory.
     private static func assignment(of token: Secret, to variable: String) -> UnsafeMutablePointer<CChar>? {
         let name = Array(variable.utf8) + [UInt8(ascii: "=")]
         return token.withBytes { span in

@@ -12,7 +12,7 @@ struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "git-credential", _superCommandName: "account",
-            abstract: "Give git a session's token; git runs this.",
+            abstract: "Provide a session's token to git, which runs this command.",
             discussion: """
                 git gets tokens only for URLs that have a rule; see `\(CommandLine.toolName) rule`. Setup:
 

@@ -8,10 +8,10 @@ import AccountKit
 struct GitCredentialRequest {
     private(set) var `protocol` = ""
 
-    /// With the port, if the URL has one.
+    /// The host, with the port if the URL has one.
     private(set) var host = ""
 
-    /// Decoded. Present only if git's `credential.useHttpPath` is set.
+    /// The decoded path. git sends it only if `credential.useHttpPath` is set.
     private(set) var path = ""
     private(set) var username = ""
     private(set) var password: Secret?
@@ -75,10 +75,10 @@ extension GitCredentialRequest {
         try? RuleURL(scheme: `protocol`, authority: host, path: path)
     }
 
-    /// Whether git can send the token as a Bearer token, and the server accepts that.
+    /// Whether git can send the token as a Bearer token, and the server accepts Bearer tokens.
     ///
-    /// A server that names its schemes without `Bearer`, as forges do, expects the token as a password. So do the known
-    /// forges, even before git has contacted them.
+    /// If the challenges of a server, such as a forge, do not include `Bearer`, the server expects the token as a
+    /// password. The known forges also expect a password, even if git has not contacted them yet.
     var takesBearer: Bool {
         guard capabilities.contains("authtype") else { return false }
         if challenges.isEmpty { return url.map { !TokenUsername.isForge($0.host) } ?? true }

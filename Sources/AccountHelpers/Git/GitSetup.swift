@@ -22,7 +22,7 @@ struct GitSetup {
     /// The URLs for which git sends the path (`useHttpPath`); `nil` for any.
     private(set) var urlsWithPath: Set<String?> = []
 
-    /// Runs `git config` in the root folder, to ignore the settings of a repository.
+    /// The arguments that run `git config` in the root folder, to ignore the settings of a repository.
     static let arguments = ["-C", "/", "config", "-z", "--get-regexp", #"^credential\.(.*\.)?(helper|usehttppath)$"#]
 
     /// - Parameter output: The output of `git config -z`: for each setting its name, a newline, its value and a NUL.
@@ -45,7 +45,7 @@ struct GitSetup {
         }
     }
 
-    /// Returns the program of a helper that runs these commands, as configured; `nil` for another helper.
+    /// Returns the program in the command line of a helper, as configured; `nil` if the helper does not run `tool`.
     static func program(of command: String, for tool: String) -> String? {
         let words = tool.split(separator: " ")
         let text = command.drop { $0 == "!" || $0 == " " }.filter { $0 != "\"" && $0 != "'" }

@@ -8,8 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Checks which programs are configured to use sessions, and whether these exist. A program that is not installed has
-/// no finding, and a program that is not configured has only a note.
+/// Checks which programs are configured to use sessions, and whether these sessions exist. A program that is not
+/// installed has no finding, and a program that is not configured has only a note.
 struct ProgramInspection<App: AccountApplication> {
     let context: CommandContext<App>
 
@@ -49,7 +49,7 @@ struct ProgramInspection<App: AccountApplication> {
     private func sessionFindings(_ users: [(session: SessionName, what: String)]) async -> [Finding] {
         var findings: [Finding] = []
         for session in Set(users.map(\.session)).sorted(by: { $0.rawValue < $1.rawValue }) {
-            // An unreadable session has its own finding.
+            // Another check reports an unreadable session.
             guard let store = try? context.archive(of: session, isInteractive: false),
                 case .signedOut(let signOut) = await store.load()
             else { continue }
@@ -59,7 +59,7 @@ struct ProgramInspection<App: AccountApplication> {
                     problem: "no user is signed in to session \(session), so there is no token for "
                         + places.joined(separator: ", "),
                     advice: ": sign in with `\(context.hint(for: session).command("login"))`",
-                    // A user who signed out already knows.
+                    // A user who signed out needs no warning.
                     isNote: signOut.reason == .signedOutByUser))
         }
         return findings
@@ -121,7 +121,7 @@ struct ProgramInspection<App: AccountApplication> {
         return (findings, users)
     }
 
-    /// Returns `nil` if there is no systemd.
+    /// Returns the state of a unit; `nil` if there is no systemd.
     private func state(of unit: String) async -> String? {
         let output = await ExternalProgram.output(
             of: "systemctl", ["--user", "show", "--property=ActiveState", "--value", unit], hiding: App.keyVariables)
@@ -132,7 +132,7 @@ struct ProgramInspection<App: AccountApplication> {
 
     private static var home: String { AccountSupport.Environment.homeDirectory ?? "" }
 
-    /// Relative values are ignored, as the XDG Base Directory specification requires.
+    /// The user's configuration folder. A relative value is ignored, as the XDG Base Directory specification requires.
     private static var configurationFolder: String {
         if let folder = AccountSupport.Environment.value("XDG_CONFIG_HOME"), folder.hasPrefix("/") { return folder }
         return home + "/.config"

@@ -7,12 +7,13 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
         CommandConfiguration(
             commandName: "keep", abstract: "Keep a valid token in a file.",
             discussion: """
-                For programs that read a token from a file whenever they need it. Only you can read the file. It \
-                contains the token without a newline. `keep` replaces it atomically, long before the token expires, \
-                and never replaces a file that it did not write; a hidden file next to it records what was written. \
-                Offline, the file stays while its token is valid. `keep` removes it when the session ends, when the \
-                token expires, and when `keep` stops. A new sign-in recreates it. The command runs until it is \
-                stopped; it can also run as a systemd service (account-keep@SESSION.service).
+                Use this command for programs that read a token from a file. Only you can read the file. The file \
+                contains the token without a newline. `keep` replaces the file atomically, long before the token \
+                expires, and never replaces a file that `keep` did not write; a hidden file next to the token file \
+                records which tokens `keep` wrote. If you are offline, the file stays while its token is valid. `keep` \
+                removes the file when the session ends, when the token expires, and when `keep` stops. A new sign-in \
+                recreates the file. The command runs until it is stopped; it can also run as a systemd service \
+                (account-keep@SESSION.service).
 
                   \(CommandLine.toolName) keep --file /run/user/1000/notes.token
                   \(CommandLine.toolName) keep --once --file /run/user/1000/notes.token
@@ -33,7 +34,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
     @Option(
         name: .customLong("exec"),
         help: ArgumentHelp(
-            "Shell command to run after the file was written or removed, or when you need to act. It gets "
+            "Shell command to run after the file was written or removed, or when you need to act. The command receives "
                 + "\(App.environmentPrefix)_SESSION, and \(App.environmentPrefix)_EVENT: written, removed or attention.",
             valueName: "hook"))
     var hook: String?

@@ -2,7 +2,8 @@ import AccountCommands
 import AccountKit
 import Subprocess
 
-/// Runs the hook for events of a kept file, one at a time. A hook gets neither tokens nor keys: it can read the file.
+/// Runs the hook for events of a token file, one at a time. The hook receives neither tokens nor keys, but it can read
+/// the file.
 final class KeepHooks: Sendable {
     enum Event: String, Sendable {
         case written

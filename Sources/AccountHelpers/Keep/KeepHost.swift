@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reports events of a kept file to the user, the service manager and the hook.
+/// Reports events of a token file to the user, the service manager and the hook.
 final class KeepHost: KeepSurroundings {
     private struct State {
         var isReady = false
@@ -26,7 +26,7 @@ final class KeepHost: KeepSurroundings {
     private let hidden: [String]
     private let clock: any WallClock
 
-    /// With an `alarm` of `nil`, the file is updated once, and the user, seeing the outcome, is not notified.
+    /// If `alarm` is `nil`, the command updates the file once. The user sees the outcome, so there is no notification.
     init(
         path: String, hint: CommandHint, hook: String?, prefix: String, hiding hidden: [String],
         alarm: WallAlarm?, clock: any WallClock
@@ -78,7 +78,7 @@ final class KeepHost: KeepSurroundings {
         }
     }
 
-    /// The last error, if the file was not written since.
+    /// The last error, if the file has not been written since.
     var failure: String? { state.withLock(\.failure) }
 
     func finish() async { await hooks.finish(within: .seconds(10)) }
@@ -99,7 +99,7 @@ final class KeepHost: KeepSurroundings {
         case .signInAgain(let token):
             if let move = token.move { return StateText.text(move, hint) }
             let end = token.expiresAt.map { " on \(StateText.date($0))" } ?? ""
-            return "The token expired\(end), and the service issues no new one without a sign-in. Run \(login)."
+            return "The token expired\(end), and the service issues no new token without a sign-in. Run \(login)."
         case .repair(let error): return "\(error)."
         }
     }

@@ -36,7 +36,7 @@ enum KeepInput: Sendable {
 enum KeepEnd: Sendable {
     /// The file is up to date, and the run is complete.
     case served
-    /// There is no valid token; `nil` if no user is signed in.
+    /// There is no valid token. The error is `nil` if no user is signed in.
     case failed(AccountError?)
     case signal(Int32)
 }
@@ -111,7 +111,7 @@ struct KeepLoop: Sendable {
                 let wasSignedIn = machine.observation?.token != nil
                 machine.observe(await look(), at: clock.now)
                 if !wasSignedIn, machine.observation?.token != nil, following != nil {
-                    // The folder may be new; then the kernel reports its changes only from now on.
+                    // If the folder is new, the kernel reports its changes only from now on.
                     following?.cancel()
                     following = follow()
                 }
@@ -125,7 +125,7 @@ struct KeepLoop: Sendable {
                 if !isOnce { remove() }
                 surroundings.report(.stopping)
                 refreshing?.cancel()
-                // Limited by the timeout of an exchange.
+                // The timeout of an exchange limits this wait.
                 await store.finishPendingRequests()
                 return .signal(number)
             }

@@ -8,10 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Decides what to do with a file that must always contain a valid token. It performs no actions.
+/// Decides what to do with a file that must always contain a valid token. This type performs no actions itself.
 ///
-/// The caller passes observations, performs the actions of ``next(at:)`` until it returns `nil`, and calls it again at
-/// ``alarm``.
+/// The caller passes observations, and performs the actions of ``next(at:)`` until that method returns `nil`. At the
+/// time of ``alarm``, the caller calls ``next(at:)`` again.
 struct KeepStateMachine {
     enum Observation {
         case token(KeptToken)
@@ -43,7 +43,8 @@ struct KeepStateMachine {
         case repair(AccountError)
     }
 
-    /// How long to wait before reading an unreadable archive again: unlocking it does not change the file.
+    /// The time in seconds after which an unreadable archive is read again, because unlocking an archive does not
+    /// change the file.
     static let pauseBetweenLooks: TimeInterval = 30
 
     private(set) var observation: Observation?
@@ -81,7 +82,8 @@ struct KeepStateMachine {
         if case .unreadable = new { nextLook = now.addingTimeInterval(Self.pauseBetweenLooks) } else { nextLook = nil }
     }
 
-    /// `pause` is how long to wait before asking the service again, if it or another process requested a pause.
+    /// Records the end of a refresh. `pause` is the time to wait before the next request, if the service or another
+    /// process requested a pause.
     mutating func refreshEnded(_ failure: AccountError?, pause: Duration?, _ new: Observation, at now: Date) {
         let old = refreshed
         refreshed = nil
@@ -123,7 +125,7 @@ struct KeepStateMachine {
         case .none(let error): return removal() ?? call(.repair(error))
         case .signedOut(let signOut):
             if let removal = removal() { return removal }
-            // A user who signed out already knows.
+            // A user who signed out needs no notification.
             return signOut.reason == .signedOutByUser ? nil : call(.signIn(signOut))
         case .unreadable(let error):
             if mayBeStale { return removal() }
@@ -156,7 +158,8 @@ struct KeepStateMachine {
         return .refresh(token)
     }
 
-    /// When ``next(at:)`` may return an action without a new observation; `nil` for never.
+    /// The date from which ``next(at:)`` may return an action without a new observation; `nil` if there is no such
+    /// date.
     var alarm: Date? {
         var dates = [kept?.end, nextLook]
         if let token = observation?.token {

@@ -15,7 +15,7 @@ struct KeepUnits {
 
     func unit(_ session: SessionName) -> String { "\(tool)-keep@\(session).service" }
 
-    /// Returns the units that start at each login, each with whether its unit file exists.
+    /// Returns the sessions of the units that start at each login, and whether the unit file of each exists.
     func enabled() throws(SystemCallError) -> [(session: SessionName, isThere: Bool)] {
         var found: [SessionName: Bool] = [:]
         let prefix = "\(tool)-keep@"

@@ -11,8 +11,8 @@ import Foundation
 
 /// A file that contains only a token, without a newline, because some programs send the file unchanged.
 ///
-/// It is replaced atomically, so readers always see one complete token. Only its owner can read it. A file that this
-/// type did not write is never replaced or removed; see ``WrittenTokens``.
+/// The file is replaced atomically, so readers always see one complete token. Only the owner can read the file. This
+/// type never replaces or removes a file that it did not write; see ``WrittenTokens``.
 struct TokenFile: Sendable {
     private static let maximumByteCount = 64 * 1024
 
@@ -22,8 +22,8 @@ struct TokenFile: Sendable {
     private let written: WrittenTokens
     private let knownTokens: [Secret]
 
-    /// Inspects the place, without changing anything. Files with `knownTokens` may be replaced, because these are
-    /// stored elsewhere. Throws `invalidArgument` if another program wrote the file.
+    /// Inspects the place, without changing anything. Files with `knownTokens` may be replaced, because these tokens
+    /// are also stored elsewhere. Throws `invalidArgument` if another program wrote the file.
     init(path: String, knownTokens: [Secret] = []) throws(AccountError) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard let name = parts.last, !name.isEmpty, name != ".", name != ".." else {
@@ -41,7 +41,7 @@ struct TokenFile: Sendable {
             throw AccountError(
                 .invalidArgument,
                 "\(path.shellWord) already exists, and is not a token that `keep` wrote",
-                hint: "move it away, or choose "
+                hint: "move the file away, or choose "
                     + "another name")
         }
     }
@@ -96,8 +96,8 @@ struct TokenFile: Sendable {
         var warnings: [String] = []
         if accountkit_is_in_memory(folder) == 0 {
             warnings.append(
-                "\(path) is on a disk, where a token can be recovered after it was removed: a folder in memory, such "
-                    + "as $XDG_RUNTIME_DIR, is better")
+                "\(path) is on a disk, where a token can be recovered after its removal: use a folder in memory, "
+                    + "such as $XDG_RUNTIME_DIR")
         }
         var folders = [folder]
         while folder.hasPrefix("/"), let last = folders.last, last.count > 1 {
@@ -107,7 +107,7 @@ struct TokenFile: Sendable {
             // If this fails, writing fails too and reports the reason.
             guard let status = try? SystemCall.targetStatus(folder) else { continue }
             guard status.permissions & 0o022 != 0, status.permissions & 0o1000 == 0 else { continue }
-            warnings.append("others can write to \(folder), and could replace \(path)")
+            warnings.append("other users can write to \(folder), and could replace \(path)")
         }
         return warnings
     }
@@ -196,7 +196,7 @@ struct TokenFile: Sendable {
     private var temporaryPrefix: String { written.path + "-" }
 
     private func sweep() {
-        // On an error, leave them for the next time.
+        // On an error, leave the files for the next run.
         guard let names = try? SystemCall.names(in: folder) else { return }
         for name in names where name.hasPrefix("." + self.name + ".keep-") {
             let path = folder + "/" + name
@@ -207,8 +207,9 @@ struct TokenFile: Sendable {
     }
 }
 
-/// The hashes of the last tokens that `keep` wrote to a file, in a hidden file next to it. A file is replaced only if
-/// its contents have one of these hashes. This protects any other file that is moved to its path.
+/// The hashes of the last tokens that `keep` wrote to a file, in a hidden file in the same folder. `keep` replaces a
+/// file only if its contents have one of these hashes. This check protects any other file that is moved to the same
+/// path.
 private struct WrittenTokens: Sendable {
     private static let heading = "SHA-256 of the tokens that keep wrote:"
     private static let maximumByteCount = 1024

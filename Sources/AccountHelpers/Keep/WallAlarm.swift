@@ -19,7 +19,7 @@ import Darwin
 
 /// Fires at a date, even if the machine was asleep in between, and receives the signals that end the process.
 ///
-/// There is one per process, which never ends: a thread waits for both.
+/// A process has one alarm, which never ends: a thread waits for the date and for the signals.
 final class WallAlarm: Sendable {
     private let alarm: Int32
     private let signals: Int32
@@ -51,7 +51,7 @@ final class WallAlarm: Sendable {
         _ = accountkit_alarm_set(alarm, date.map { max($0.timeIntervalSince1970, -1) } ?? 0)
     }
 
-    /// From now on, signals end the process again.
+    /// Restores the signals, so that they end the process again.
     static func returnSignals() { accountkit_signals_forward(-1) }
 
     private final class Waiter: Sendable {

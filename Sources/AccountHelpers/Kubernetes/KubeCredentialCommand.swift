@@ -7,11 +7,11 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "kube-credential", _superCommandName: "account",
-            abstract: "Give kubectl a session's token; kubectl runs this.",
+            abstract: "Provide a session's token to kubectl, which runs this command.",
             discussion: """
                 A cluster gets a token if kubectl names it (`provideClusterInfo: true` in the kubeconfig) and its \
-                server has a rule; see `\(CommandLine.toolName) rule`. With --any-cluster, every cluster gets one. \
-                Setup:
+                server has a rule; see `\(CommandLine.toolName) rule`. With --any-cluster, every cluster gets a \
+                token. Setup:
 
                   \(CommandLine.toolName) rule add https://SERVER:6443 --session work
                   \(setUp)
@@ -34,10 +34,10 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             valueName: "version"))
     var apiVersion: String?
 
-    @Flag(help: "Give the token to any cluster, even without a rule or a name from kubectl.")
+    @Flag(help: "Provide the token to any cluster, even without a rule or a name from kubectl.")
     var anyCluster = false
 
-    @Flag(name: .customLong("id-token"), help: "Give the ID token instead of the access token.")
+    @Flag(name: .customLong("id-token"), help: "Provide the ID token instead of the access token.")
     var usesIDToken = false
 
     @Option(help: "Session to use (default: the rule's, or the current session).")
@@ -70,13 +70,14 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
         return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 
-    /// `nil` means the current session, if any cluster may have the token. Throws if the server has no rule.
+    /// Returns the session of the server's rule; `nil` for the current session if any cluster may receive the token.
+    /// Throws an error if the server has no rule.
     private func ruledSession(_ server: String?) throws -> SessionName? {
         if anyCluster { return nil }
         guard let server else {
             throw AccountError(
                 .misconfigured,
-                "kubectl does not name the cluster, so it gets no token",
+                "kubectl does not name the cluster, so the cluster gets no token",
                 hint: "run `kubectl config set-credentials NAME "
                     + "--exec-provide-cluster-info` for this user of the kubeconfig, or add the argument --any-cluster")
         }
@@ -87,7 +88,7 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
         guard let rule else {
             throw AccountError(
                 .notSignedIn,
-                "there is no rule for \(url?.description ?? "this server"), so it gets no token: run "
+                "there is no rule for \(url?.description ?? "this server"), so the server gets no token: run "
                     + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")`"
             )
         }
@@ -96,7 +97,7 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             throw AccountError(
                 .invalidArgument,
                 "the rule for \(rule.url) is for session \(rule.session), not \(session.shown)",
-                hint: "change one of them"
+                hint: "change the rule, or the session in the kubeconfig"
             )
         }
         return rule.session

@@ -9,7 +9,7 @@ struct KubeSetup {
         var command = ""
         var arguments: [String] = []
 
-        /// Whether kubectl names the cluster (`provideClusterInfo`).
+        /// Whether kubectl passes the cluster to the program (`provideClusterInfo`).
         var namesCluster = false
 
         var isForAnyCluster: Bool { arguments.contains("--any-cluster") }
@@ -131,7 +131,7 @@ struct KubeSetup {
                 return Finding(
                     problem:
                         "kubectl does not name the cluster when it requests the token of the user \(user.name.shown) (\(path)), "
-                        + "so it gets none",
+                        + "so the cluster gets no token",
                     advice:
                         ": run `kubectl config set-credentials \(user.name.shown.shellWord) --exec-provide-cluster-info`"
                 )

@@ -15,7 +15,7 @@ struct RuleCommand<App: AccountApplication>: AsyncParsableCommand {
             commandName: "rule", abstract: "Choose the session that other programs use, by URL.",
             discussion: """
                 git and other programs get tokens only for URLs that have a rule. The rule with the longest URL wins. \
-                Among rules for the same URL, one with a directory wins. A sign-in at a known service creates the \
+                Among rules for the same URL, a rule with a directory wins. A sign-in at a known service creates the \
                 rules for its hosts automatically.
                 """,
             subcommands: [
@@ -28,10 +28,10 @@ struct RuleCommand<App: AccountApplication>: AsyncParsableCommand {
 struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "add", abstract: "Let other programs use a session at a URL and below.",
+            commandName: "add", abstract: "Allow other programs to use a session at a URL and below it.",
             discussion: """
-                Without --session, the rule is for the current session. It replaces a rule for the same URL, user name \
-                and directory.
+                Without --session, the rule is for the current session. The rule replaces a rule for the same URL, user \
+                name and directory.
 
                   \(CommandLine.toolName) rule add https://git.example.com --session work
                 """)
@@ -54,7 +54,7 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
         Terminal.say(.success, "Programs use session \(rule.session) at \(rule.text)\(previous).")
-        // The rule exists even if the store is unreachable.
+        // If the store is unreachable, omit this note: the rule is already saved.
         if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
             Terminal.say(
                 "No user is signed in to that session yet: run `\(context.hint(for: rule.session).command("login"))`."

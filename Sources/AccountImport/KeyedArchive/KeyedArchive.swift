@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Resolves the references of an `NSKeyedArchiver` archive from its root object, as data: no class is ever looked up.
+/// Resolves the references in an `NSKeyedArchiver` archive, starting at the root object. This type treats the archive
+/// as data, and looks up no classes.
 ///
 /// In the archive, `$objects` lists all objects, `$top` names the root objects, and a UID is an index in `$objects`.
 /// Index 0 is the text `$null`. Each object refers to its class, which is another object, under `$class`.
@@ -18,7 +19,7 @@ struct KeyedArchive {
 
     private var foundationClasses: [Int: String?] = [:]
 
-    /// The objects that are being read, to detect an object that contains itself.
+    /// The objects from the root object to the current one, to detect an object that contains itself.
     private var path: [Int] = []
 
     static func describes(_ dictionary: [String: LegacyValue]) -> Bool {
@@ -62,7 +63,8 @@ struct KeyedArchive {
         return fields
     }
 
-    /// Returns `nil` for names of the archive format. The archiver puts a `$` before names that begin with a `$`.
+    /// Returns the name of a field, or `nil` for a name of the archive format. The archiver puts a `$` before names
+    /// that begin with a `$`.
     private static func fieldName(_ name: String) -> String? {
         if name.hasPrefix("$$") { return String(name.dropFirst()) }
         return name.hasPrefix("$") ? nil : name
@@ -101,13 +103,14 @@ struct KeyedArchive {
         }
     }
 
-    /// The classes whose content a property list can represent, and the key of that content.
+    /// The classes whose content a property list can represent, with the key of the content.
     private static let contentKeys = [
         "NSNull": "", "NSString": "NS.string", "NSData": "NS.data", "NSDate": "NS.time", "NSUUID": "NS.uuidbytes",
         "NSURL": "NS.relative", "NSArray": "NS.objects", "NSSet": "NS.objects", "NSDictionary": "NS.objects",
     ]
 
-    /// Returns the first class that is a Foundation class. A mutable class also names its superclass.
+    /// Returns the first Foundation class in the list of an object's classes. This list also contains the superclass of
+    /// a mutable class.
     private mutating func foundationClass(of members: [String: LegacyValue]) throws(AccountError) -> String? {
         guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
         if let known = foundationClasses[index] { return known }
@@ -141,7 +144,7 @@ struct KeyedArchive {
         case ("NSDate", .integer(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
         case ("NSUUID", .data(let data)?): return try uuid(data)
         case ("NSURL", .text?):
-            // A URL relative to another one is not representable as a string.
+            // A URL with a base URL cannot be represented as one string.
             guard let base = members["NS.base"], case .null = try value(base) else { return .object }
             return content ?? .null
         case ("NSArray", .array(let elements)?), ("NSSet", .array(let elements)?):

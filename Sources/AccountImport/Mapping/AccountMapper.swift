@@ -22,7 +22,7 @@ struct AccountMapper {
         if fields["sealed"] != nil, fields["format"] != nil {
             throw .unusable("It is already an account archive of this program; nothing was imported.")
         }
-        // Read the tokens first, so that other fields can be checked for them.
+        // Read the tokens first, to detect them in other fields.
         let accessToken = try accessToken()
         let refreshToken = optionalToken(.refreshToken)
         let idToken = optionalToken(.idToken)
@@ -83,7 +83,8 @@ struct AccountMapper {
         return token
     }
 
-    /// Visible ASCII (RFC 6749, appendix A.12, without the space), which a request header can carry.
+    /// Returns the token if it consists of visible ASCII, which a request header can contain (RFC 6749, appendix A.12,
+    /// without the space).
     private static func token(_ text: WipedBytes) -> Secret? {
         text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? Secret(bytes: text) : nil
     }
@@ -103,7 +104,7 @@ struct AccountMapper {
 
     // MARK: Optional fields
 
-    /// Returns a string, or an integer as text; an empty string counts as absent.
+    /// Returns a string, or an integer as text. An empty string counts as absent.
     private mutating func text(_ field: KnownField) -> String? {
         guard let (name, value) = take(field) else { return nil }
         guard let text = value.string else {
@@ -201,7 +202,8 @@ struct AccountMapper {
         }
     }
 
-    /// Returns `nil`, and adds a warning, if the value cannot or must not be kept. The path ends with the value's key.
+    /// Returns the value for the profile. If AccountKit cannot or must not keep the value, this method returns `nil`
+    /// and adds a warning. The path ends with the value's key.
     mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
         let key = path.last ?? ""
         if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }

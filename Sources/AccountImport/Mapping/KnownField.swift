@@ -4,7 +4,7 @@ enum KnownField {
     case id, issuer, username
     case nickname, registeredAt, email, emailVerified, picture, groups, points, signatureText, phoneNumber, qqNumber
 
-    /// The ``folded(_:)`` keys, in order of preference.
+    /// The keys of the field in the form that ``folded(_:)`` returns, in order of preference.
     var keys: [String] {
         switch self {
         case .accessToken: ["accesstoken", "authtoken", "oauthtoken", "token"]

@@ -8,7 +8,8 @@ import Foundation
 #endif
 
 enum LegacyDate {
-    /// Returns `nil` outside the years 1970 to 9999, for example for milliseconds.
+    /// Returns the date for a number of seconds since 1970. Returns `nil` outside the years 1970 to 9999, for example
+    /// for a number of milliseconds.
     static func unixDate(_ seconds: Double) -> Date? {
         (0.0..<253_402_300_800).contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
     }
@@ -18,7 +19,8 @@ enum LegacyDate {
         (-62_135_596_800.0..<253_402_300_800).contains(date.timeIntervalSince1970)
     }
 
-    /// A string of 9 to 12 digits is seconds since 1970; fewer digits may be `yyyyMMdd`.
+    /// Parses a text as a date. A string of 9 to 12 digits is a number of seconds since 1970. A shorter string of
+    /// digits is not valid, because it may be `yyyyMMdd`.
     static func date(_ text: String) -> Date? {
         if text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
             return (9...12).contains(text.utf8.count) ? Double(text).flatMap(unixDate) : nil
@@ -26,7 +28,7 @@ enum LegacyDate {
         return calendarDate(text)
     }
 
-    /// Reads `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as
+    /// Parses `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as
     /// `+08:00`. Without an offset, the time is UTC.
     static func calendarDate(_ text: String) -> Date? {
         let form =

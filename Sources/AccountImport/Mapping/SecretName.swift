@@ -1,4 +1,5 @@
-/// Decides by its name whether a field may hold a secret. A false match is harmless: the original file keeps the field.
+/// Decides by the name of a field whether the field may contain a secret. A false match is harmless: the original file
+/// keeps the field.
 enum SecretName {
     private static let parts = [
         "password", "passwd", "passwort", "passphrase", "passcode", "pwd", "secret", "token", "credential", "cookie",
@@ -12,7 +13,7 @@ enum SecretName {
 
     static func matches(_ name: String) -> Bool {
         let name = KnownField.folded(name)
-        // Works on bytes, since a hostile file may have very many names.
+        // Compare bytes, which is fast: a hostile file may contain very many names.
         let bytes = Array(name.utf8)
         return wholeNames.contains(name)
             || bytes.indices.contains { start in parts.contains { bytes[start...].starts(with: $0) } }

@@ -4,7 +4,7 @@ struct TokenSearch {
     private let tokens: [Secret]
 
     init(_ tokens: [Secret]) {
-        // Shorter tokens would match by chance.
+        // Ignore shorter tokens, which could match by chance.
         self.tokens = tokens.filter { $0.byteCount >= 8 }
     }
 

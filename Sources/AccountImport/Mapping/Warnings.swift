@@ -1,5 +1,5 @@
 struct Warnings {
-    /// Finds tokens in names; such names are not shown.
+    /// The search that finds tokens in names. Warnings do not show names that contain a token.
     var search = TokenSearch([])
     private var sentences: Set<String> = []
 

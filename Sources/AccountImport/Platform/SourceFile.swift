@@ -2,7 +2,7 @@ import AccountKit
 import AccountCrypto
 
 enum SourceFile {
-    /// Opens a file without blocking on a pipe, checks kind and size of the open file, and reads it to the end.
+    /// Opens a file without blocking on a pipe, checks the kind and size of the open file, and reads it to the end.
     static func read(_ path: String) throws(AccountError) -> WipedBytes {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw .unusable("This is not a path.") }
         let status: FileStatus

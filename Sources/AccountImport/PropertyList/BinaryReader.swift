@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads a binary property list. In it, a keyed archive stores references as UIDs.
+/// Reads a binary property list, in which a keyed archive stores references as UIDs.
 struct BinaryReader {
     private var list: BinaryPropertyList
     private var remainingBytes = ImportLimits.copiedByteCount
@@ -75,7 +75,7 @@ struct BinaryReader {
         }
     }
 
-    /// A hostile list may reference the same content many times.
+    /// Limits the copied bytes, because a hostile list may refer to the same content many times.
     private mutating func count(_ range: Range<Int>) throws(BinaryPropertyList.Malformed) {
         remainingBytes -= range.count
         guard remainingBytes >= 0 else { throw BinaryPropertyList.Malformed("it repeats its strings too often") }

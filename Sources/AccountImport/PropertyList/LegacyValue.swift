@@ -6,7 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value of a property list. Any text or data may contain a token, so both are in memory that is wiped.
+/// A value of a property list. Any text or data may contain a token, so this type keeps text and data in memory that is
+/// wiped.
 indirect enum LegacyValue {
     case null
     case boolean(Bool)
@@ -15,7 +16,7 @@ indirect enum LegacyValue {
     case date(Date)
     /// A string in UTF-8.
     case text(WipedBytes)
-    /// A string that is invalid in its encoding. Not an error unless a required field has this value.
+    /// A string that is invalid in its encoding. This is an error only if a required field has this value.
     case undecodable
     case data(WipedBytes)
     case array([LegacyValue])
@@ -27,7 +28,7 @@ indirect enum LegacyValue {
     /// In a keyed archive: an object that a property list cannot represent.
     case object
 
-    /// The kind of value, for messages. Contains nothing from the file, in which even a class name may be a token.
+    /// The kind of value, for messages. The text does not quote the file, in which even a class name may be a token.
     var kind: String {
         switch self {
         case .null: "nothing"
@@ -66,7 +67,7 @@ indirect enum LegacyValue {
         switch self {
         case .integer(let number): Int64(exactly: number)
         case .real(let number): Int64(exactly: number)
-        // Archivers store equal numbers once, so a 1 may be read as `true` if `true` was stored before it.
+        // Archivers store equal numbers only once, so a 1 may appear as `true` if the archive already contained `true`.
         case .boolean(let value): value ? 1 : 0
         case .text: string.flatMap { Int64($0) }
         default: nil

@@ -7,10 +7,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// In XML, a keyed archive stores references as dictionaries with the single key `CF$UID`. A document that defines
-/// entities is refused, so nothing can expand or refer to other files. The decoder of FoundationEssentials hides the
-/// references, overflows the stack on deep nesting, and leaves copies of strings in memory. Source of the format:
-/// Apple's PropertyList-1.0.dtd.
+/// Reads an XML property list, in which a keyed archive stores references as dictionaries with the single key `CF$UID`.
+/// The reader rejects a document that defines entities, because entities can expand or refer to other files.
+///
+/// FoundationEssentials has a decoder for this format, but it hides the references, overflows the stack on deep
+/// nesting, and leaves copies of strings in memory. Source of the format: Apple's PropertyList-1.0.dtd.
 struct XMLReader {
     private var scanner: XMLScanner
     private var remainingValues = ImportLimits.valueCount

@@ -2,7 +2,7 @@ import AccountKit
 import AccountCrypto
 
 struct XMLScanner {
-    /// Without attributes, which have no meaning here.
+    /// A tag without its attributes, which have no meaning in a property list.
     enum Tag: Equatable {
         case open(String)
         case close(String)
@@ -16,8 +16,8 @@ struct XMLScanner {
 
     static let notPropertyList = AccountError.unusable(
         """
-        It is neither a keyed archive nor a property list. Choose the file in which the old app stored its account; \
-        a text or JSON file has to be converted first, for example with `plutil -convert xml1`.
+        It is neither a keyed archive nor a property list. Choose the file in which the old app stored its account. \
+        If that file is a text or JSON file, convert it first, for example with `plutil -convert xml1`.
         """)
 
     private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
@@ -120,7 +120,8 @@ struct XMLScanner {
         throw .damaged("it is truncated")
     }
 
-    /// Replaces entities and CDATA sections, and advances past the tag. The result may be invalid UTF-8.
+    /// Returns the text before a closing tag, with replaced entities and CDATA sections, and advances past the tag. The
+    /// text may be invalid UTF-8.
     mutating func text(upTo name: String) throws(AccountError) -> WipedBytes {
         var text = WipedBytes()
         while let byte = next {

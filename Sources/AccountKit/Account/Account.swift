@@ -6,11 +6,12 @@ public import Foundation
 
 /// A signed-in user: the identity at the service, the tokens and the profile.
 ///
-/// An account is a value. Changing a copy changes nothing in the archive; see ``AccountStore/update(_:)``. Printing or
-/// dumping it shows no token. It is not `Codable`, so that no token is written to a file by accident.
+/// An account is a value: changing a copy does not change the archive. To change the stored account, use
+/// ``AccountStore/update(_:)``. Descriptions and dumps of an account contain no tokens. `Account` is not `Codable`, so
+/// that an app does not write a token to a file by accident.
 public struct Account: Sendable, Equatable, Identifiable {
     private struct Fields: Sendable, Equatable {
-        // For a fast comparison: fields that change often first, and the tokens last.
+        // Fields that change often come first and the tokens last, so that comparisons are fast.
         var verifiedAt: Date?
         let id: String
         var issuer: String?
@@ -21,13 +22,13 @@ public struct Account: Sendable, Equatable, Identifiable {
     }
 
     private final class Storage: @unchecked Sendable {
-        // @unchecked Sendable: only an `Account` that holds the only reference writes to it.
+        // @unchecked Sendable: an `Account` writes to its storage only while it holds the only reference.
         var fields: Fields
 
         init(_ fields: Fields) { self.fields = fields }
     }
 
-    /// A reference, so that a copy costs the same for every profile.
+    /// A reference, so that the cost of a copy does not depend on the size of the profile.
     private var storage: Storage
 
     private var fields: Fields {
@@ -38,10 +39,11 @@ public struct Account: Sendable, Equatable, Identifiable {
         }
     }
 
-    /// The id of the user at the service: the `sub` claim of OpenID Connect, or the service's own id. It never changes.
+    /// The id of the user at the service: the `sub` claim of OpenID Connect, or the service's own id. The id of a user
+    /// never changes.
     public var id: String { fields.id }
 
-    /// The issuer identifier of the service (RFC 8414, section 2); `nil` in an app that knows only one service.
+    /// The issuer identifier of the service (RFC 8414, section 2); `nil` in an app that uses only one service.
     public var issuer: String? {
         get { fields.issuer }
         _modify { yield &fields.issuer }
@@ -65,13 +67,14 @@ public struct Account: Sendable, Equatable, Identifiable {
         _modify { yield &fields.profile }
     }
 
-    /// When the service last accepted the access token, or issued it; `nil` if it never did.
+    /// The date when the service last issued or accepted the access token; `nil` if the service has done neither.
     public var verifiedAt: Date? {
         get { fields.verifiedAt }
         _modify { yield &fields.verifiedAt }
     }
 
-    /// The storage that the session was moved to, where it is refreshed; `nil` if it was not moved.
+    /// The move of the session to another storage, where the session is refreshed afterward; `nil` if there was no such
+    /// move.
     package var move: SessionMove? { transfer.flatMap { SessionMove(leaving: $0) } }
 
     var transfer: SessionTransfer? {
@@ -90,7 +93,7 @@ public struct Account: Sendable, Equatable, Identifiable {
                 credentials: credentials))
     }
 
-    /// Creates an account for a service that numbers its users.
+    /// Creates an account for a service with numeric user ids.
     public init(
         id: some BinaryInteger, issuer: String? = nil, username: String? = nil, credentials: Credentials,
         profile: UserProfile = UserProfile(), verifiedAt: Date? = nil
@@ -100,14 +103,15 @@ public struct Account: Sendable, Equatable, Identifiable {
             verifiedAt: verifiedAt)
     }
 
-    /// Whether all fields are equal.
+    /// Returns whether all fields are equal.
     public static func == (left: Account, right: Account) -> Bool {
         left.isIdentical(to: right) || left.fields == right.fields
     }
 
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
-    /// A name for the user: the user name, full name, e-mail address, nickname or id, whichever is available first.
+    /// The name to display for the user: the first of user name, full name, e-mail address, nickname and id that is
+    /// available.
     public var displayName: String {
         for name in [username, profile.name, profile.email, profile.nickname] {
             if let name, name.contains(where: { !$0.isWhitespace }) { return name }
@@ -115,12 +119,12 @@ public struct Account: Sendable, Equatable, Identifiable {
         return id
     }
 
-    /// Whether both are the same user of the same service.
+    /// Returns whether both accounts belong to the same user of the same service.
     package func isSameUser(as other: Account) -> Bool {
         id == other.id && issuer == other.issuer
     }
 
-    /// Whether both have a token in common, so that revoking one account ends the other.
+    /// Returns whether the accounts have a token in common. If they do, revoking one account also ends the other.
     package func sharesTokens(with other: Account) -> Bool {
         guard isSameUser(as: other) else { return false }
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
@@ -133,7 +137,7 @@ public struct Account: Sendable, Equatable, Identifiable {
 }
 
 extension Account: CustomReflectable {
-    /// A mirror of its properties.
+    /// A mirror of the account's properties.
     public var customMirror: Mirror {
         Mirror(
             self,

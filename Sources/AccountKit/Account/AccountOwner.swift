@@ -1,4 +1,4 @@
-/// The user whom an account, a key or a request belongs to.
+/// The user that an account, a key or a request belongs to.
 struct AccountOwner: Sendable, Hashable {
     let id: String
 

@@ -9,7 +9,7 @@ public struct AccountUser: Sendable, Hashable, Identifiable {
     /// The id of the user at the service; see ``Account/id``.
     public let id: String
 
-    /// The service; see ``Account/issuer``.
+    /// The issuer identifier of the service; see ``Account/issuer``.
     public let issuer: String?
 
     /// The user name.
@@ -18,7 +18,7 @@ public struct AccountUser: Sendable, Hashable, Identifiable {
     /// The profile fields of the user.
     public let profile: UserProfile
 
-    /// When the service last accepted the access token, or issued it; `nil` if it never did.
+    /// The date when the service last issued or accepted the access token; `nil` if the service has done neither.
     public let verifiedAt: Date?
 
     /// Copies the user of an account, without the tokens.

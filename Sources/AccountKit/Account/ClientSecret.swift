@@ -1,10 +1,11 @@
 /// The secret of an OAuth client, if it was recorded (RFC 6749, section 2.3.1).
 package enum ClientSecret: Sendable, Equatable {
-    /// It was not recorded: an earlier version wrote the archive, or the authority is not an OAuth authority.
+    /// The secret was not recorded, because an earlier version wrote the archive, or because the authority is not an
+    /// OAuth authority.
     case unknown
 
     case none
 
-    /// The secret of the client at this service. It is sent to no other service.
+    /// The secret of the client at this service. AccountKit does not send the secret to any other service.
     case secret(Secret)
 }

@@ -11,7 +11,8 @@ public struct Credentials: Sendable, Equatable {
     /// The access token, which authorizes requests.
     public var accessToken: Secret
 
-    /// The token that a refresh exchanges for new ones. Many services accept it only once (RFC 9700, section 4.14).
+    /// The token that a refresh exchanges for new tokens. Many services accept each refresh token only once (RFC 9700,
+    /// section 4.14).
     public var refreshToken: Secret?
 
     /// The OpenID Connect ID token; `nil` if there is none.
@@ -26,28 +27,32 @@ public struct Credentials: Sendable, Equatable {
     /// The OAuth client that the tokens were issued to (RFC 6749, section 2.2).
     public var clientID: String?
 
-    /// When the tokens were received.
+    /// The date when the tokens were received.
     public var issuedAt: Date
 
-    /// When the access token expires; `nil` if the date is unknown, which never counts as expired.
+    /// The date when the access token expires; `nil` if the date is unknown. A token without a known date does not
+    /// count as expired.
     ///
-    /// After this date the next use refreshes the token. The date never ends a session, since the clock may be wrong.
+    /// After this date, the next use of the token causes a refresh. The date alone does not end a session, since the
+    /// clock may be wrong.
     public var expiresAt: Date?
 
     /// Access tokens for other APIs or with fewer scopes, the newest last; at most 16.
     ///
-    /// They are stored and removed together with the other tokens. A sign-out revokes them too.
+    /// AccountKit stores and removes derived tokens together with the other tokens. A sign-out revokes them too.
     package var derivedTokens: [DerivedToken] = []
 
     package var clientSecret = ClientSecret.unknown
 
-    /// How the client sends its secret (OpenID Connect Core, section 9); `nil` if the metadata of the service decides.
+    /// The method by which the client sends its secret (OpenID Connect Core, section 9); `nil` if the metadata of the
+    /// service determines the method.
     package var clientAuthentication: String?
 
-    /// The scopes of the sign-in, if the service has returned fewer ``scopes`` since; otherwise empty.
+    /// The scopes of the sign-in; empty unless the service has returned fewer ``scopes`` since then.
     package var signInScopes: [String] = []
 
-    /// The service said that the tokens belong to another user. No program gets them until it confirms the account.
+    /// Whether the service has reported that the tokens belong to another user. AccountKit returns withheld tokens to
+    /// no program until the service confirms the account.
     package var isWithheld = false
 
     /// Creates credentials.
@@ -65,37 +70,40 @@ public struct Credentials: Sendable, Equatable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether the access token expires within `duration` after `date`. `false` if the expiry is unknown.
+    /// Returns whether the access token expires within `duration` after `date`; `false` if the expiry is unknown.
     public func expires(within duration: Duration, of date: Date) -> Bool {
         guard let expiresAt else { return false }
         return expiresAt <= date.addingTimeInterval(duration.seconds)
     }
 
-    /// How long a token should still be valid by default: a minute, but at most half of its lifetime.
+    /// The time for which a token must still be valid by default: one minute, but at most half of the token's lifetime.
     package var usualValidity: Duration {
         guard let expiresAt else { return .seconds(60) }
         return .seconds(min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2)))
     }
 
-    /// Whether the access token needs no refresh. With `nil` it must be valid for ``usualValidity``.
+    /// Returns whether the access token is still valid for `validity`, so that it needs no refresh. If `validity` is
+    /// `nil`, ``usualValidity`` applies.
     package func isGood(for validity: Duration?, at date: Date) -> Bool {
         !expires(within: validity ?? usualValidity, of: date) && !isFromFuture(at: date)
     }
 
-    /// Whether the clock was set back since the tokens were received, so that their expiry means nothing. The clocks of
-    /// machines that share a folder may differ by five minutes.
+    /// Returns whether the clock was set back after the tokens were received, so that their expiry date is not
+    /// reliable. A difference of up to five minutes does not count, since the clocks of machines that share a folder
+    /// may differ.
     package func isFromFuture(at date: Date) -> Bool {
         expiresAt != nil && issuedAt.timeIntervalSince(date) > 300
     }
 
-    /// Values that the response leaves out stay unchanged (RFC 6749, section 6; OpenID Connect Core, section 12.2).
+    /// Returns the credentials after a refresh. Values that the response leaves out stay unchanged (RFC 6749, section
+    /// 6; OpenID Connect Core, section 12.2).
     package func renewed(by response: Credentials) -> Credentials {
         var result = response
         result.refreshToken = response.refreshToken ?? refreshToken
         result.idToken = response.idToken ?? idToken
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
         let granted = signInScopes.isEmpty ? scopes : signInScopes
-        // Some responses leave out `offline_access`, which is not for an API.
+        // Ignore `offline_access`: some responses leave it out, and it is not a scope of an API.
         let missing = Set(granted).subtracting(result.scopes).subtracting(["offline_access"])
         result.signInScopes = missing.isEmpty || !granted.contains { result.scopes.contains($0) } ? [] : granted
         result.clientID = response.clientID ?? clientID
@@ -104,7 +112,7 @@ public struct Credentials: Sendable, Equatable {
             result.clientSecret = clientSecret
             result.clientAuthentication = clientAuthentication
         }
-        // The authority has compared a new ID token with the account.
+        // If the response contains a new ID token, the authority has compared that token with the account.
         result.isWithheld = isWithheld && response.idToken == nil
         return result
     }

@@ -1,7 +1,7 @@
 package import AccountSupport
 
 extension JSONValue {
-    /// The value as a profile value; `nil` for null, also inside arrays and objects.
+    /// The value as a profile value; `nil` for null. Nulls inside arrays and objects are left out.
     package var profileValue: ProfileValue? {
         switch self {
         case .null: nil

@@ -6,15 +6,16 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The claims of a JSON Web Token (RFC 7519), without a check of its signature. They are hints, unless the token came
-/// directly from the token endpoint over TLS, which OpenID Connect accepts instead of the signature (OpenID Connect
-/// Core, section 3.1.3.7, number 6).
+/// The claims of a JSON Web Token (RFC 7519), without a check of its signature. Treat the claims as hints, unless the
+/// token came directly from the token endpoint over TLS. In that case OpenID Connect accepts TLS instead of a check of
+/// the signature (OpenID Connect Core, section 3.1.3.7, number 6).
 package struct JSONWebToken: Sendable {
     package let claims: JSONObject
 
     private static let payloadLimit = 1 << 16
 
-    /// `nil` unless there are three parts (RFC 7515, section 3.1) and a JSON object of at most 64 KiB in Base64URL.
+    /// Reads the claims of a token. The result is `nil` unless the token has three parts (RFC 7515, section 3.1), and
+    /// the second part is a JSON object in at most 64 KiB of Base64URL.
     package init?(_ token: Secret) {
         let claims = token.withUnsafeBytes { bytes -> JSONObject? in
             let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
@@ -33,7 +34,8 @@ package struct JSONWebToken: Sendable {
     /// The `iat` claim (RFC 7519, section 4.1.6).
     package var issuedAt: Date? { date("iat") }
 
-    /// Seconds since 1970 (RFC 7519, section 2). A date before 1970 or after 9999 is a mistake, such as milliseconds.
+    /// Returns the date in a claim, which is in seconds since 1970 (RFC 7519, section 2); `nil` before 1970 or after
+    /// 9999, since such a value is a mistake, for example a number of milliseconds.
     private func date(_ claim: String) -> Date? {
         guard let seconds = claims[claim]?.number, 0..<253_402_300_800 ~= seconds else { return nil }
         return Date(timeIntervalSince1970: seconds)

@@ -6,8 +6,8 @@ public import Foundation
 
 /// A value of a profile field, of a type that a property list supports.
 ///
-/// A real without a fraction is read as an integer, since property-list decoders do not distinguish `3.0` from `3`. A
-/// `Codable` type of an app gets the type that it declares.
+/// A real number without a fraction is decoded as an integer, since property-list decoders do not distinguish `3.0`
+/// from `3`. If an app decodes its own `Codable` type, each property has the type that the app declares.
 public enum ProfileValue: Sendable, Hashable {
     case string(String)
     case integer(Int64)
@@ -18,20 +18,21 @@ public enum ProfileValue: Sendable, Hashable {
     case array([ProfileValue])
     case dictionary([String: ProfileValue])
 
-    /// JSON's `null`. A profile does not store it: a field that is `null` counts as missing.
+    /// JSON's `null`. A profile does not store `null`: a field with this value counts as missing.
     case null
 }
 
 extension ProfileValue {
-    /// Cheaper than a comparison.
+    /// Whether the value is `null`. The pattern match is cheaper than a comparison with `==`.
     var isNull: Bool { if case .null = self { true } else { false } }
 }
 
 extension ProfileValue: Codable {
-    /// Decodes a value of any type. The most frequent types are tried first.
+    /// Decodes a value of any type, and tries the most frequent types first.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder does not report a value's type, so a failed attempt means another type. The last attempt throws.
+        // A decoder does not report a value's type, so a failed attempt means that the value has another type. The last
+        // attempt throws.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(String.self) {
@@ -43,7 +44,7 @@ extension ProfileValue: Codable {
         } else if let value = try? container.decode(Double.self) {
             self = .real(value)
         } else if let value = try? container.decode(Date.self) {
-            // After the numbers, since a JSON decoder decodes a number as a date.
+            // Try a date after the numbers, since a JSON decoder decodes a number as a date.
             self = .date(value)
         } else if let value = try? container.decode(Data.self) {
             self = .data(value)

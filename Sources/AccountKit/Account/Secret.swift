@@ -30,7 +30,7 @@ public struct Secret: Sendable {
         self.range = range
     }
 
-    /// The length in bytes. It is not public, since a length reveals something about a secret.
+    /// The length in bytes. This property is not public, since the length reveals information about the secret.
     package var byteCount: Int { range.count }
 
     /// Calls `body` with the bytes, without copying them.
@@ -40,7 +40,7 @@ public struct Secret: Sendable {
         try withUnsafeBytes { bytes throws(Failure) in try body(bytes.bytes) }
     }
 
-    /// Returns the secret as text in ordinary memory. Use it only to send or print the secret at once.
+    /// Returns the secret as text in ordinary memory. Call this function only to send or print the secret immediately.
     ///
     /// U+FFFD replaces bytes that are not UTF-8.
     public func reveal() -> String {
@@ -63,10 +63,10 @@ extension Secret: Equatable {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The text `(secret)`, whatever the secret is.
+    /// The text `(secret)` for every secret.
     public var description: String { "(secret)" }
 
-    /// The text `(secret)`, whatever the secret is.
+    /// The text `(secret)` for every secret.
     public var debugDescription: String { "(secret)" }
 
     /// A mirror without children.
@@ -74,7 +74,8 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 }
 
 extension DefaultStringInterpolation {
-    /// Adds "(secret)". The compiler warns, since `"Bearer \(token)"` is probably a mistake.
+    /// Appends `(secret)`. The compiler warns about this interpolation, since `"Bearer \(token)"` is probably a
+    /// mistake.
     @available(*, deprecated, message: "this text contains only (secret): use reveal() to send the secret itself")
     public mutating func appendInterpolation(_ secret: Secret) { appendLiteral(secret.description) }
 }

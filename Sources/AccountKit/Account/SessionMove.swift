@@ -9,10 +9,11 @@ package struct SessionMove: Sendable, Hashable {
     /// The name of the other storage, such as `etcd://a.example:2379/notes`.
     package let place: String
 
-    /// When the move began.
+    /// The date when the move began.
     package let date: Date
 
-    /// Whether the move is complete. Until then no program can refresh the session. Another call completes the move.
+    /// Whether the move is complete. Until then, no program can refresh the session. Another call of
+    /// ``AccountStore/moveSession(to:named:from:)`` completes the move.
     package let isComplete: Bool
 
     init?(leaving transfer: SessionTransfer) {
@@ -27,10 +28,10 @@ package struct SessionMove: Sendable, Hashable {
     }
 }
 
-/// The record of a move, which both copies of the session have, encrypted with the account.
+/// The record of a move. Both copies of the session contain this record, encrypted with the account.
 struct SessionTransfer: Sendable, Hashable {
     enum Role: String, Sendable {
-        /// The session is leaving: only the incoming copy at the other storage has the refresh token.
+        /// The move has begun, and only the incoming copy at the other storage has the refresh token.
         case leaving
 
         case left

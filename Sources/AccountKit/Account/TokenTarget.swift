@@ -14,21 +14,22 @@ public struct TokenTarget: Sendable, Hashable {
     /// The APIs, as absolute URIs without a fragment (RFC 8707, section 2), sorted.
     public let resources: [String]
 
-    /// The scopes of the token (RFC 6749, section 3.3), sorted. If empty, the service decides.
+    /// The scopes of the token (RFC 6749, section 3.3), sorted. If empty, the service chooses the scopes.
     public let scopes: [String]
 
     /// Creates a target.
     ///
     /// - Parameters:
-    ///   - audience: The name of the API. Such a token needs token exchange.
+    ///   - audience: The name of the API. A token with an audience requires a token exchange.
     ///   - resources: The APIs, as absolute URIs without a fragment.
-    ///   - scopes: The scopes of the token: a part of the session's scopes.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if all are empty, or if a value cannot be sent.
+    ///   - scopes: The scopes of the token: a subset of the session's scopes.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the audience, the resources and the scopes are
+    ///   all empty, or if a value cannot be sent.
     public init(
         audience: String? = nil, resources: [String] = [], scopes: [String] = []
     ) throws(AccountError) {
         guard audience != nil || !resources.isEmpty || !scopes.isEmpty else {
-            throw AccountError(.invalidArgument, "name an audience, a resource or a scope for the token")
+            throw AccountError(.invalidArgument, "specify an audience, a resource or a scope for the token")
         }
         if let audience, !RequestRules.isAudience(audience) {
             throw AccountError(.invalidArgument, "the audience must not be empty or contain control characters")
@@ -47,11 +48,11 @@ public struct TokenTarget: Sendable, Hashable {
         self.init(stored: audience, resources, scopes)
         let texts = [self.audience ?? ""] + self.resources + self.scopes
         guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumByteCount else {
-            throw AccountError(.invalidArgument, "the audience, resources and scopes together take more than 8 KiB")
+            throw AccountError(.invalidArgument, "the audience, resources and scopes together are longer than 8 KiB")
         }
     }
 
-    /// Limited so that derived tokens fit into an archive.
+    /// The maximum size of a target, so that derived tokens fit into an archive.
     private static let maximumByteCount = 8 * 1024
 
     /// Creates a target from the archive, without checks.
@@ -74,21 +75,23 @@ package struct DerivedToken: Sendable, Equatable {
 extension Credentials {
     static let maximumDerivedCount = 16
 
-    /// The length of the longest token that is stored, in bytes. A header cannot hold a longer one.
+    /// The maximum length of a stored token, in bytes. A longer token does not fit into a header.
     static let maximumDerivedByteCount = 16 * 1024
 
     package func derivedToken(for target: TokenTarget) -> DerivedToken? {
         derivedTokens.first { $0.target == target }
     }
 
-    /// Adds the newest derived token, unless it is too long. Drops expired tokens and those beyond the limit.
+    /// Adds a new derived token, unless the token is too long. Removes expired tokens, and the oldest tokens beyond the
+    /// limit.
     mutating func keep(_ response: Credentials, for target: TokenTarget, at date: Date) {
         derivedTokens.removeAll { $0.target == target || $0.credentials.expires(within: .zero, of: date) }
         guard response.accessToken.byteCount <= Self.maximumDerivedByteCount else { return }
         var derived = Credentials(
             accessToken: response.accessToken, tokenType: response.tokenType, scopes: response.scopes,
             issuedAt: response.issuedAt, expiresAt: response.expiresAt)
-        // An authority may take the date from its service. A date in the future must not cause the next request.
+        // An authority may use the date of its service. If that date is in the future, it must not cause another
+        // request.
         if derived.isFromFuture(at: date) { derived.issuedAt = date }
         derivedTokens.append(DerivedToken(target: target, credentials: derived))
         derivedTokens.removeFirst(max(0, derivedTokens.count - Self.maximumDerivedCount))

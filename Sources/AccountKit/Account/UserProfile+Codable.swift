@@ -5,13 +5,14 @@ import Foundation
 #endif
 
 extension UserProfile {
-    /// Creates a profile from a type of the app. The coding keys name the fields, and `nil` values are left out.
+    /// Creates a profile from a value of the app's own type. The coding keys are the names of the fields. Values that
+    /// are `nil` are left out.
     ///
     /// A `Date` becomes a ``ProfileValue/date(_:)``, a `Data` a ``ProfileValue/data(_:)``, and a `URL` a string. A
     /// `Decimal` becomes a number.
     ///
-    /// - Throws: `EncodingError` or `DecodingError` if `value` does not encode as a dictionary, or contains a `nil` in an array, or a
-    ///   number that is not finite.
+    /// - Throws: `EncodingError` or `DecodingError` if `value` does not encode as a dictionary, or contains `nil` in an
+    ///   array or a number that is not finite.
     public init(encoding value: some Encodable) throws {
         let text = try ProfileCoding.encoder().encode(value)
         let fields = try ProfileCoding.decoder().decode([String: ProfileValue].self, from: text)
@@ -22,11 +23,11 @@ extension UserProfile {
         self.init(fields)
     }
 
-    /// Returns the fields as a type of the app, without fields that the type does not have.
+    /// Returns the fields as a value of the app's own type. Fields that the type does not have are ignored.
     ///
-    /// The fields decode as JSON does. A `URL` decodes from a string, a `Decimal` from a number, `Data` from Base64, and
-    /// a `Date` from ISO 8601 text or from the seconds since 1970, as services send them. A missing field is *not* an
-    /// error if its property is optional. For other properties see ``decoded(default:)``.
+    /// The fields are decoded as in JSON. A `URL` decodes from a string, a `Decimal` from a number, `Data` from Base64,
+    /// and a `Date` from ISO 8601 text or from the seconds since 1970, as services send them. A missing field is *not*
+    /// an error if its property is optional. For properties that are not optional, see ``decoded(default:)``.
     ///
     /// - Throws: `DecodingError` if a field has another type, or if it is missing and its property is not optional.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
@@ -35,7 +36,8 @@ extension UserProfile {
         do {
             return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
         } catch {
-            // Earlier checkouts stored a URL and a Decimal as property lists do. The first error describes the fields.
+            // Earlier development versions stored a URL and a Decimal in the form of property lists. If this attempt
+            // fails too, throw the first error, which describes the fields.
             guard let fields = try? PropertyListEncoder.binary.encode(fields),
                 let value = try? PropertyListDecoder().decode(type, from: fields)
             else { throw error }
@@ -43,7 +45,7 @@ extension UserProfile {
         }
     }
 
-    /// Returns the fields as a type of the app, with the values of `value` for missing fields.
+    /// Returns the fields as a value of the app's own type. For missing fields, the result has the values of `value`.
     ///
     /// - Throws: `DecodingError` if a field has another type.
     public func decoded<Value: Codable>(default value: Value) throws -> Value {
@@ -54,7 +56,8 @@ extension UserProfile {
 }
 
 extension ProfileValue {
-    /// An archive would not keep the positions of the other elements.
+    /// Whether an array in the value contains `null`. An archive would not preserve the positions of the other
+    /// elements.
     fileprivate var hasNullInArray: Bool {
         switch self {
         case .array(let values): values.contains { $0 == .null || $0.hasNullInArray }
@@ -64,14 +67,15 @@ extension ProfileValue {
     }
 }
 
-/// Encodes types of the app by way of JSON. Values that JSON does not have are objects with a single marked member.
+/// Encodes an app's own types as JSON. Dates and data, which JSON cannot represent, become objects with a single marked
+/// member.
 enum ProfileCoding {
     private enum Mark: String, CodingKey {
         case date = "\u{0}date"
         case data = "\u{0}data"
     }
 
-    /// Encodes the numbers that JSON does not have, which a profile can contain.
+    /// The strings for infinities and NaN, which a profile can contain but JSON cannot represent.
     static var nonConformingFloats: JSONEncoder.NonConformingFloatEncodingStrategy {
         .convertToString(positiveInfinity: infinity, negativeInfinity: negativeInfinity, nan: notANumber)
     }

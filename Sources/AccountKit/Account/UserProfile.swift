@@ -6,14 +6,14 @@ public import Foundation
 
 /// The profile of a user: named fields. The standard fields have properties.
 ///
-/// The names of the fields are those of OpenID Connect claims (OpenID Connect Core, section 5.1). Loading and saving an
-/// account keeps fields that this version does not know.
+/// The names of the fields are those of OpenID Connect claims (OpenID Connect Core, section 5.1). When AccountKit loads
+/// and saves an account, it keeps fields that this version does not define.
 ///
 /// ## Your own profile fields
 ///
-/// An app can store a `Codable` type beside the claims of the service, in the same encrypted archive. Each of its
-/// properties is a field, named by its coding key. Make every property optional, or pass initial values: after a first
-/// sign-in there are only the claims of the service.
+/// An app can store a `Codable` type beside the claims of the service, in the same encrypted archive. Each property of
+/// the type is a field, and the coding key is the name of the field. Make every property optional, or pass default
+/// values: after the first sign-in, the profile contains only the claims of the service.
 ///
 /// ```swift
 /// struct Settings: Codable {
@@ -27,14 +27,14 @@ public import Foundation
 /// let settings = try user.profile.decoded(as: Settings.self)  // `pageSize` was never set: nil
 /// ```
 ///
-/// Each check of the session merges the claims of the service, which replace fields of the same name. Choose names that
-/// the service does not use, such as `notes_theme`. Signing in again as the same user keeps these fields. A sign-in of
-/// another user starts with the claims of the service only.
+/// Each check of the session merges the claims of the service into the profile. The claims replace fields of the same
+/// name, so choose names that the service does not use, such as `notes_theme`. If the same user signs in again, the
+/// profile keeps the app's fields. If another user signs in, the new profile contains only the claims of the service.
 public struct UserProfile: Sendable, Hashable {
     /// All fields by their names.
     public var fields: [String: ProfileValue]
 
-    /// A profile with the given fields, without `null` values.
+    /// Creates a profile with the given fields, without `null` values.
     public init(_ fields: [String: ProfileValue] = [:]) {
         self.fields = fields.values.contains(where: \.isNull) ? fields.filter { !$0.value.isNull } : fields
     }
@@ -45,16 +45,17 @@ public struct UserProfile: Sendable, Hashable {
         set { fields[name] = newValue }
     }
 
-    /// Replaces fields with those of `newer`, and keeps the others.
+    /// Replaces the fields that `newer` contains, and keeps the other fields.
     ///
-    /// A property that is `nil` removes nothing. To remove a field, set it to `nil`.
+    /// If a property of the app's type is `nil`, its field is not in `newer` and stays unchanged. To remove a field,
+    /// assign `nil` to it with the subscript.
     public mutating func merge(_ newer: UserProfile) {
         fields.merge(newer.fields) { $1 }
     }
 }
 
 extension UserProfile: ExpressibleByDictionaryLiteral {
-    /// A profile with the given fields.
+    /// Creates a profile with the given fields.
     public init(dictionaryLiteral elements: (String, ProfileValue)...) {
         self.init(Dictionary(elements, uniquingKeysWith: { $1 }))
     }
@@ -117,13 +118,14 @@ extension UserProfile {
         set { fields["groups"] = newValue.isEmpty ? nil : .array(newValue.map { .string($0) }) }
     }
 
-    /// When the profile was last changed (`updated_at`, in seconds since 1970 as in OpenID Connect, or a date).
+    /// The date when the profile was last changed (`updated_at`, in seconds since 1970 as in OpenID Connect, or a
+    /// date).
     public var updatedAt: Date? {
         get { date("updated_at") }
         set { fields["updated_at"] = newValue.map { .date($0) } }
     }
 
-    /// When the user registered (`registered_at`).
+    /// The date when the user registered (`registered_at`).
     public var registeredAt: Date? {
         get { date("registered_at") }
         set { fields["registered_at"] = newValue.map { .date($0) } }

@@ -8,8 +8,9 @@ extension Account {
     /// How many bytes to free before the next attempt to save the account.
     private static let leastFreed = 32 * 1024
 
-    /// Drops data that can be obtained again: derived tokens, the oldest first, then the largest fields of the profile.
-    /// Returns `false` if only the tokens of the session are left, which are never dropped.
+    /// Removes data that AccountKit can obtain again: first derived tokens, beginning with the oldest, and then the
+    /// largest fields of the profile. Returns `false` if only the tokens of the session are left, which are never
+    /// removed.
     mutating func makeRoom() -> Bool {
         var freed = 0
         guard credentials.derivedTokens.isEmpty else {

@@ -4,7 +4,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The secrets are the tokens. The record has the purposes of the derived tokens in the order of their secrets.
+/// The secrets are the tokens and the client secret. The record contains the targets of the derived tokens in the order
+/// of their secrets.
 extension Account: SealedPayload {
     static var sealedName: String { "an account" }
 
@@ -66,7 +67,8 @@ extension Account: SealedPayload {
     }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
-        // Variables instead of a dictionary: instantiating a dictionary type would take longer than this function.
+        // Use variables instead of a dictionary, since instantiating a dictionary type would take longer than the rest
+        // of this function.
         var accessToken: Secret?
         var refreshToken: Secret?
         var idToken: Secret?

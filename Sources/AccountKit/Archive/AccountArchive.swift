@@ -26,7 +26,8 @@ final class AccountArchive: Sendable {
     let logger: Logger?
     private let cache = OpenedArchiveCache()
 
-    /// Whether the last read without the lock found no key that fits. Then the user is not asked again before a lock.
+    /// Whether the last read without the lock found no key that opens the archive. If so, AccountKit does not ask the
+    /// user again before it acquires the lock.
     private let noKeyFitted = Mutex(false)
 
     var isShared: Bool { codec.context.isBoundToPlace }
@@ -41,7 +42,8 @@ final class AccountArchive: Sendable {
 
     // MARK: Reading
 
-    /// Reads the account without a lock. Tokens that this process could not save replace the stored ones.
+    /// Reads the account without a lock. In the result, tokens that this process could not save replace the stored
+    /// tokens.
     func load() async -> Content {
         let content = await content(isLocked: false) { try await self.storage.read($0) }
         noKeyFitted.withLock { noKeyFitted in
@@ -50,7 +52,8 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    /// Asks the user or a program for the key before the lock, unless the last key did not open the archive.
+    /// Asks the user or a program for the key before AccountKit acquires the lock, unless the last key did not open the
+    /// archive.
     func askBeforeLock() async {
         guard ring.sources.contains(where: \.asksOutside), !noKeyFitted.withLock({ $0 }),
             // If there is no key, the transaction reports the error.
@@ -61,7 +64,7 @@ final class AccountArchive: Sendable {
 
     func load(in transaction: any ArchiveTransaction) async -> Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
-        // The holder of the lock sees the newest revision, so unsaved tokens for an older one are obsolete.
+        // The holder of the lock sees the newest revision, so unsaved tokens for an older revision are obsolete.
         switch content {
         case .absent: unsaved.orphan(unlessFor: nil)
         case .present(_, let revision): unsaved.orphan(unlessFor: revision)
@@ -79,7 +82,8 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// - Parameter isLocked: Under the lock, the content is the newest, and the user is not asked for a passphrase.
+    /// - Parameter isLocked: Whether the caller holds the lock. If so, the content is current, and this function does
+    ///   not ask the user for a passphrase.
     private func content(
         isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async -> Content {
@@ -88,7 +92,7 @@ final class AccountArchive: Sendable {
             while true {
                 var changeCount = cache.changeCount
                 guard let stored = try await read(.account) else { return await absent(read) }
-                // If only the key has changed, the archive has another revision.
+                // A change of the keys also changes the revision. If the revision is the same, the error is final.
                 if let failure, failure.revision == stored.revision { throw failure.error }
                 if let account = unsaved.account(for: stored.revision, isLocked: isLocked) {
                     return .present(account, stored.revision)
@@ -102,7 +106,8 @@ final class AccountArchive: Sendable {
                         changeCount = cache.replace(with: opened, readSince: isLocked ? nil : changeCount)
                     }
                     let account = unsaved.merged(into: opened.account, stored.revision, isLocked: isLocked)
-                    // A write of this process since the read may have saved the unsaved tokens: `stored` is old.
+                    // Otherwise this process has written the archive since the read, and may have saved the unsaved
+                    // tokens: read again.
                     if isLocked || cache.changeCount == changeCount { return .present(account, stored.revision) }
                 } catch let error as AccountError where error.isAboutKey {
                     failure = (stored.revision, error)
@@ -126,7 +131,7 @@ final class AccountArchive: Sendable {
     }
 
     func opened(_ revision: ArchiveRevision, in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
-        // The storage compares the revision.
+        // The cached archive is sufficient, since a write compares the revision.
         if let opened = cache.archive(of: revision) { return opened }
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
             throw AccountError(.conflict, "another process changed the archive", hint: "try again")
@@ -134,7 +139,7 @@ final class AccountArchive: Sendable {
         return try await open(stored, isInteractive: false)
     }
 
-    /// - Parameter isInteractive: Whether to prompt for a passphrase; never under the lock.
+    /// - Parameter isInteractive: Whether to prompt for a passphrase; always `false` under the lock.
     private func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
         let envelope = try codec.envelope(in: stored.bytes)
         let keys =
@@ -161,8 +166,8 @@ final class AccountArchive: Sendable {
 
     // MARK: Keys for entries beside the account
 
-    /// Returns the keys of the account, which the caller has loaded in this transaction, so that the user is not asked.
-    /// Without an account, these are new keys of the same sources.
+    /// Returns the keys of the account. The caller has loaded the account in this transaction, so this function does
+    /// not ask the user. If there is no account, it returns new keys of the same sources.
     func keysBeside(at date: Date) async throws(AccountError) -> ArchiveKeys {
         if let keys = cache.keys { return keys }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
@@ -174,11 +179,12 @@ final class AccountArchive: Sendable {
         return try await ring.makeKeys(at: date)
     }
 
-    /// Returns the keys that open such an entry. `before` are those of the account before a change of keys.
+    /// Returns the keys that open an entry beside the account. `before` contains the keys of the account before a
+    /// change of keys.
     func keysBeside(
         of envelope: Envelope, before: ArchiveKeys?, isInteractive: Bool
     ) async throws(AccountError) -> ArchiveKeys {
-        // Different slots, such as those from before a key was added, may have the same data key.
+        // Archives with different slots, for example from before a key was added, may have the same data key.
         for known in [cache.keys, before] {
             if let known, known.isOfSameData(as: envelope) { return known }
         }
@@ -187,12 +193,13 @@ final class AccountArchive: Sendable {
 
     // MARK: Writing under the lock
 
-    /// How many bytes of an archive stay free, so that the next tokens fit even if they are longer.
+    /// The number of bytes that stay free in an archive, so that the next tokens fit even if they are longer.
     private static let headRoom = 16 * 1024
 
-    /// Saves an account if the stored revision is `revision`; `nil` means that there is no archive. Only new tokens may
-    /// use the head-room, unless `leavesRoom`. Other changes leave it free, or do not enlarge an archive that already
-    /// uses it. The returned account has all of its tokens in one piece of guarded memory.
+    /// Saves an account if the stored revision is `revision`; `nil` means that there is no archive. New tokens may use
+    /// the headroom, unless `leavesRoom` is `true`. Other changes must leave the headroom free. If an archive already
+    /// uses it, these changes must not enlarge the archive. All tokens of the returned account are in one piece of
+    /// guarded memory.
     func save(
         _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, leavesRoom: Bool = false,
         in transaction: any ArchiveTransaction
@@ -222,13 +229,13 @@ final class AccountArchive: Sendable {
                 account: account, generation: generation, keys: keys, revision: receipt.revision, byteCount: bytes.count
             ))
         let kept = unsaved.noteWritten(account, receipt.revision)
-        // A record that stays does no harm.
+        // A record that is not removed does no harm.
         if kept.isOver { try? await journal.forget(in: transaction) }
         return (kept.account ?? account, receipt)
     }
 
-    /// Reserves room to save an account of about the stored size, before a token or code is spent. Throws `tooLarge` if
-    /// longer tokens would not fit, even after ``Account/makeRoom()``.
+    /// Reserves space to save an account of about the stored size, before a token or code is spent. Throws `tooLarge`
+    /// if longer tokens would not fit, even after ``Account/makeRoom()``.
     func prepareSave(in transaction: any ArchiveTransaction) async throws {
         // An archive that cannot be read counts as 0 bytes.
         let stored = try? await transaction.read(.account)
@@ -241,8 +248,9 @@ final class AccountArchive: Sendable {
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
 
-    /// Records the reason first, so that a crash does not lose it, and then removes the account and its refresh record.
-    /// The reason has no effect while there is an account. If it cannot be written, the account is removed anyway.
+    /// Records the reason, and then removes the account and its refresh record. In this order, a crash does not lose
+    /// the reason. The reason has no effect while there is an account. If the reason cannot be written, the account is
+    /// removed anyway.
     func clear(
         _ signOut: SignOut, ifRevision revision: ArchiveRevision, in transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
@@ -265,13 +273,13 @@ final class AccountArchive: Sendable {
     func forgetAccount() {
         cache.forgetAccount()
         for slot in cache.keys?.slots ?? [] where slot.kind == .passphrase {
-            // The cached key expires, and no longer opens anything.
+            // A failure does no harm: the cached key expires, and no longer opens the archive.
             try? UnlockedKeys.forget(slot.keyID)
         }
         unsaved.drop()
     }
 
-    /// Removes the records of the last session after a new sign-in. A record that stays does no harm.
+    /// Removes the records of the last session after a new sign-in. A record that is not removed does no harm.
     func forgetLastSession(in transaction: any ArchiveTransaction) async {
         for entry in [ArchiveEntry.signOut, .refreshRecord] {
             try? await transaction.discard(entry)
@@ -292,7 +300,7 @@ extension ArchiveTransaction {
         _ = try await remove(entry, ifRevision: revision)
     }
 
-    /// Moves an entry other than the account aside, because it does not open.
+    /// Moves aside an entry other than the account, because the entry does not open.
     func quarantineLeftover(_ entry: ArchiveEntry, because error: AccountError, _ logger: Logger?) async throws {
         let place = try await quarantine(entry, label: "unreadable")
         _ = try await finishQuarantine(entry)
@@ -313,7 +321,7 @@ extension AccountError {
         return error
     }
 
-    /// If several machines share the storage, another one may have the key, so no message advises a new sign-in.
+    /// If several machines share the storage, another machine may have the key, so no message advises a new sign-in.
     init(_ error: EnvelopeError, isShared: Bool) {
         switch error {
         case .damaged(let what) where isShared:
@@ -343,8 +351,8 @@ extension AccountError {
         case .unfitKey(let kind):
             self.init(
                 .invalidArgument,
-                "\(KeyKind(kind).text) cannot be created from this: a passphrase slot needs a passphrase, any other slot "
-                    + "a key of 32 bytes")
+                "\(KeyKind(kind).text) cannot be created from this value: a passphrase slot requires a passphrase, and "
+                    + "any other slot requires a key of 32 bytes")
         case .outOfMemory:
             self.init(.inaccessible, "there is not enough memory to derive the passphrase's key")
         }

@@ -4,7 +4,8 @@ import AccountCrypto
 struct ArchiveCodec: Sendable {
     let context: SealingContext
 
-    /// Returns an archive of at most `limit` bytes, and the payload with all secrets in one piece of guarded memory.
+    /// Encrypts a payload. Returns an archive of at most `limit` bytes, and the payload with all secrets in one piece
+    /// of guarded memory.
     func seal<Payload: SealedPayload>(
         _ payload: Payload, generation: UInt64 = 1, with keys: ArchiveKeys,
         limit: Int = ArchivePropertyList.maximumByteCount
@@ -15,7 +16,7 @@ struct ArchiveCodec: Sendable {
         guard bytes.count <= limit else {
             throw AccountError(
                 .tooLarge,
-                "the account takes \(bytes.count) bytes, and there is room for \(limit): keep large profile fields elsewhere"
+                "the account has \(bytes.count) bytes, more than the maximum of \(limit): store large profile fields elsewhere"
             )
         }
         return (bytes, payload)
@@ -29,7 +30,7 @@ struct ArchiveCodec: Sendable {
         }
     }
 
-    /// Whether the structure of an archive is damaged, so that no key opens it.
+    /// Returns whether the structure of an archive is damaged, so that no key opens it.
     func isDamaged(_ bytes: [UInt8]) -> Bool {
         do {
             _ = try envelope(in: bytes)

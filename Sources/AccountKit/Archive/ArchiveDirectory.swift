@@ -1,7 +1,7 @@
 import AccountCrypto
 import AccountSupport
 
-/// The folder of an archive. The caller holds the lock for changes.
+/// The folder of an archive. To change entries, the caller must hold the lock.
 package struct ArchiveDirectory: Sendable {
     enum Contents {
         case entries
@@ -39,7 +39,7 @@ package struct ArchiveDirectory: Sendable {
     // MARK: Trust
 
     /// Throws an error if another user owns, or can write to, a folder from the root to this one, since that user could
-    /// replace the next folder. A missing folder is not an error. Every access to a container begins here.
+    /// replace the next folder. A missing folder is not an error. Every access to a container begins with this check.
     package func checkTrust() throws(AccountError) {
         for folder in foldersFromRoot {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
@@ -50,7 +50,7 @@ package struct ArchiveDirectory: Sendable {
             guard status.owner == SystemCall.effectiveUser else {
                 throw AccountError(
                     .insecureContainer,
-                    "\(folder) \(SystemCall.ownership(status.owner)), or take the folder over with `sudo chown -R "
+                    "\(folder) \(SystemCall.ownership(status.owner)), or take ownership of the folder with `sudo chown -R "
                         + "\(SystemCall.effectiveUser) \(folder.shellWord)`")
             }
             guard status.permissions & 0o022 == 0 else {
@@ -73,8 +73,9 @@ package struct ArchiveDirectory: Sendable {
         try mapping(path) { () throws(SystemCallError) in try SystemCall.status(path(marker)) != nil }
     }
 
-    /// Creates the folder and its missing parents durably, with mode 0700. While `marker`, the next file in the folder,
-    /// is missing, a process may have died before the folders were durable, so they are synchronized again.
+    /// Creates the folder and its missing parents durably, with mode 0700. `marker` is the next file that is created in
+    /// the folder. If it is missing, a process may have died before the folders were durable, so this function
+    /// synchronizes the folders again.
     package func make(before marker: String) throws(AccountError) {
         try checkTrust()
         if try exists(with: marker) { return }
@@ -101,7 +102,7 @@ package struct ArchiveDirectory: Sendable {
         while !folder.isEmpty {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
             if let status, status.owner != SystemCall.effectiveUser {
-                // The owner could not open the new folder, for example if root creates one in a home directory.
+                // The owner could not open the new folder, for example if root creates a folder in a home directory.
                 guard !isMissing || status.letsEveryoneMakeFolders else {
                     throw AccountError(
                         .insecureContainer,
@@ -138,7 +139,7 @@ package struct ArchiveDirectory: Sendable {
             guard status.byteCount <= limit else { throw tooLarge(path, byteCount: status.byteCount) }
             let bytes = try file.read(limit: limit, expected: status.byteCount)
             guard bytes.count <= limit else {
-                throw AccountError(.damaged, "\(path) grew past \(limit) bytes while it was read")
+                throw AccountError(.damaged, "\(path) grew to more than \(limit) bytes while it was read")
             }
             return bytes
         } catch let error as AccountError {
@@ -147,7 +148,8 @@ package struct ArchiveDirectory: Sendable {
             return nil
         } catch let error as SystemCallError where error.isLink {
             throw AccountError(
-                .inaccessible, "\(path) is a symbolic link, which is not followed: put the file itself there",
+                .inaccessible,
+                "\(path) is a symbolic link, which AccountKit does not follow: put the file itself there",
                 cause: error)
         } catch {
             throw AccountError(.inaccessible, "\(path) cannot be read", cause: error)
@@ -173,7 +175,8 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Links an entry under a second name, which a replacement keeps. Without hard links the entry is renamed.
+    /// Links an entry under a second name, which stays when the entry is replaced. If the file system does not support
+    /// hard links, renames the entry.
     func quarantine(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
         let source = path(entry.rawValue)
         return try mapping(source) { () throws(SystemCallError) in
@@ -189,7 +192,7 @@ package struct ArchiveDirectory: Sendable {
                 try SystemCall.rename(source, to: destination)
             }
             do throws(SystemCallError) {
-                // chmod(2) follows links, so this excludes them.
+                // chmod(2) follows links, so exclude links.
                 if try SystemCall.status(destination)?.kind == .regular {
                     try SystemCall.changePermissions(destination, 0o600)
                 }
@@ -215,8 +218,8 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Creates the new file of an entry, after it has removed files that a crash left behind. With `isLeased`, other
-    /// processes do not remove the new file, and an existing one belongs to a holder of the lease that died.
+    /// Removes files that a crash left behind, and then creates the new file of an entry. If `isLeased` is `true`,
+    /// other processes do not remove the new file, and an existing file belongs to a lease holder that died.
     func makeTemporary(
         for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil, isLeased: Bool = false
     ) throws(AccountError) -> TemporaryFile {
@@ -231,7 +234,8 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Whether a crash left the file behind. The caller holds the lock, and with `isLeased` also the lease.
+    /// Returns whether a crash left the file behind. The caller holds the lock, and if `isLeased` is `true`, also the
+    /// lease.
     func isLeftover(_ name: String, isLeased: Bool = false) -> Bool {
         switch contents {
         case .entries:
@@ -241,14 +245,15 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Whether no process is refreshing. While the caller holds the lock of the folder, no process can begin.
+    /// Returns whether no process is refreshing. While the caller holds the lock of the folder, no process can begin a
+    /// transaction of a refresh.
     func isLeaseFree() -> Bool {
         let path = path(FileArchiveStorage.leaseName)
         do throws(SystemCallError) {
             guard try SystemCall.status(path) != nil else { return true }
             return try FileLock(path).tryTake()
         } catch {
-            // If the lease file cannot be read, its files are kept.
+            // If the lease file cannot be read, keep the files of the lease holder.
             return false
         }
     }
@@ -325,7 +330,8 @@ struct TemporaryFile: ~Copyable {
         name.hasPrefix(".") && name.hasSuffix(".plist.refresh.tmp")
     }
 
-    /// Whether a name is exactly that of a temporary file. The user may keep other files in the folder.
+    /// Returns whether a name has exactly the form of a temporary file's name, since the user may keep other files in
+    /// the folder.
     static func isName(_ name: String) -> Bool {
         guard name.utf8.first == UInt8(ascii: "."), name.hasSuffix(".tmp") else { return false }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -335,7 +341,8 @@ struct TemporaryFile: ~Copyable {
         return isDigits(parts[parts.count - 2])
     }
 
-    /// The name of a document has no dot, so its files are never mistaken for those of an account.
+    /// Returns whether a name is that of a document's temporary file. The name of a document has no dot, so the files
+    /// of an account never match.
     static func isName(_ name: String, ofDocument document: String) -> Bool {
         let (prefix, suffix) = (".\(document).", ".tmp")
         guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
@@ -377,7 +384,7 @@ package func mapping<Result: ~Copyable>(
 }
 
 extension FileStatus {
-    /// The folder belongs to root, or is sticky and writable by all users, such as `/tmp`.
+    /// Whether the folder belongs to root, or is sticky and writable by all users, such as `/tmp`.
     fileprivate var letsEveryoneMakeFolders: Bool { owner == 0 || permissions & 0o1002 == 0o1002 }
 }
 
@@ -391,7 +398,7 @@ extension String {
 }
 
 extension AccountError {
-    /// Whether an entry was found that is damaged, too large, a link or a folder.
+    /// Whether the entry exists, but is damaged, too large, a link or a folder.
     var isAboutEntry: Bool {
         if code == .damaged { return true }
         guard let cause = cause as? SystemCallError else { return false }

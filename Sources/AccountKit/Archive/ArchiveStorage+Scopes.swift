@@ -1,4 +1,4 @@
-/// Transactions and leases for the length of a closure, which AccountKit uses instead of begin and end.
+/// Scoped transactions and leases, which AccountKit uses instead of explicit calls to begin and end them.
 extension ArchiveStorage {
     /// Runs `body` in a transaction, and ends the transaction when `body` returns or throws.
     ///
@@ -11,10 +11,11 @@ extension ArchiveStorage {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for exclusive access.
-    ///   - isolation: The actor to run on; that of the caller.
-    ///   - body: Uses the transaction. Other processes wait for it.
+    ///   - isolation: The actor to run on; by default the actor of the caller.
+    ///   - body: A function that uses the transaction. Other processes wait for the end of the transaction.
     /// - Returns: The result of `body`.
-    /// - Throws: As ``beginTransaction(timeout:)``, or the error of `body`. Cancellation still ends the transaction.
+    /// - Throws: The errors of ``beginTransaction(timeout:)``, or the error of `body`. Cancellation still ends the
+    ///   transaction.
     package func withTransaction<Result>(
         timeout: Duration, isolation: isolated (any Actor)? = #isolation,
         _ body: (any ArchiveTransaction) async throws -> Result
@@ -26,10 +27,11 @@ extension ArchiveStorage {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for the lease.
-    ///   - isolation: The actor to run on; that of the caller.
-    ///   - body: Uses the lease. Other refreshes wait for it.
+    ///   - isolation: The actor to run on; by default the actor of the caller.
+    ///   - body: A function that uses the lease. Other refreshes wait for the lease.
     /// - Returns: The result of `body`.
-    /// - Throws: As ``acquireRefreshLease(timeout:)``, or the error of `body`. Cancellation still releases the lease.
+    /// - Throws: The errors of ``acquireRefreshLease(timeout:)``, or the error of `body`. Cancellation still releases
+    ///   the lease.
     package func withRefreshLease<Result>(
         timeout: Duration, isolation: isolated (any Actor)? = #isolation,
         _ body: (any ArchiveLease) async throws -> Result
@@ -39,7 +41,7 @@ extension ArchiveStorage {
 }
 
 extension ArchiveLease {
-    /// Runs `body` in a transaction of this lease, as ``ArchiveStorage/withTransaction(timeout:isolation:_:)``.
+    /// Runs `body` in a transaction of this lease, like ``ArchiveStorage/withTransaction(timeout:isolation:_:)``.
     package func withTransaction<Result>(
         timeout: Duration, isolation: isolated (any Actor)? = #isolation,
         _ body: (any ArchiveTransaction) async throws -> Result
@@ -48,7 +50,7 @@ extension ArchiveLease {
     }
 }
 
-/// Runs `body` with a transaction or a lease, and ends it when `body` returns or throws.
+/// Runs `body` with a transaction or a lease, and ends the transaction or lease when `body` returns or throws.
 private func using<Scope: Sendable, Result>(
     _ scope: Scope, _ body: (Scope) async throws -> Result, isolation: isolated (any Actor)? = #isolation,
     ending end: (Scope) async -> Void

@@ -8,11 +8,12 @@ public import Foundation
 ///
 /// Each storage must meet these requirements, which `ArchiveStorageConformance` in `AccountTesting` checks:
 ///
-/// - A read returns the bytes of a single write, and a revision that belongs to no other bytes of the entry.
-/// - A transaction has exclusive access across tasks, processes and machines, as far as possible. Access may be lost
-///   without notice, so each change also names the revision that it replaces. The change fails with
+/// - A read returns the bytes of a single write, and a revision that differs from the revision of any other bytes of
+///   the entry.
+/// - A transaction has exclusive access across tasks, processes and machines, as far as possible. The storage may lose
+///   this access without notice, so each change also specifies the revision that it replaces. The change fails with
 ///   ``AccountError/Code-swift.struct/conflict`` if another revision is stored.
-/// - A change is all or nothing, and is on stable storage when the call returns.
+/// - A change is atomic, and is on stable storage when the call returns.
 public protocol ArchiveStorage: Sendable {
     /// The name of this storage if several machines share it; `nil` if only this machine uses it.
     ///
@@ -20,47 +21,49 @@ public protocol ArchiveStorage: Sendable {
     ///
     /// - It neither replaces nor removes an archive that does not open here, because another machine may have the key.
     /// - It binds encrypted entries to the name. An entry that is copied to a storage with another name does not open
-    ///   there. So the name must not change while there is an archive.
+    ///   there. Therefore the name must not change while the storage contains an archive.
     ///
-    /// A storage that wraps another one returns the name of that one.
+    /// A storage that wraps another storage returns the name of the wrapped storage.
     var sharedPlace: String? { get }
 
     /// Reads an entry without a lock and without a write.
     ///
-    /// - Returns: `nil` if there is no such entry, which is not an error.
-    /// - Throws: An ``AccountError`` if the entry cannot be read, or if it is unknown whether there is one.
+    /// - Returns: The entry; `nil` if there is no such entry, which is not an error.
+    /// - Throws: An ``AccountError`` if the entry cannot be read, or if it is unknown whether the entry exists.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
     /// Waits for exclusive access to all entries.
     ///
     /// - Parameter timeout: How long to wait.
     /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
-    /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout; others if access is impossible.
+    /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout; another error if access is impossible.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
-    /// Waits for the refresh lease. It has one holder at a time across tasks, processes and machines, as far as
+    /// Waits for the refresh lease. The lease has one holder at a time across tasks, processes and machines, as far as
     /// possible.
     ///
-    /// A refresh holds the lease from before it reads the tokens until the new tokens are stored, including the request
-    /// to the service, so for seconds. Transactions do not wait for the lease, so a slow service does not delay
-    /// reading, signing in or out, or a change of the profile. The lease ends with the process of its holder, or if
-    /// that cannot be observed, such as on another machine, some time later.
+    /// A refresh acquires the lease before it reads the tokens, and releases the lease after the new tokens are stored.
+    /// A refresh includes the request to the service, so it holds the lease for seconds. Transactions do not wait for
+    /// the lease, so a slow service does not delay reading, signing in or out, or a change of the profile. The lease
+    /// ends when the process of its holder ends. If the storage cannot observe this, for example on another machine,
+    /// the lease ends some time later.
     ///
     /// - Parameter timeout: How long to wait.
     /// - Returns: The lease, which must be ended with ``ArchiveLease/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout, `CancellationError` if the task is
-    ///   cancelled; others if a lease is impossible.
+    ///   cancelled; another error if a lease is impossible.
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease
 
     /// Returns a stream that yields when any process may have changed an entry.
     ///
-    /// An element may stand for several changes or for none, so the listener reads the entry. If changes cannot be
-    /// observed, or no longer, the stream fails with an ``AccountError``. It does not end otherwise.
+    /// An element may represent several changes or no change, so the listener must read the entry. If the storage
+    /// cannot observe changes, or can no longer observe them, the stream throws an ``AccountError``. Otherwise the
+    /// stream does not end.
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error>
 }
 
 extension ArchiveStorage {
-    /// Returns `nil`: by default, only this machine uses the storage.
+    /// The default, `nil`: only this machine uses the storage.
     public var sharedPlace: String? { nil }
 }
 
@@ -69,24 +72,27 @@ public protocol ArchiveLease: Sendable {
     /// Waits for exclusive access to all entries, like ``ArchiveStorage/beginTransaction(timeout:)``.
     ///
     /// A reservation in such a transaction lasts until the lease ends. If a lease can be lost without notice, a change
-    /// fails with ``AccountError/Code-swift.struct/conflict`` after another process has acquired it.
+    /// fails with ``AccountError/Code-swift.struct/conflict`` after another process has acquired the lease.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
-    /// Whether no other process can acquire the lease for `duration`, even if its holder does not extend it.
+    /// Whether no other process can acquire the lease for `duration`, even if the current holder does not extend the
+    /// lease.
     ///
     /// AccountKit calls this before it sends a refresh token: a process that was suspended may have lost the lease, and
-    /// another may have spent the token. A storage with a time to live uses a clock that continues while the machine
-    /// sleeps, and counts from its last request for more time, not from the response.
+    /// another process may have spent the token. A storage whose leases have a time to live must use a clock that
+    /// continues while the machine sleeps. The time must count from the last request to extend the lease, not from the
+    /// response.
     ///
-    /// - Parameter duration: How long the exchange may take.
+    /// - Parameter duration: The maximum duration of the exchange.
     func lasts(for duration: Duration) async -> Bool
 
-    /// Whether the lease lasts for `duration` according to the holder's clock. It sends nothing and does not wait.
+    /// Whether the lease lasts for `duration` according to the holder's clock. This function sends nothing and does not
+    /// wait.
     ///
     /// AccountKit calls this immediately before the first byte of a refresh token leaves the process. A process may be
-    /// suspended after ``lasts(for:)`` has returned, and its clock notices that.
+    /// suspended after ``lasts(for:)`` has returned. The holder's clock shows the lost time.
     ///
-    /// - Parameter duration: How long the exchange may take.
+    /// - Parameter duration: The maximum duration of the exchange.
     func isHeld(for duration: Duration) -> Bool
 
     /// Releases the lease and its reservations. Never fails.
@@ -94,16 +100,16 @@ public protocol ArchiveLease: Sendable {
 }
 
 extension ArchiveLease {
-    /// Returns `true`, for a storage whose leases last as long as the processes that hold them.
+    /// Returns `true`. This default is for a storage whose leases last as long as the processes that hold them.
     public func lasts(for duration: Duration) async -> Bool { true }
 
-    /// Returns `true`, for a storage whose leases last as long as the processes that hold them.
+    /// Returns `true`. This default is for a storage whose leases last as long as the processes that hold them.
     public func isHeld(for duration: Duration) -> Bool { true }
 }
 
 /// Exclusive access to a storage.
 public protocol ArchiveTransaction: Sendable {
-    /// Reads an entry as it is now.
+    /// Reads the current version of an entry.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
     /// Reserves space for up to `byteCount` bytes of an entry, to write in this or another transaction of the lease.
@@ -114,8 +120,8 @@ public protocol ArchiveTransaction: Sendable {
     /// Writes an entry if the stored revision is `revision`; `nil` means that there is no entry.
     ///
     /// - Returns: The new revision, and whether the change survives a power cut.
-    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored. Any error leaves the entry
-    ///   unchanged.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored. After any error, the entry
+    ///   is unchanged.
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt
@@ -126,25 +132,25 @@ public protocol ArchiveTransaction: Sendable {
     /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored.
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability
 
-    /// Moves an entry that cannot be read aside.
+    /// Moves aside an entry that cannot be read.
     ///
     /// - Returns: The new name of the entry, for messages.
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String
 
     /// Removes a quarantined entry from its old place, because no new entry replaces it.
     ///
-    /// A storage may leave the entry in its old place until then, so that a crash does not look like a sign-out. Other
-    /// storages do nothing here.
+    /// A storage may leave the entry in its old place until then, so that a crash does not look like a sign-out. For
+    /// other storages, this function does nothing.
     ///
     /// - Returns: Whether the change survives a power cut.
     /// - Throws: An error if the entry is still in its old place.
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability
 
-    /// Moves an entry back that this transaction has quarantined.
+    /// Moves back an entry that this transaction has quarantined.
     ///
     /// - Parameters:
     ///   - entry: The entry.
-    ///   - place: Its new name, from ``quarantine(_:label:)``.
+    ///   - place: The new name of the entry, from ``quarantine(_:label:)``.
     func restore(_ entry: ArchiveEntry, from place: String) async throws
 
     /// Ends the transaction and releases its reservations. Never fails: the next transaction repeats a failed clean-up.
@@ -152,7 +158,7 @@ public protocol ArchiveTransaction: Sendable {
 }
 
 extension ArchiveTransaction {
-    /// Does nothing, for a storage whose ``quarantine(_:label:)`` leaves nothing in the old place.
+    /// Does nothing. This default is for a storage whose ``quarantine(_:label:)`` leaves no entry in the old place.
     public func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
 }
 
@@ -167,7 +173,7 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
     /// The encrypted account.
     package static let account = ArchiveEntry(rawValue: "Account.plist")
 
-    /// Why and when the last session ended, without personal data.
+    /// The reason for the end of the last session, and its date, without personal data.
     package static let signOut = ArchiveEntry(rawValue: "SignOut.plist")
 
     /// The record of a refresh in progress and of failed refreshes, without personal data.
@@ -196,9 +202,9 @@ public struct StoredEntry: Sendable, Hashable {
     }
 }
 
-/// The revision of an entry. Its bytes have a meaning only for the storage that created it.
+/// The revision of an entry. Only the storage that created a revision can interpret its bytes.
 public struct ArchiveRevision: Sendable, Hashable {
-    /// Opaque bytes: a digest, a version number, an entity tag.
+    /// Opaque bytes, such as a digest, a version number or an entity tag.
     public let bytes: [UInt8]
 
     /// Creates a revision.
@@ -209,10 +215,10 @@ public struct ArchiveRevision: Sendable, Hashable {
 public struct ArchiveReceipt: Sendable, Hashable {
     /// Whether a change survives a power cut.
     public enum Durability: Sendable, Hashable {
-        /// The change survives.
+        /// The change survives a power cut.
         case durable
 
-        /// All readers see the change, but the storage did not confirm that it survives.
+        /// All readers see the change, but the storage did not confirm that the change survives a power cut.
         case unknown(reason: String)
     }
 

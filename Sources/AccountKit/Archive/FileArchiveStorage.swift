@@ -1,14 +1,16 @@
 import AccountSupport
 import Synchronization
 
-/// Stores archives as files in a folder. It is safe against crashes, full disks, other processes and planted links.
+/// Stores archives as files in a folder. The storage is safe against crashes, full disks, other processes and planted
+/// links.
 ///
 /// A write creates a new file beside the old one, synchronizes it, and replaces the old one in one step (rename(2)).
-/// Then it synchronizes the folder. So there is always either the complete old entry or the complete new one. A writer
-/// holds the lock on `Account.lock`, which the kernel releases when the process dies. The lock file is never removed,
-/// since two processes could then hold the lock.
+/// Then the write synchronizes the folder. At any time there is therefore either the complete old entry or the complete
+/// new entry. A writer holds the lock on `Account.lock`, which the kernel releases when the process dies. The lock file
+/// is never removed, since two processes could then hold the lock.
 ///
-/// The first write creates the folder with mode 0700. A folder that another user owns or can write to is refused.
+/// The first write creates the folder with mode 0700. The storage refuses a folder that another user owns or can write
+/// to.
 package struct FileArchiveStorage: ArchiveStorage {
     package static let lockName = "Account.lock"
     package static let leaseName = "Refresh.lock"
@@ -28,7 +30,7 @@ package struct FileArchiveStorage: ArchiveStorage {
     }
 
     /// Creates the storage of one document of the app, `<name>.plist`, with its own lock, `<name>.lock`, so that a
-    /// sign-in does not wait for it. The name has no dot.
+    /// sign-in does not wait for changes of the document. The name must not contain a dot.
     package init(document name: String, folder: String, root: String, maximumByteCount: Int) {
         directory = ArchiveDirectory(
             path: folder, root: root, contents: .document(name: name, maximumByteCount: maximumByteCount))
@@ -44,7 +46,7 @@ package struct FileArchiveStorage: ArchiveStorage {
         return try directory.read(entry)
     }
 
-    /// Acquires the lock of the folder, and creates a missing folder first.
+    /// Creates the folder if it is missing, and then acquires the lock of the folder.
     package func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await beginTransaction(timeout: timeout, leased: nil)
     }
@@ -54,7 +56,8 @@ package struct FileArchiveStorage: ArchiveStorage {
         FileArchiveLease(storage: self, lock: try await lock(Self.leaseName, timeout: timeout))
     }
 
-    /// The kernel has no queue for such locks, so this tries again: first after 1 ms, finally every 25 ms.
+    /// Acquires a file lock. The kernel has no queue for these locks, so this function tries again: first after 1 ms,
+    /// finally every 25 ms.
     fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileLock {
         try directory.checkTrust()
         try await makeDirectory()
@@ -91,7 +94,7 @@ package struct FileArchiveStorage: ArchiveStorage {
 
     /// Returns a stream that yields when the file of an entry was created, replaced, written to or removed.
     ///
-    /// This creates a missing folder, since only an existing one can be watched.
+    /// The function creates a missing folder, since only an existing folder can be watched.
     package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         // If the folder cannot be created, the watch polls for the file.
         try? directory.make(before: directory.lockName)
@@ -109,7 +112,7 @@ private final class Reservation: Sendable {
         file.withLock { $0 = reserved.take() }
     }
 
-    /// A file that cannot be removed now is removed by the next writer.
+    /// Removes the reserved file. If this fails, the next writer removes the file.
     func discard() { try? take()?.discard() }
 }
 
@@ -137,7 +140,8 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileLock?
 
-        /// Entries that stay in place, so that a crash does not look like a sign-out. They count as removed.
+        /// Quarantined entries that stay in place, so that a crash does not look like a sign-out. For this transaction,
+        /// these entries count as removed.
         var quarantined: [ArchiveEntry: FileIdentity] = [:]
 
         /// Entries that were read under the lock, so that comparing a revision does not hash them again.
@@ -148,7 +152,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private let state: Mutex<State>
     private let reservation: Reservation
 
-    /// Whether the reservation belongs to a lease, and outlives the transaction.
+    /// Whether the reservation belongs to a lease, so that it outlives the transaction.
     private let isLeased: Bool
 
     init(directory: ArchiveDirectory, lock: consuming FileLock, reservation: Reservation, isLeased: Bool) {
@@ -238,7 +242,8 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func end() async {
         // An entry that cannot be read stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
-            // No new entry replaced the file. If it cannot be removed, it stays unreadable, with a copy in quarantine.
+            // No new entry replaced the file. If the file cannot be removed, it stays unreadable, with a copy in
+            // quarantine.
             _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
         }
         if !isLeased { reservation.discard() }

@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A session during its move to a storage: the encrypted account and the encrypted keys of offline data. It is a
-/// separate entry, so that no program uses it as the session of that storage.
+/// A session during its move to a storage: the encrypted account and the encrypted keys of offline data. The entry is
+/// separate from the account, so that no program uses the incoming session as the session of that storage.
 struct IncomingSession: Codable, Sendable {
     private(set) var account: Data
     private(set) var offlineKeys: [Data]
@@ -46,7 +46,8 @@ extension AccountArchive {
         let revision: ArchiveRevision
     }
 
-    /// The keys of the other storage may open it. Under the lock, `isInteractive` is `false`.
+    /// Returns the incoming session; `nil` if there is none. `keys` are the keys of the other storage, which may open
+    /// the session. Under the lock, `isInteractive` must be `false`.
     func incoming(
         knowing keys: ArchiveKeys? = nil, isInteractive: Bool = false,
         _ read: (ArchiveEntry) async throws -> StoredEntry?
@@ -62,7 +63,7 @@ extension AccountArchive {
         return Incoming(session: session, account: account, transfer: transfer, revision: stored.revision)
     }
 
-    /// Whether the structure of a copy is damaged, so that no key opens it.
+    /// Returns whether the structure of a copy is damaged, so that no key opens it.
     func isDamagedIncoming(_ bytes: [UInt8]) -> Bool {
         do {
             return codec.isDamaged([UInt8](try IncomingSession.decode(bytes).account))
@@ -71,8 +72,8 @@ extension AccountArchive {
         }
     }
 
-    /// Returns the incoming session, for a caller that ends the session or has none. A copy that does not open is moved
-    /// aside, so that it prevents neither a sign-in nor a sign-out.
+    /// Returns the incoming session, for a caller that ends the session or has no session. A copy that does not open is
+    /// moved aside, so that it prevents neither a sign-in nor a sign-out.
     func incomingOrQuarantine(in transaction: any ArchiveTransaction) async throws -> Incoming? {
         do {
             return try await incoming { try await transaction.read($0) }
@@ -89,7 +90,8 @@ extension AccountArchive {
 }
 
 extension SessionDriver {
-    /// Removes the remains of the move that brought a session here, so that they cannot restore it after its end.
+    /// Removes the remains of the move that transferred a session to this storage, so that the session cannot be
+    /// restored after its end.
     func discardLeftover(of account: Account, in transaction: any ArchiveTransaction) async throws {
         guard let transfer = account.transfer, transfer.role == .arrived else { return }
         guard let incoming = try await archive.incomingOrQuarantine(in: transaction) else { return }

@@ -37,7 +37,7 @@ struct OfflineKeys: Sendable {
     let records: SealedRecords<StoredOfflineKey>
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
-        // Not bound to a shared storage: a move also copies keys that do not open now.
+        // Do not bind the keys to a shared storage, since a move also copies keys that do not open now.
         records = SealedRecords(
             at: Self.entries, purpose: "offline", name: "the key of the offline data",
             archive: archive, appIdentifier: appIdentifier, session: session)
@@ -47,14 +47,16 @@ struct OfflineKeys: Sendable {
 
     /// - Parameter isInteractive: Whether to prompt for the passphrase of an archive that was written before a session
     ///   ended.
-    /// - Returns: `nil` if the user has none yet, or one that must first be stored with ``makeKey(of:knowing:at:in:)``.
+    /// - Returns: The key; `nil` if the user has no key yet, or if the key must first be stored with
+    ///   ``makeKey(of:knowing:at:in:)``.
     func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
         let found = try await found(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
         return found.first { $0.payload.owner == user.owner && !$0.payload.isSigningOut }.map { OfflineKey($0) }
     }
 
-    /// Returns the user's key, and creates a missing one. The caller has loaded the user's account in this transaction.
-    /// A `known` key was opened by a passphrase of the user, and is now encrypted with the keys of the archive.
+    /// Returns the user's key, and creates the key if it is missing. The caller must have loaded the user's account in
+    /// this transaction. `known` is a key that was opened with a passphrase of the user. This function encrypts it with
+    /// the keys of the archive.
     func makeKey(
         of user: Account, knowing known: OfflineKey?, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> OfflineKey {
@@ -74,7 +76,7 @@ struct OfflineKeys: Sendable {
                 "\(Self.maximumCount) users of this session have unsent changes, so there is no room for another user. "
                     + "Sign in as one of them, send the changes or sign out, and try again")
         }
-        // A mark belongs to a sign-out that did not complete, so the key stays without the mark.
+        // A mark belongs to a sign-out that did not complete, so keep the key without the mark.
         let key = mine?.payload.key ?? Secret(GuardedBytes.random(count: 32), range: 0..<32)
         return OfflineKey(
             try await records.write(
@@ -90,13 +92,13 @@ struct OfflineKeys: Sendable {
     func isCurrent(_ key: OfflineKey) async throws -> Bool {
         guard let stored = try await records.archive.storage.read(key.record.entry) else { return false }
         if stored.revision == key.record.revision { return true }
-        // The archive has new keys, or the key belongs to another user now.
+        // The archive has new keys, or the entry now contains the key of another user.
         return try await records.open(stored.bytes).payload.isSame(as: key.record.payload)
     }
 
     // MARK: Signing out
 
-    /// Marks a user's key before the account is removed, so that a crash between the two leaves no usable key.
+    /// Marks a user's key before the account is removed, so that a crash between these two steps leaves no usable key.
     func markForRemoval(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
         for var mine in try await found({ try await transaction.read($0) }) where mine.payload.owner == user.owner {
             mine.payload.isSigningOut = true
@@ -136,7 +138,8 @@ struct OfflineKeys: Sendable {
         let revision: ArchiveRevision?
     }
 
-    /// Returns the changes that store keys from another storage here. `keys` are those of its archive.
+    /// Returns the changes that store keys from another storage in this storage. `keys` are the keys of the other
+    /// storage's archive.
     func changes(
         for incoming: [[UInt8]], _ keys: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws -> [Change] {

@@ -7,20 +7,22 @@ struct OpenedArchive: Sendable {
     var keys: ArchiveKeys
     var revision: ArchiveRevision
 
-    /// The size of the encrypted archive.
+    /// The size of the encrypted archive, in bytes.
     var byteCount: Int
 
-    /// The largest generation stays. The revision still distinguishes the writes.
+    /// The generation of the next write. The largest possible generation is repeated, since the revision still
+    /// distinguishes the writes.
     var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 }
 
-/// The archive that was opened or written last, so that a save or a second load needs no key and opens nothing twice.
+/// Caches the archive that was opened or written last, so that a save or a second load needs no key and does not open
+/// the archive again.
 final class OpenedArchiveCache: Sendable {
     private struct State {
         var keys: ArchiveKeys?
         var newest: OpenedArchive?
 
-        /// The number of changes, so that a slow read does not undo later ones.
+        /// The number of changes, so that a slow read does not undo later changes.
         var changeCount = 0
 
         mutating func change(_ keys: ArchiveKeys?, _ newest: OpenedArchive?) {
@@ -40,8 +42,8 @@ final class OpenedArchiveCache: Sendable {
         state.withLock { $0.newest?.revision == revision ? $0.newest : nil }
     }
 
-    /// Replaces the archive, unless another change came after it was read; `changeCount` is `nil` for a read under the
-    /// lock. Returns the number of changes now if it was replaced, else `changeCount`.
+    /// Replaces the cached archive, unless the cache has changed since `changeCount`, which is `nil` for a read under
+    /// the lock. Returns the new number of changes if the archive was replaced; otherwise `changeCount`.
     @discardableResult
     func replace(with newest: OpenedArchive, readSince changeCount: Int? = nil) -> Int {
         state.withLock { state in

@@ -18,7 +18,7 @@ extension PropertyListEncoder {
         return encoder
     }
 
-    /// Encodes a record. `failure` is the message if that fails.
+    /// Encodes a record. `failure` is the message if the encoding fails.
     func bytes(of record: some Encodable, failure: String) throws(AccountError) -> [UInt8] {
         do {
             return [UInt8](try encode(record))

@@ -1,6 +1,7 @@
 /// The encoding of strings in the property list of an archive. `PropertyListEncoder` writes "$null" for nil, so
-/// `PropertyListDecoder` decodes every string "$null" as nil, even a user name, and fails for an element or a key. So a
-/// string of dollar signs and `null` is written with one more dollar sign, and read without it.
+/// `PropertyListDecoder` decodes every string "$null" as nil, even a user name, and fails for an element or a key.
+/// Therefore AccountKit writes a string of dollar signs and `null` with one more dollar sign, and removes that sign
+/// when it reads the string.
 enum PropertyListText {
     static func escape(_ text: String) -> String {
         dollarCount(text) > 0 ? "$" + text : text

@@ -8,14 +8,15 @@ import Foundation
 
 /// Tokens that the service has not revoked yet, and the progress of their revocation.
 struct QueuedRevocation: Sendable {
-    /// The owner of the tokens, without name and profile.
+    /// The account of the tokens, without user name and profile.
     private(set) var account: Account
 
-    /// When the tokens were queued or, after a failed attempt to deliver them, when the first attempt failed.
+    /// The date when the tokens were queued; after a failed attempt to deliver them, the date when the first attempt
+    /// failed.
     var date: Date
 
-    /// Whether the same user has replaced the sign-in of the tokens, at a service that may end all sign-ins of a user
-    /// when it revokes one. The entry waits until the user signs out.
+    /// Whether the entry waits until the user signs out. The entry waits if the same user has signed in again, at a
+    /// service that may end all sign-ins of a user when it revokes the tokens of one sign-in.
     var waitsForSignOut: Bool
 
     var attemptCount = 0
@@ -29,7 +30,8 @@ struct QueuedRevocation: Sendable {
         self.date = date
     }
 
-    /// A pause of one minute follows, doubled each time up to a day; none after one failure to reach the service.
+    /// Records a failed attempt. A pause of one minute follows, which doubles each time, up to a day. There is no pause
+    /// after the first attempt if the service did not refuse it.
     mutating func fail(isRefusal: Bool, at date: Date) {
         if attemptCount == 0 { self.date = date }
         attemptCount = min(attemptCount + 1, 1000)
@@ -38,7 +40,8 @@ struct QueuedRevocation: Sendable {
         nextTry = attemptCount == 1 && !isRefusal ? nil : date.addingTimeInterval(pause)
     }
 
-    /// A date more than a day ahead means that the clock was set back.
+    /// Returns whether the next attempt is due. If its date is more than a day ahead, the clock was set back, and the
+    /// attempt is due.
     func isDue(at date: Date) -> Bool {
         guard let nextTry else { return true }
         return !(0...86_400 ~= nextTry.timeIntervalSince(date)) || nextTry <= date
@@ -51,8 +54,8 @@ struct QueuedRevocation: Sendable {
     }
 }
 
-/// The record has the layout of an account's, with the progress in the profile, so that all versions deliver, withdraw
-/// and reseal the entries of each other.
+/// The record has the layout of an account's record, with the progress in the profile. Each version can therefore
+/// deliver, withdraw and reseal the entries of other versions.
 extension QueuedRevocation: SealedPayload {
     private enum Field {
         static let waitsForSignOut = "waitsForSignOut"

@@ -11,7 +11,8 @@ import Foundation
 struct RecordPropertyList {
     typealias Malformed = BinaryPropertyList.Malformed
 
-    /// Far deeper than any profile, and small enough for the smallest stack of a thread (512 KiB, on Apple systems).
+    /// The maximum nesting depth: far deeper than any profile, and small enough for the smallest stack of a thread (512
+    /// KiB, on Apple systems).
     static let maximumDepth = 128
 
     static let unusable = Malformed("it contains a value that no profile can have")

@@ -4,9 +4,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes the binary property list of an archive's record: whole numbers as small as the format allows, and each ASCII
-/// key once. `PropertyListEncoder` took longer than the rest of a save except the disk. Source of the layout:
-/// CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// Writes the binary property list of an archive's record. Whole numbers take as few bytes as the format allows, and
+/// each ASCII key is written once. `PropertyListEncoder` took longer than the rest of a save without the disk access.
+/// The layout is the format "bplist00" of CFBinaryPList.c in swift-corelibs-foundation.
 struct RecordPropertyListWriter {
     private enum Object {
         case value(ProfileValue)
@@ -59,7 +59,7 @@ struct RecordPropertyListWriter {
         if let index = keys[name] { return index }
         let index = objects.count
         objects.append(.text(name))
-        // Two other strings may be equal in Swift, but have different bytes.
+        // Two strings that are not ASCII may be equal in Swift, but have different bytes.
         if name.isASCII { keys[name] = index }
         return index
     }
@@ -100,7 +100,8 @@ struct RecordPropertyListWriter {
             writeMarker(0x40, count: data.count)
             bytes += data
         case .string(let text): write(text)
-        case .array, .dictionary, .null: preconditionFailure("each collection was numbered, without nulls")
+        case .array, .dictionary, .null:
+            preconditionFailure("collections were replaced by references, and nulls were removed")
         }
     }
 
@@ -154,7 +155,7 @@ struct RecordPropertyListWriter {
 extension String {
     fileprivate var isASCII: Bool {
         var text = self
-        // A reduction over all bytes, which the compiler vectorizes.
+        // Reduce over all bytes, since the compiler vectorizes this loop.
         return text.withUTF8 { $0.reduce(0, |) < 0x80 }
     }
 }

@@ -15,16 +15,16 @@ struct RefreshJournal: Sendable {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// Returns the record; `nil` if there is none, or if it cannot be read, because an unreadable record could only
-    /// delay a refresh.
+    /// Returns the record; `nil` if there is none, or if it cannot be read. An unreadable record is ignored, because it
+    /// could only delay a refresh.
     func readableRecord() async -> RefreshRecord? { try? await record() }
 
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
         try await stored(in: transaction).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// An entry that is not a record is moved aside, since it would block every refresh. After any other error there
-    /// may be a record that says that the refresh token may be spent.
+    /// Returns the stored entry. Moves aside an entry that is not a record, since it would block every refresh. Throws
+    /// any other error, since there may be a record according to which the refresh token may be spent.
     private func stored(in transaction: any ArchiveTransaction) async throws -> StoredEntry? {
         do {
             return try await transaction.read(.refreshRecord)
@@ -39,8 +39,9 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// Records that the refresh token is about to be spent, so that a crash before the response is stored is noticed.
-    /// Returns the date of an earlier request whose response was never stored, which stays the date of the record.
+    /// Records that the refresh token is about to be spent, so that the next refresh detects a crash before the
+    /// response is stored. Returns the date of an earlier request whose response was never stored. If there is such a
+    /// date, it stays in the record.
     func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
         try await change(in: transaction) { record in
             let unfinished = record.date

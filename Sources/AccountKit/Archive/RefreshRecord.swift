@@ -6,11 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The record of refreshes without new tokens, not encrypted. A refresh writes it before it sends the refresh token,
-/// and removes it when the new tokens are stored, so a process that finds it knows that the stored token may be spent.
-/// All processes obey its pause after a failure.
+/// The record of refreshes that have not stored new tokens. The record is not encrypted.
+///
+/// A refresh writes the record before it sends the refresh token, and removes the record when the new tokens are
+/// stored. If a process finds a record, the stored token may be spent. After a failure, all processes wait for the
+/// pause in the record.
 struct RefreshRecord: Codable, Equatable, Sendable {
-    /// When the request was sent that may have spent the stored refresh token; `nil` if there was none.
+    /// The date of the request that may have spent the stored refresh token; `nil` if there was no such request.
     var date: Date?
 
     var failureCount: Int?
@@ -24,7 +26,8 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     var refusedSince: Date?
     var refusedAt: Date?
 
-    /// Whether refusals last a minute: a single one may be a mistake of a proxy or a deployment.
+    /// Whether refusals have continued for at least a minute. A single refusal may be a mistake of a proxy or a
+    /// deployment.
     var isRefused: Bool {
         guard let refusedSince, let refusedAt else { return false }
         return refusedAt.timeIntervalSince(refusedSince) >= 60
@@ -34,13 +37,14 @@ struct RefreshRecord: Codable, Equatable, Sendable {
 
     static let longestPause: TimeInterval = 300
 
-    /// The service has no load while it is unreachable, and the network may return at any moment.
+    /// The longest pause while the service is unreachable. This pause is short, since the service then has no load, and
+    /// the network may return at any moment.
     static let longestPauseOffline: TimeInterval = 5
 
     func wait(at now: Date) -> TimeInterval? {
         guard let nextTry else { return nil }
         let wait = nextTry.timeIntervalSince(now)
-        // A wait that is longer than every pause means that the clock was set back.
+        // A wait that is longer than the longest pause means that the clock was set back.
         return wait > 0 && wait <= Self.longestPause ? wait : nil
     }
 
@@ -53,7 +57,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
             retryAfter: .seconds(Int(wait) + 1))
     }
 
-    /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not try again all at once.
+    /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not all try again at the same time.
     mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
         let count = min((failureCount ?? 0) + 1, 1000)
         failureCount = count
@@ -83,7 +87,8 @@ struct RefreshRecord: Codable, Equatable, Sendable {
 }
 
 extension UnverifiedReason {
-    /// Whether the service responded `invalid_request`, as some services do if they have forgotten a refresh token.
+    /// Whether the service responded with `invalid_request`, as some services do if they no longer recognize a refresh
+    /// token.
     fileprivate var isInvalidRequest: Bool {
         code == .misconfigured && detail?.hasPrefix(OAuthErrorCode.invalidRequest.rawValue) == true
     }

@@ -4,9 +4,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encrypted tokens that the service has not revoked yet: of sign-outs, of replaced sign-ins, and of exchanges whose
-/// result was not stored. A ninth entry replaces the oldest. An entry is removed 30 days after the first attempt to
-/// deliver it: by then most tokens have expired.
+/// The encrypted tokens that the service has not revoked yet: tokens of sign-outs, of replaced sign-ins, and of
+/// exchanges whose result was not stored. A ninth entry replaces the oldest entry. AccountKit removes an entry 30 days
+/// after the first attempt to deliver it, since most tokens have expired by then.
 struct RevocationQueue: Sendable {
     typealias Pending = SealedRecords<QueuedRevocation>.Record
 
@@ -43,7 +43,8 @@ struct RevocationQueue: Sendable {
                 place = (entry, nil, date)
                 break
             }
-            // An entry that does not open is replaced first; on shared storage last, as another machine may open it.
+            // Replace an entry that does not open first. On shared storage, replace such an entry last, since another
+            // machine may be able to open it.
             let unreadable = records.archive.isShared ? date : .distantPast
             let age = (try? await records.open(stored.bytes))?.payload.date ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
@@ -54,7 +55,8 @@ struct RevocationQueue: Sendable {
             ifRevision: place.revision, at: date, in: transaction)
     }
 
-    /// Lets entries that wait for the sign-out of `account` be delivered. An entry that cannot be changed still waits.
+    /// Releases the entries that wait for the sign-out of `account`, so that they can be delivered. An entry that
+    /// cannot be changed continues to wait.
     func release(beside account: Account, at date: Date, in transaction: any ArchiveTransaction) async {
         for var pending in await records.readable({ try await transaction.read($0) })
         where pending.payload.waitsForSignOut
@@ -66,13 +68,14 @@ struct RevocationQueue: Sendable {
     }
 
     func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        // Without the keys of the entry, AccountKit would ask the user for a passphrase again.
+        // Use the keys of the entry again: otherwise AccountKit would ask the user for a passphrase.
         try await records.write(
             pending.payload, to: pending.entry, ifRevision: pending.revision, with: pending.keys, at: date,
             in: transaction)
     }
 
-    /// Withdraws the tokens of an account that stays signed in, under the lock. Entries that do not open stay.
+    /// Removes from the queue the tokens of an account that stays signed in. Requires the lock. Entries that do not
+    /// open stay.
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
         for queued in await records.readable({ try await transaction.read($0) })
         where queued.payload.account.sharesTokens(with: account) {
@@ -80,7 +83,8 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    /// Returns the entries that open, without a lock. They may include a sign-out in progress. Others stay in the queue.
+    /// Returns the entries that open. The other entries stay in the queue. This function acquires no lock, so the
+    /// result may include an entry of a sign-out in progress.
     func pending(isInteractive: Bool = false) async -> [Pending] {
         await records.readable(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
     }

@@ -1,17 +1,21 @@
-/// A value that an archive stores: a record, and the secrets, which stay in guarded memory. The record is a dictionary
-/// instead of an `Encodable` type: AccountKit reads it directly from the plaintext, and an encoder would copy any
-/// secret that a type contains by mistake to ordinary memory.
+/// A value that an archive stores: a record, and secrets, which stay in guarded memory.
+///
+/// The record is a dictionary instead of an `Encodable` type, so that AccountKit can read it directly from the
+/// plaintext. In addition, if a type contained a secret by mistake, an encoder would copy the secret to ordinary
+/// memory.
 protocol SealedPayload: Sendable {
-    /// The value in messages, such as "an account".
+    /// The name of the value in messages, such as "an account".
     static var sealedName: String { get }
 
-    /// Everything except the secrets. Each field is copied to ordinary memory.
+    /// The fields of the value, except the secrets. Each field is copied to ordinary memory.
     var sealedRecord: [String: ProfileValue] { get }
 
-    /// In the order of their tags. A new value has the same tags in the same order; only the memory differs.
+    /// The secrets in the order of their tags. A new value must have the same tags in the same order. Only the memory
+    /// of the secrets differs.
     var sealedSecrets: [SealedSecret] { get set }
 
-    /// Ignores unknown fields. A required field or secret that is missing or of another type is an error.
+    /// Creates a value from a record and its secrets. Ignores unknown fields. Throws an error if a required field or
+    /// secret is missing, or has another type.
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed)
 }
 

@@ -4,9 +4,10 @@ typealias AccountPlaintext = SealedPlaintext<Account>
 
 /// The plaintext of an archive: a section with the secrets, then a section with the record.
 ///
-/// Both begin with their length in four bytes. The secrets section has one entry for each secret: two bytes for its
-/// tag, two zero bytes, the length in four bytes, the secret. Numbers are little-endian. The record is a binary
-/// property list. A plaintext is decrypted into guarded memory, where the secrets stay and the record is read.
+/// Both sections begin with their length in four bytes. The secrets section has one entry for each secret: two bytes
+/// for its tag, two zero bytes, four bytes for its length, and the secret. Numbers are little-endian. The record is a
+/// binary property list. AccountKit decrypts a plaintext into guarded memory. The secrets stay there, and AccountKit
+/// reads the record from there.
 enum SealedPlaintext<Payload: SealedPayload> {
     /// Encodes a payload, with padding. The secrets of the returned payload are in the same guarded memory.
     static func encode(_ payload: Payload) throws(AccountError) -> (plaintext: GuardedBytes, payload: Payload) {
@@ -58,7 +59,7 @@ enum SealedPlaintext<Payload: SealedPayload> {
                 guard let tag = UInt16(exactly: number).flatMap(SealedSecret.Tag.init(rawValue:)) else {
                     throw AccountError(
                         .unsupportedVersion,
-                        "the archive holds a kind of token (\(number)) that this version does not know")
+                        "the archive contains a kind of token (\(number)) that this version does not support")
                 }
                 secrets.append(SealedSecret(tag, Secret(plaintext, range: try reader.section(skip: true))))
             }
@@ -90,7 +91,8 @@ private struct PlaintextReader {
         }
     }
 
-    /// Reads the length of a section, and returns its range. The offset is then at its start, or with `skip` after it.
+    /// Reads the length of a section, and returns the range of the section. The offset is then at the start of the
+    /// section; if `skip` is `true`, it is after the section.
     mutating func section(skip: Bool = false) throws(RecordPropertyList.Malformed) -> Range<Int> {
         let count = Int(clamping: try number())
         guard count <= end - offset else { throw RecordPropertyList.unusable }

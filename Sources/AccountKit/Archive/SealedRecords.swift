@@ -6,15 +6,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encrypted entries beside the account. Each is an archive with the keys of the account, so that it needs no other
-/// key, but in another context, so that it cannot replace the account under another name.
+/// Encrypted entries beside the account. Each entry is an archive with the keys of the account, so that it needs no
+/// other key. Its context differs from that of the account, so that the entry cannot replace the account under another
+/// name.
 struct SealedRecords<Payload: SealedPayload>: Sendable {
     struct Record: Sendable {
         let entry: ArchiveEntry
         let revision: ArchiveRevision
         var payload: Payload
 
-        /// The keys that opened or encrypted the entry; `nil` for those of the account.
+        /// The keys that opened or encrypted the entry; `nil` for the keys of the account.
         var keys: ArchiveKeys?
     }
 
@@ -24,7 +25,8 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
 
     private let name: String
 
-    /// `purpose` distinguishes the context from others. `sharedPlace` binds the records to a shared storage.
+    /// Creates the records for some entries. `purpose` distinguishes the context from other contexts. `sharedPlace`
+    /// binds the records to a shared storage.
     init(
         at entries: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
         session: SessionName, sharedPlace: String? = nil
@@ -42,7 +44,8 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         (1...count).map { ArchiveEntry(rawValue: "\(prefix)-\($0).plist") }
     }
 
-    /// `before` are the keys of the account before a change of keys. Under the lock, `isInteractive` is `false`.
+    /// Decrypts an entry. `before` contains the keys of the account before a change of keys. Under the lock,
+    /// `isInteractive` must be `false`.
     func open(
         _ bytes: [UInt8], before: ArchiveKeys? = nil, isInteractive: Bool = false
     ) async throws -> (payload: Payload, keys: ArchiveKeys) {
@@ -70,7 +73,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         return records
     }
 
-    /// Encrypts a payload with `keys`, or with those of the account, and writes the entry.
+    /// Encrypts a payload and writes the entry. If `keys` is `nil`, this function uses the keys of the account.
     @discardableResult
     func write(
         _ payload: Payload, to entry: ArchiveEntry, ifRevision revision: ArchiveRevision?,
@@ -82,8 +85,8 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         return Record(entry: entry, revision: receipt.revision, payload: sealed, keys: keys)
     }
 
-    /// Encrypts the entries with other keys of the account. Entries that do not open stay unchanged. An entry that
-    /// cannot be read is an error, since it would be lost with the old key.
+    /// Encrypts the entries with other keys of the account. Entries that do not open stay unchanged. If an entry cannot
+    /// be read, throws an error, since the entry would be lost with the old key.
     func reseal(
         with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws {

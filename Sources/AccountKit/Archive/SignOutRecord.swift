@@ -4,9 +4,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The record of why the last session ended, as a small property list. It is not encrypted, because AccountKit must
-/// read it without a key, so anyone who can write to the storage can forge it. Therefore `decode` accepts an error code
-/// and a service's URL, and no other text.
+/// The record of the reason for the end of the last session, as a small property list.
+///
+/// The record is not encrypted, because AccountKit must read it without a key. Anyone who can write to the storage can
+/// therefore forge the record. For this reason `decode` accepts only an error code and a service's URL, and no other
+/// text.
 enum SignOutRecord {
     private struct Record: Codable {
         var reason: String
@@ -38,7 +40,8 @@ enum SignOutRecord {
             unfinishedRefresh: record.unfinishedRefresh)
     }
 
-    /// An OAuth error code (RFC 6749, section 5.2), without spaces or punctuation of a sentence or an address.
+    /// Returns whether a text is an OAuth error code (RFC 6749, section 5.2), without the spaces and punctuation of a
+    /// sentence or an address.
     private static func isErrorCode(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in

@@ -1,6 +1,7 @@
 /// A storage that reports its state for `status` and `doctor`.
 package protocol InspectableArchiveStorage: ArchiveStorage {
-    /// Takes a few seconds at most, and never fails, since a missing response is an observation too.
+    /// Returns observations about the state of the storage. This takes a few seconds at most. The function never fails,
+    /// since a missing response is also an observation.
     func inspect() async -> [StorageObservation]
 }
 

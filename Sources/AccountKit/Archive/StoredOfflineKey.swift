@@ -7,7 +7,7 @@ import Foundation
 struct StoredOfflineKey: Sendable {
     let owner: AccountOwner
 
-    /// 32 random bytes.
+    /// The key: 32 random bytes.
     private(set) var key: Secret
 
     let createdAt: Date
@@ -24,8 +24,9 @@ struct StoredOfflineKey: Sendable {
     func isSame(as other: StoredOfflineKey) -> Bool { owner == other.owner && key == other.key }
 }
 
-/// The record has the layout of an account's, and the key the tag of an access token. Without a key that it can open,
-/// an earlier version would create a second one, and could not read the data that the first one encrypts.
+/// The record has the layout of an account's record, and the key has the tag of an access token, so that an earlier
+/// version can open the key. Otherwise that version would create a second key, and could not read the data that is
+/// encrypted with the first key.
 extension StoredOfflineKey: SealedPayload {
     private enum Field {
         static let userID = "id"

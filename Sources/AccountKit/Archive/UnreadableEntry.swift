@@ -3,12 +3,13 @@ package struct UnreadableEntry: Sendable {
     package let entry: ArchiveEntry
     package let error: AccountError
 
-    /// Whether no key can open it. A damaged key file is another matter: with the right key the entry may open.
+    /// Whether the entry is damaged, so that no key can open it. If only the key file is damaged, this is `false`,
+    /// since the entry may open with the right key.
     package let isDamaged: Bool
 }
 
 extension AccountStore {
-    /// Entries beside the account that do not open, except those that need a key that is not available now.
+    /// Returns the entries beside the account that do not open, except entries whose key is not available now.
     package func unreadableEntries() async -> [UnreadableEntry] {
         guard givenToken == nil else { return [] }
         let archive = driver.archive

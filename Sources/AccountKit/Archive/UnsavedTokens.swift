@@ -6,23 +6,24 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// New tokens that could not be saved, and that only this process knows. While the tokens that were spent for them are
-/// stored, the new tokens belong to the account. After the end of their session they are orphans, which are revoked.
+/// New tokens that could not be saved, so that only this process has them. While the spent tokens are still stored, the
+/// new tokens belong to the account. After the end of their session, the new tokens are orphans, which AccountKit
+/// revokes.
 final class UnsavedTokens: Sendable {
     private struct Kept {
         var account: Account
 
-        /// The stored account, whose tokens were spent for the new ones, directly or in several steps.
+        /// The stored account, whose tokens were spent for the new tokens, directly or in several steps.
         var stored: Account
 
         /// The account whose tokens were spent last: the stored account, or an earlier unsaved account.
         var spent: Account
         var revision: ArchiveRevision
 
-        /// Whether a refresh is spending the new tokens: the record of the intent is about them.
+        /// Whether a refresh is spending the new tokens. If so, the record of the intent is about these tokens.
         var isBeingSpent = false
 
-        /// Whether a holder of the lock has read the new tokens. It saves, queues or revokes them itself.
+        /// Whether a holder of the lock has read the new tokens. If so, that holder saves, queues or revokes them.
         var isSeenUnderLock = false
 
         func credentials(for other: Account) -> Account {
@@ -57,7 +58,8 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Allows one attempt each second: while the disk is full, more would keep other processes from the lock.
+    /// Returns whether to try to save the tokens now: at most once a second, since more attempts on a full disk would
+    /// keep other processes from the lock.
     func isTimeToSave(at date: Date) -> Bool {
         state.withLock { state in
             guard state.kept != nil else { return false }
@@ -77,7 +79,8 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Returns the stored account with the unsaved tokens, if another process has changed other parts of it.
+    /// Returns the stored account with the unsaved tokens if another process has only changed other parts of the
+    /// account; otherwise the stored account.
     func merged(into stored: Account, _ revision: ArchiveRevision, isLocked: Bool) -> Account {
         state.withLock { state in
             guard let kept = state.kept, kept.stored.isSameGrant(as: stored) else { return stored }
@@ -111,7 +114,7 @@ final class UnsavedTokens: Sendable {
 
     func drop() { state.withLock { $0.drop() } }
 
-    /// Makes the tokens, which the service still accepts, orphans if their session has ended. Requires the lock.
+    /// Makes the tokens orphans if their session has ended, since the service still accepts them. Requires the lock.
     func orphan(unlessFor revision: ArchiveRevision?) {
         state.withLock { state in
             guard let kept = state.kept, kept.revision != revision else { return }

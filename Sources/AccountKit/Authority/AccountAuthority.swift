@@ -1,63 +1,65 @@
-/// A service that verifies, refreshes and revokes accounts.
+/// A type that sends requests to a service to verify, refresh and revoke accounts.
 ///
-/// An app with its own login implements this protocol in about twenty lines. `AccountHTTP` implements it for OAuth 2.0
-/// and OpenID Connect. A function returns if the service accepted the request. Otherwise it throws an
-/// ``AuthorityError`` that describes the response, and does not decide what it means. Any other error counts as an
-/// unclear response, so a mistake in an authority never ends a session.
+/// An app with its own login implements this protocol in about 20 lines. `AccountHTTP` implements it for OAuth 2.0 and
+/// OpenID Connect. A function returns if the service accepted the request. Otherwise the function throws an
+/// ``AuthorityError``, which describes the response. AccountKit decides what the response means for the session. Any
+/// other error counts as an unclear response, so a mistake in an authority never ends a session.
 ///
 /// The ways to sign in are separate protocols: ``PasswordAuthority``, ``TokenAuthority``, ``DeviceAuthority`` and
 /// ``BrowserAuthority``. ``ProfileAuthority`` changes the profile.
 public protocol AccountAuthority: Sendable {
-    /// Asks the service whose the access token is.
+    /// Sends the access token to the service, and returns the user of the token.
     func verify(_ account: Account) async throws -> Identity
 
-    /// Exchanges the refresh token for a new access token. The account has a refresh token.
+    /// Exchanges the refresh token for a new access token. AccountKit calls this function only for an account with a
+    /// refresh token.
     ///
-    /// - Returns: The new credentials. Values that the response leaves out are `nil` or empty, and the store keeps the
-    ///   old ones.
+    /// - Returns: The new credentials. A value that the response leaves out is `nil` or empty, and the store then keeps
+    ///   the old value.
     func refresh(_ account: Account) async throws -> Credentials
 
     /// Revokes the refresh token and the access token.
     ///
-    /// - Returns: ``RevocationOutcome/done``, even if the service no longer knows the tokens, or
+    /// - Returns: ``RevocationOutcome/done``, even if the service no longer recognizes the tokens, or
     ///   ``RevocationOutcome/notSupported`` if the service certainly cannot revoke tokens.
     /// - Throws: An ``AuthorityError``, for example if it is unknown whether the service can revoke tokens.
     func revoke(_ account: Account) async throws -> RevocationOutcome
 
     /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client valid.
     ///
-    /// If so, a new sign-in of the same user revokes the replaced tokens at once. Otherwise they are revoked when the
-    /// user signs out.
+    /// If `true`, AccountKit revokes the replaced tokens at once when the same user signs in again. If `false`,
+    /// AccountKit revokes the replaced tokens when the user signs out.
     var supportsPerGrantRevocation: Bool { get }
 
-    /// Whether an account belongs to this service, so that its tokens may be sent there.
+    /// Returns whether an account belongs to this service, so that AccountKit may send the account's tokens to the
+    /// service.
     func isAuthority(of account: Account) -> Bool
 
-    /// How long a token request may take from its first byte; 60 s by default. AccountKit does not cancel the request
-    /// earlier, since a token that was sent is spent.
+    /// The maximum duration of a token request from its first byte; 60 s by default. AccountKit does not cancel the
+    /// request earlier, since a token counts as spent as soon as it is sent.
     var tokenRequestTimeout: Duration { get }
 
-    /// The issuer of this service's accounts; `nil` in an app that knows only one service.
+    /// The issuer of this service's accounts; `nil` in an app that uses only one service.
     var accountIssuer: String? { get }
 }
 
 extension AccountAuthority {
-    /// Throws an error, for a service without refresh tokens.
+    /// Throws an error. This default is for a service without refresh tokens.
     public func refresh(_ account: Account) async throws -> Credentials {
         throw AuthorityError.misconfigured("refreshing tokens is not supported for this service")
     }
 
-    /// Returns `.notSupported`, for a service that cannot revoke tokens: AccountKit removes the tokens here, and the
-    /// service accepts them until they expire.
+    /// Returns ``RevocationOutcome/notSupported``. This default is for a service that cannot revoke tokens. AccountKit
+    /// removes the stored tokens, but the service accepts them until they expire.
     public func revoke(_ account: Account) async throws -> RevocationOutcome { .notSupported }
 
-    /// `false`: by default, revoking one sign-in may end others.
+    /// The default, `false`: revoking the tokens of one sign-in may end other sign-ins.
     public var supportsPerGrantRevocation: Bool { false }
 
-    /// 60 s, by default.
+    /// The default, 60 s.
     public var tokenRequestTimeout: Duration { .seconds(60) }
 
-    /// `nil`, for an app that knows only one service.
+    /// The default, `nil`, for an app that uses only one service.
     public var accountIssuer: String? { nil }
 }
 
@@ -79,7 +81,7 @@ public struct Identity: Sendable, Hashable {
         self.profile = profile
     }
 
-    /// Creates an identity for a service that numbers its users.
+    /// Creates an identity for a service with numeric user ids.
     public init(id: some BinaryInteger, username: String? = nil, profile: UserProfile = UserProfile()) {
         self.init(id: String(id), username: username, profile: profile)
     }
@@ -93,7 +95,7 @@ public protocol PasswordAuthority: AccountAuthority {
 
 /// An authority that supports sign-in with an access token.
 public protocol TokenAuthority: AccountAuthority {
-    /// Signs in with a token that the user has, and returns its account at the service.
+    /// Signs in with an access token that the user provides, and returns the token's account at the service.
     func signIn(token: Secret) async throws -> Account
 }
 

@@ -16,19 +16,20 @@ public protocol BrowserSignIn: Sendable {
     /// The address of the page to open, for this sign-in only.
     var url: String { get }
 
-    /// How long the sign-in waits for the user.
+    /// The time for which the sign-in waits for the user.
     var lifetime: Duration { get }
 
     /// Waits until the user has finished in the browser, or until the task is cancelled.
     ///
     /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, `signInRefused` after the
-    ///   ``lifetime``, and `noResponse(.cancelled)`.
+    ///   ``lifetime``, and `noResponse(.cancelled)` if the task was cancelled.
     func waitForResponse() async throws
 
-    /// Exchanges the authorization code from the browser for tokens. Call it once.
+    /// Exchanges the authorization code from the browser for tokens. Call this function only once.
     func credentials() async throws -> Credentials
 
-    /// Asks the service whose the tokens are. It can be called again.
+    /// Requests from the service the account to which the tokens belong. The store may call this function more than
+    /// once.
     ///
     /// - Throws: An ``AuthorityError``, for example if the tokens belong to another sign-in.
     func account(with credentials: Credentials) async throws -> Account
@@ -38,7 +39,7 @@ public protocol BrowserSignIn: Sendable {
 
     /// Accepts the redirect address of a browser on another machine.
     ///
-    /// - Parameter pastedURL: The whole address from the browser's address bar.
+    /// - Parameter pastedURL: The complete address from the browser's address bar.
     /// - Throws: `invalidArgument` if the address is not a response to this sign-in. The sign-in continues to wait.
     func receive(_ pastedURL: String) throws(AccountError)
 }

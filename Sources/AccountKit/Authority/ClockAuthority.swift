@@ -1,5 +1,6 @@
-/// An authority that knows the time at its service, to explain why tokens expire at once.
+/// An authority that can obtain the time of its service, to explain why tokens expire immediately.
 package protocol ClockAuthority: AccountAuthority {
-    /// How far the service's clock is ahead of this machine's, to about a second; `nil` if the difference is unknown.
+    /// Returns how far the service's clock is ahead of this machine's clock, to within about a second; `nil` if the
+    /// difference is unknown.
     func clockOffset() async throws -> Duration?
 }

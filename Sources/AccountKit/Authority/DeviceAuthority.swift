@@ -1,22 +1,26 @@
-/// An authority that supports sign-in on another device (RFC 8628): this device shows a code, the user enters it on
-/// another device, and this device polls for the tokens.
+/// An authority that supports sign-in on another device (RFC 8628).
+///
+/// This device shows a code, and the user enters the code on another device. Until then, this device polls the service
+/// for the tokens.
 public protocol DeviceAuthority: AccountAuthority {
-    /// Asks the service for a code to show.
+    /// Requests a code from the service, which the app shows to the user.
     func beginDeviceSignIn() async throws -> DeviceAuthorization
 
-    /// Asks once whether the user has entered the code. A response with tokens spends the code.
+    /// Polls the service once, and returns the tokens if the user has entered the code. The service accepts no further
+    /// poll after a response with tokens.
     ///
     /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not decided, and the
     ///   other errors of RFC 8628, section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
-    /// Asks the service whose the tokens are. It can be called again.
+    /// Requests from the service the account to which the tokens belong. The store may call this function more than
+    /// once.
     func account(with credentials: Credentials) async throws -> Account
 }
 
 /// The service's response to the start of a sign-in on another device (RFC 8628, section 3.2).
 public struct DeviceAuthorization: Sendable, Equatable {
-    /// The identifier of this sign-in at the service. It is not shown to the user.
+    /// The identifier of this sign-in at the service. Do not show the identifier to the user.
     public var deviceCode: Secret
 
     /// The code that the user enters.
@@ -25,13 +29,13 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// The address of the page where the user enters the code.
     public var verificationURI: String
 
-    /// The address with the code, for a QR code; `nil` if the service has none.
+    /// The address with the code, for a QR code; `nil` if the service returned none.
     public var verificationURIComplete: String?
 
-    /// How long the code is valid after its receipt.
+    /// The time for which the code is valid after it was received.
     public var lifetime: Duration
 
-    /// The interval between two polls; 5 s by default (RFC 8628, section 3.2). Less than 1 s counts as 1 s.
+    /// The interval between two polls; 5 s by default (RFC 8628, section 3.2). An interval below 1 s counts as 1 s.
     public var interval: Duration
 
     package static let shortestInterval = Duration.seconds(1)

@@ -1,5 +1,6 @@
-/// An authority that knows the page for signing out of the service (OpenID Connect RP-Initiated Logout 1.0).
+/// An authority that can obtain the address of the page where the user signs out of the service (OpenID Connect
+/// RP-Initiated Logout 1.0).
 package protocol EndSessionAuthority: AccountAuthority {
-    /// The page, or `nil` if the service names none or cannot be reached.
+    /// Returns the address of the page; `nil` if the service has no such page or cannot be reached.
     func endSessionURL() async -> String?
 }

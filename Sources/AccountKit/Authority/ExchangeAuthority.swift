@@ -1,8 +1,10 @@
-/// An authority that can make a token request ready before it sends a token. A refresh prepares its request, and then
-/// records its intent. So discovery and the connection cost none of the time for which the lease lasts, and a process
-/// that dies while it connects leaves no record of a token that may be spent.
+/// An authority that can prepare a token request before it sends a token.
+///
+/// A refresh first prepares its request, and then records its intent. Discovery and connecting therefore do not use up
+/// the time of the lease. If a process dies while it connects, it leaves no record of a token that may be spent.
 package protocol ExchangeAuthority: AccountAuthority {
-    /// Looks up the endpoint and connects to it, without a token. An ``AuthorityError`` says that nothing was sent.
+    /// Looks up the endpoint and connects to it, without sending a token. If this function throws an
+    /// ``AuthorityError``, the token request was not sent.
     func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange
 }
 
@@ -13,8 +15,9 @@ package enum TokenRequest: Sendable {
 }
 
 package protocol PreparedExchange: Sendable {
-    /// Sends the request, once. `mayBeSent` decides immediately before the first byte of a token leaves the process: if
-    /// it returns `false`, nothing is sent, and the error is ``AuthorityError/withheld``.
+    /// Sends the request. Call this function only once. The function calls `mayBeSent` immediately before the first
+    /// byte of a token leaves the process. If `mayBeSent` returns `false`, the function sends nothing and throws
+    /// ``AuthorityError/withheld``.
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials
 
     /// Closes the connection without sending the request. Does nothing after ``send(if:)``.
@@ -22,11 +25,11 @@ package protocol PreparedExchange: Sendable {
 }
 
 extension AuthorityError {
-    /// A request that was not sent because the lease of its sender does not last for the whole exchange.
+    /// The error for a request that was not sent, because the sender's lease does not last for the whole exchange.
     package static let withheld = AuthorityError.notSent(.noResponse(.init(.timeout, stage: .connection)))
 }
 
-/// For an authority that makes its requests in one step.
+/// A request of an authority that connects and sends in one step.
 struct UnpreparedExchange: PreparedExchange {
     let authority: any AccountAuthority
     let request: TokenRequest

@@ -16,8 +16,8 @@ package struct NetworkSetting: Sendable, Hashable {
     }
 }
 
-/// An authority that knows which network settings apply to its service, such as a proxy.
+/// An authority that reports which network settings apply to its service, such as a proxy.
 package protocol NetworkSettingsAuthority: AccountAuthority {
-    /// The settings. Reading them sends nothing.
+    /// The settings. Reading this property sends no request.
     var networkSettings: [NetworkSetting] { get }
 }

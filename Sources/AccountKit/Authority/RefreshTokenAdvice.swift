@@ -1,13 +1,14 @@
-/// A scope or parameter with which the next sign-in may get a refresh token.
+/// A scope or parameter with which the next sign-in may obtain a refresh token.
 package enum RefreshTokenAdvice: Sendable, Equatable {
-    /// A scope that was not asked for, and that the service lists.
+    /// A scope that the service lists, but that the sign-in did not request.
     case scope(String)
 
-    /// A parameter of the authorization request that was not sent.
+    /// A parameter that the sign-in did not send with its authorization request.
     case parameter(name: String, value: String)
 }
 
 package protocol RefreshTokenAdvisor: AccountAuthority {
-    /// Returns `nil` if every such value was sent, or if the scopes of the service are unknown.
+    /// Returns a scope or parameter that the sign-in did not send; `nil` if it sent all of them, or if the scopes of
+    /// the service are unknown.
     func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice?
 }

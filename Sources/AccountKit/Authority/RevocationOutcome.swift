@@ -1,7 +1,7 @@
 /// The result of revoking the tokens of an account.
 public enum RevocationOutcome: Sendable, Hashable {
-    /// The service has revoked the tokens, or no longer knew them.
+    /// The service has revoked the tokens, or no longer recognized them.
     case done
-    /// The service cannot revoke tokens. They are valid until they expire.
+    /// The service cannot revoke tokens. The tokens are valid until they expire.
     case notSupported
 }

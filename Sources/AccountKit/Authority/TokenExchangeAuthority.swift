@@ -1,23 +1,24 @@
-/// An authority that issues access tokens for other APIs, or with fewer scopes, in a session.
+/// An authority that obtains access tokens for other APIs, or with fewer scopes, in a session.
 ///
-/// The store first asks which grant to use, and then for the token. So it knows before the request whether it spends
-/// the refresh token, and then follows the rules of a refresh.
+/// The store calls ``tokenDerivation(for:of:)`` before ``exchangeToken(for:of:by:)``. If the grant spends the refresh
+/// token, the store follows the rules of a refresh.
 public protocol TokenExchangeAuthority: AccountAuthority {
-    /// Returns the grant for a target. This spends no token.
+    /// Returns the grant for a target, without spending a token.
     ///
-    /// - Throws: An ``AuthorityError``: `misconfigured` if the service has no way to issue such a token.
+    /// - Throws: An ``AuthorityError``: `misconfigured` if the service cannot issue such a token.
     func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation
 
     /// Requests an access token for a target.
     ///
     /// - Parameters:
     ///   - target: The purpose of the token.
-    ///   - account: The account whose tokens are sent. For a refresh it has a refresh token.
+    ///   - account: The account whose tokens to send. If the grant is a refresh, the account has a refresh token.
     ///   - derivation: The grant, from ``tokenDerivation(for:of:)``.
-    /// - Returns: The access token, and after a refresh the new refresh token if the service sent one. The store
-    ///   ignores a refresh token of a token exchange.
-    /// - Throws: An ``AuthorityError``, which ends no session. After `oauthError(.invalidGrant)` or `rejected` for a
-    ///   refresh, the store calls ``AccountAuthority/refresh(_:)`` once, and its result decides.
+    /// - Returns: The access token. After a refresh, the result also contains the new refresh token if the service sent
+    ///   one. The store ignores a refresh token of a token exchange.
+    /// - Throws: An ``AuthorityError``, which does not end the session. If a refresh fails with
+    ///   `oauthError(.invalidGrant)` or `rejected`, the store calls ``AccountAuthority/refresh(_:)`` once, and the
+    ///   result of that call decides whether the session has ended.
     func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials
@@ -28,6 +29,6 @@ public enum TokenDerivation: Sendable, Hashable {
     /// A refresh with a `resource` or a narrower `scope` (RFC 6749, section 6; RFC 8707, section 2.2).
     case refresh
 
-    /// A token exchange for the access token, which stays valid (RFC 8693).
+    /// A token exchange with the access token, which stays valid (RFC 8693).
     case tokenExchange
 }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Shares work between callers that want the same result at the same time.
 ///
-/// A caller that is cancelled or times out leaves at once, and the work continues for the others. When all callers have
-/// left, the work is cancelled, unless it has committed. Results are not cached.
+/// If a caller is cancelled or times out, the caller leaves at once, and the work continues for the other callers. When
+/// all callers have left, the work is cancelled, unless the work has committed. Results are not cached.
 package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     package enum Departure: Error, Equatable {
         case cancelled
@@ -11,7 +11,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     }
 
     package enum Stage: Sendable {
-        /// The work waits for a resource of another process.
+        /// The work waits for a resource that another process uses.
         case waiting
         case begun
         case committed
@@ -93,11 +93,12 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
                 return
             }
             let id = state.makeID()
-            // Under the lock, so that a caller that leaves finds the task.
+            // Create the task under the lock, so that a caller that leaves finds it.
             let task = Task { self.end(id, with: await body(Progress { self.move(id, to: $0) })) }
             state.flights.append(Flight(id: id, key: key, task: task, waiters: [waiter: continuation]))
         }
-        // The caller may have been cancelled before its continuation was stored, so that the handler did not find it.
+        // The caller may have been cancelled before its continuation was stored, so that the handler did not find the
+        // continuation.
         if Task.isCancelled { leave(waiter, isTimeout: false) }
         if let deadline, deadline <= .now { leave(waiter, isTimeout: true) }
     }
@@ -134,7 +135,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
             }
             return nil
         }
-        // Without the lock, since this runs the cancellation handlers of the work.
+        // Cancel outside the lock, since `cancel()` runs the cancellation handlers of the work.
         givenUp?.cancel()
         guard let (continuation, stage) = left else { return }
         continuation.resume(returning: .failure(isTimeout ? .timeout(stage) : .cancelled))

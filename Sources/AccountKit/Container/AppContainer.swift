@@ -8,25 +8,30 @@ public import Foundation
 
 /// The folders of one app, like those of the app sandbox on iOS.
 ///
-/// Reading a property creates nothing. A folder is created with mode 0700 when a file is written to it.
+/// Reading a property does not create a folder. AccountKit creates a folder, with mode 0700, when it writes the first
+/// file to the folder.
 public struct AppContainer: Hashable, Sendable {
-    /// The identifier of the app. Every archive of the container is bound to it: another app's does not open here.
+    /// The identifier of the app. Every archive of the container is bound to this identifier, so an archive of another
+    /// app does not open here.
     public let identifier: String
 
-    /// Data that must be kept and backed up, such as `Account.plist`. On Linux `$XDG_DATA_HOME/<identifier>/Documents`.
+    /// The folder for data that must be kept and backed up, such as `Account.plist`. On Linux, the path is
+    /// `$XDG_DATA_HOME/<identifier>/Documents`.
     public let documents: URL
 
-    /// Data that can be obtained again and may be removed at any time. On Linux `$XDG_CACHE_HOME/<identifier>`.
+    /// The folder for data that can be obtained again and may be removed at any time. On Linux, the path is
+    /// `$XDG_CACHE_HOME/<identifier>`.
     public let caches: URL
 
-    /// Settings, without secrets. On Linux `$XDG_CONFIG_HOME/<identifier>`.
+    /// The folder for settings, without secrets. On Linux, the path is `$XDG_CONFIG_HOME/<identifier>`.
     public let preferences: URL
 
-    /// The key file, outside `documents`, so that a copy of the documents does not contain the key. On Linux
-    /// `$XDG_STATE_HOME/<identifier>`.
+    /// The folder for key files. This folder is outside `documents`, so that a copy of the documents does not contain
+    /// the keys. On Linux, the path is `$XDG_STATE_HOME/<identifier>`.
     public let keys: URL
 
-    /// Temporary files. On Linux `$XDG_RUNTIME_DIR/<identifier>`, or a folder in the temporary directory.
+    /// The folder for temporary files. On Linux, the path is `$XDG_RUNTIME_DIR/<identifier>`, or a folder in the
+    /// temporary directory.
     public let temporary: URL
 
     /// The folder that must belong to the user, with all folders below it.
@@ -34,11 +39,11 @@ public struct AppContainer: Hashable, Sendable {
 
     /// Creates a container with the standard folders of the platform.
     ///
-    /// On Linux these follow the XDG Base Directory Specification; variables that are unset, empty or relative mean its
-    /// defaults. On Apple systems the folders are in the user's `Library`.
+    /// On Linux the folders follow the XDG Base Directory Specification. If a variable is unset, empty or relative, the
+    /// default of the specification applies. On Apple systems the folders are in the user's `Library`.
     ///
-    /// - Parameter identifier: The identifier of the app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`,
-    ///   without a leading dot.
+    /// - Parameter identifier: The identifier of the app, such as `com.example.gists`. It has 1 to 128 characters of
+    ///   `a-z A-Z 0-9 . _ -`, without a leading dot.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an invalid identifier, or if the user has no
     ///   home directory.
     public init(identifier: String) throws(AccountError) {
@@ -103,7 +108,7 @@ public struct AppContainer: Hashable, Sendable {
         guard identifier.isFileName(upTo: 128) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(identifier)\" is not an app identifier",
+                "\"\(identifier)\" is not a valid app identifier",
                 hint: "use 1 to 128 letters, digits, dots, underscores or hyphens, "
                     + "and no dot at the start")
         }
@@ -115,7 +120,8 @@ extension AppContainer {
         session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
-    /// A folder is trusted only together with each folder between it and the root of its tree.
+    /// Returns a folder of the container. The check of its trust includes each folder between this folder and the root
+    /// of its tree.
     package func folder(_ path: String) -> ArchiveDirectory {
         let roots = [root, preferencesPath, cachesPath, keysPath, temporaryPath]
         return ArchiveDirectory(path: path, root: roots.first { path == $0 || path.hasPrefix($0 + "/") } ?? path)
@@ -144,7 +150,7 @@ extension AppContainer {
                 sessions.append(.default)
             }
             let names = try SystemCall.names(in: documentsPath + "/Sessions").sorted()
-            // Other names are not sessions.
+            // Ignore names that are not valid session names.
             return sessions + names.compactMap { name in try? SessionName(name) }.filter { $0 != .default }
         } catch {
             throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)

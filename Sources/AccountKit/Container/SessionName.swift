@@ -1,11 +1,11 @@
 import AccountSupport
 
-/// The name of a session in a container: 1…64 of `a-z A-Z 0-9 . _ -`, without a leading dot.
+/// The name of a session in a container: 1 to 64 characters of `a-z A-Z 0-9 . _ -`, without a leading dot.
 public struct SessionName: Hashable, Sendable, CustomStringConvertible {
     /// The name as text.
     public let rawValue: String
 
-    /// The session that is used if none is named.
+    /// The session that AccountKit uses if the caller names no session.
     public static let `default` = SessionName(unchecked: "default")
 
     /// Creates a name.
@@ -15,7 +15,7 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
         guard name.isFileName(upTo: 64) else {
             throw AccountError(
                 .invalidArgument,
-                "\"\(name)\" is not a session name",
+                "\"\(name)\" is not a valid session name",
                 hint: "use 1 to 64 letters, digits, dots, underscores or hyphens, "
                     + "and no dot at the start")
         }

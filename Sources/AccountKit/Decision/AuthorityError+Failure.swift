@@ -1,12 +1,13 @@
 extension AuthorityError {
     /// The reason for a missing or incomplete response: the kind of failure, the host, and the stage of the request.
     ///
-    /// A custom authority throws one of the constants, such as ``timeout``. As a pattern, a failure matches its kind
-    /// only: `case .noResponse(.timeout)` matches a timeout of any host at any stage. Equality compares everything.
+    /// A custom authority throws one of the constants, such as ``timeout``. As a pattern, a failure matches only its
+    /// kind: `case .noResponse(.timeout)` matches a timeout of any host at any stage. The operator `==` compares all
+    /// properties.
     public struct Failure: Hashable, Sendable {
         package var kind: Kind
 
-        /// The host that did not respond, or its proxy; an IPv6 address is in brackets. `nil` if it is unknown.
+        /// The host that did not respond, or its proxy; an IPv6 address is in brackets. `nil` if the host is unknown.
         public var host: String?
 
         /// The host's port.
@@ -44,15 +45,15 @@ extension AuthorityError {
 
         package enum Stage: String, Hashable, Sendable, CaseIterable {
             case nameLookUp
-            /// An earlier request that this one needs, such as for the discovery document.
+            /// An earlier request that this request depends on, such as the request for the discovery document.
             case preparation
-            /// The connection to the host. Nothing of the request was sent.
+            /// The connection to the host. No part of the request was sent.
             case connection
             /// The request or a part of it may have reached the service.
             case sent
         }
 
-        /// There is no host of that name.
+        /// There is no host with this name.
         public static let unknownHost = Failure(.unknownHost)
         /// No name server responded.
         public static let nameServer = Failure(.nameServer)
@@ -66,34 +67,34 @@ extension AuthorityError {
         public static let timeout = Failure(.timeout)
         /// The task was cancelled.
         public static let cancelled = Failure(.cancelled)
-        /// The connection ended within the response.
+        /// The connection ended during the response.
         public static let truncated = Failure(.truncated)
         /// The response is not HTTP.
         public static let garbled = Failure(.garbled)
         /// The proxy is unreachable, or refused the connection.
         public static let proxy = Failure(.proxy)
 
-        /// Whether two failures are of the same kind.
+        /// Returns whether two failures are of the same kind.
         public static func ~= (pattern: Failure, failure: Failure) -> Bool { pattern.kind == failure.kind }
     }
 }
 
 extension AuthorityError.Failure: CustomStringConvertible {
-    /// A description that names host and port.
+    /// A description that contains the host and the port.
     public var description: String {
         let name = host ?? "the service"
         let place = host.map { host in port.map { "\(host):\($0)" } ?? host } ?? "the service"
         return switch (kind, stage) {
         case (.unknownHost, _): "the host name \(host.map { "\($0) " } ?? "")is not known"
-        case (.nameServer, _): "name lookup of \(name) failed: no name server responded"
-        case (.refused, _): "connection to \(place) was refused"
+        case (.nameServer, _): "the name lookup of \(name) failed: no name server responded"
+        case (.refused, _): "the connection to \(place) was refused"
         case (.unreachable, _): "there is no route to \(place)"
-        case (.reset, _): "connection to \(place) was cut"
-        case (.timeout, .nameLookUp): "name lookup of \(name) timed out"
-        case (.timeout, .connection): "connection to \(place) timed out"
+        case (.reset, _): "the connection to \(place) was interrupted"
+        case (.timeout, .nameLookUp): "the name lookup of \(name) timed out"
+        case (.timeout, .connection): "the connection to \(place) timed out"
         case (.timeout, .preparation), (.timeout, .sent): "\(place) did not respond in time"
         case (.cancelled, _): "cancelled"
-        case (.truncated, _): "the response from \(place) was cut off"
+        case (.truncated, _): "the response from \(place) was truncated"
         case (.garbled, _): "the response from \(place) was not HTTP"
         case (.proxy, _): "the proxy\(host == nil ? "" : " \(place)") did not open a connection to the service"
         }
@@ -101,8 +102,9 @@ extension AuthorityError.Failure: CustomStringConvertible {
 }
 
 extension AuthorityError {
-    /// Whether the service has certainly not carried out the request, so that it has spent no refresh token. After
-    /// other errors it may have: a gateway may have lost the response, or a response without tokens may have spent it.
+    /// Whether the service has certainly not carried out the request, so that the refresh token is not spent. After any
+    /// other error, the service may have carried out the request: a gateway may have lost the response, or the service
+    /// may have spent the refresh token without returning new tokens.
     package var wasCertainlyNotCarriedOut: Bool {
         switch self {
         case .noResponse(let failure):

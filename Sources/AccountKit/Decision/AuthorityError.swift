@@ -1,56 +1,62 @@
 /// An error response from a service, or the reason why there was no response.
 ///
-/// It describes the response only. `SessionDecision` decides what it means for the session.
+/// An authority error only describes the response. AccountKit decides what the response means for the session.
 public enum AuthorityError: Error, Hashable, Sendable {
-    /// There was no complete response. The ``Failure`` says whether the service may have carried out the request.
+    /// There was no complete response. The ``Failure`` shows whether the service may have carried out the request.
     case noResponse(Failure)
 
-    /// The request was not sent, because an earlier request that it needs failed, such as for the discovery document.
+    /// The request was not sent, because an earlier request on which it depends failed, such as the request for the
+    /// discovery document.
     indirect case notSent(AuthorityError)
 
-    /// There was no trusted connection: TLS or the certificate failed.
+    /// There was no trusted connection, because TLS or the check of the certificate failed.
     case untrustedTLS(String)
 
     /// An OAuth error response from the token endpoint (RFC 6749, section 5.2; RFC 8628, section 3.5).
     case oauthError(OAuthErrorCode, description: String? = nil)
 
-    /// 401 with a `WWW-Authenticate: Bearer` challenge, and its `error` if it has one (RFC 6750, section 3).
+    /// A 401 response with a `WWW-Authenticate: Bearer` challenge, and the `error` of the challenge if there is one
+    /// (RFC 6750, section 3).
     case bearerChallenge(error: String?)
 
-    /// 401 without a Bearer challenge: none at all, Basic, or another scheme.
+    /// A 401 response without a Bearer challenge: there is no challenge, or the challenge is for Basic or another
+    /// scheme.
     case unauthorized
 
-    /// 400 from the token endpoint without an OAuth error: it issued no tokens and gave no reason.
+    /// A 400 response from the token endpoint without an OAuth error. The service issued no tokens and did not report a
+    /// reason.
     case badRequest
 
-    /// 403, and the `error` of its Bearer challenge if it has one.
+    /// A 403 response, and the `error` of its Bearer challenge if there is one.
     case forbidden(error: String?)
 
-    /// 407: a proxy requires authentication.
+    /// A 407 response: a proxy requires authentication.
     case proxyAuthenticationRequired
 
-    /// 408, 425, 429 or 5xx except 511, and the time to wait if the response named one.
+    /// A 408, 425, 429 or 5xx response except 511, and the time to wait if the response contains one.
     case unavailable(status: Int, retryAfter: Duration?)
 
-    /// Another server responded: 511, a redirect from an API endpoint, or a web page instead of data.
+    /// A response from another server than the service: status 511, a redirect from an API endpoint, or a web page
+    /// instead of data.
     case intercepted(String)
 
     /// A response that allows no conclusion: another status, no JSON, a missing or invalid field.
     case unclear(String)
 
-    /// The service says that the token belongs to another user.
+    /// The service reports that the token belongs to another user.
     case otherUser(id: String)
 
     /// The service, or the app's registration there, is not set up for the request.
     case misconfigured(String)
 
-    /// An app's own authority is certain that the service no longer accepts this token.
+    /// An app's own authority has determined that the service no longer accepts this token.
     case rejected(String)
 
-    /// An app's own authority is certain that the service refused this sign-in, for example for a wrong password.
+    /// An app's own authority has determined that the service refused this sign-in, for example for a wrong password.
     case signInRefused(String)
 
-    /// An error of another type counts as an unclear response, and a cancellation as a request without a response.
+    /// Creates an authority error from any error. A cancellation counts as a request without a response, and an error
+    /// of another type counts as an unclear response.
     package init(_ error: any Error) {
         switch error {
         case let failure as AuthorityError: self = failure
@@ -78,19 +84,19 @@ public struct OAuthErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleB
     public static let invalidClient: OAuthErrorCode = "invalid_client"
     /// The request is malformed.
     public static let invalidRequest: OAuthErrorCode = "invalid_request"
-    /// The client may not use this grant.
+    /// The client is not allowed to use this grant.
     public static let unauthorizedClient: OAuthErrorCode = "unauthorized_client"
     /// The service does not support this grant.
     public static let unsupportedGrantType: OAuthErrorCode = "unsupported_grant_type"
-    /// A scope is not known, or not allowed.
+    /// A scope is unknown or not allowed.
     public static let invalidScope: OAuthErrorCode = "invalid_scope"
 
     // RFC 8707, section 2; RFC 8693, section 2.2.2.
-    /// The service does not know the requested API, or issues no tokens for it.
+    /// The service does not recognize the requested API, or issues no tokens for this API.
     public static let invalidTarget: OAuthErrorCode = "invalid_target"
 
     // RFC 6749, section 4.1.2.1.
-    /// The user, or the service, refused.
+    /// The user or the service refused the request.
     public static let accessDenied: OAuthErrorCode = "access_denied"
     /// The service failed.
     public static let serverError: OAuthErrorCode = "server_error"
@@ -100,7 +106,7 @@ public struct OAuthErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleB
     // RFC 8628, section 3.5.
     /// The user has not decided yet.
     public static let authorizationPending: OAuthErrorCode = "authorization_pending"
-    /// The user has not decided yet, and the polls come too often.
+    /// The user has not decided yet, and the client polls too often.
     public static let slowDown: OAuthErrorCode = "slow_down"
     /// The device code has expired.
     public static let expiredToken: OAuthErrorCode = "expired_token"

@@ -4,32 +4,33 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The meaning of a response from the app's service to a request for data or for a change. It never ends a session.
-/// Only this type interprets such responses.
+/// The meaning of a response from the app's service to a request for data or for a change. Such a response never ends a
+/// session. Only this type interprets these responses.
 package enum ResponseOutcome: Equatable, Sendable {
     case done
-    /// The request was not sent, or the service did not carry it out. Retry later, after `wait` at the earliest.
+    /// The request was not sent, or the service did not carry it out. Retry later, and wait for at least `wait`.
     case later(String, wait: Duration?)
-    /// The service asks for a pause: send nothing for this long.
+    /// The service requests a pause. Send nothing for this duration.
     case pause(String, Duration)
-    /// The service may have carried out the request. Ask the service later, after `wait` at the earliest.
+    /// The service may have carried out the request. Ask the service later, and wait for at least `wait`.
     case unknown(String, wait: Duration?)
     /// The service does not accept the account's token.
     case signIn(String)
     case conflict(String)
     case refused(String)
 
-    /// How long to wait if a service reports its rate limit without a time.
+    /// The time to wait if a service reports its rate limit without a time.
     package static let usualPause = Duration.seconds(60)
 
-    /// Interprets a response (RFC 9110, section 15). A string `message` in a JSON body is the explanation. `missing`
-    /// returns the outcome for 404 and 410, and `field` a header field by its name in lower case.
+    /// Interprets a response (RFC 9110, section 15). If the body is JSON with a string `message`, that string is the
+    /// explanation. `missing` returns the outcome for 404 and 410. `field` returns the value of a header field by its
+    /// name in lower case.
     package init(
         status: Int, body: Data, at date: Date, missing: (_ words: String) -> ResponseOutcome,
         field: (_ name: String) -> String?
     ) {
         let words = "\(status)\(Self.words(in: body).map { ": \($0)" } ?? "")"
-        // In seconds (RFC 9110, section 10.2.3).
+        // The value is in seconds (RFC 9110, section 10.2.3).
         let retryAfter = field("retry-after").flatMap(Int.init).map { Duration.seconds(min(max($0, 0), 86_400)) }
         switch status {
         case 200...299: self = .done
@@ -44,11 +45,11 @@ package enum ResponseOutcome: Equatable, Sendable {
         case 408, 425: self = .later(words, wait: retryAfter)
         case 500...599 where status != 511: self = .unknown(words, wait: retryAfter)
         case 400...499: self = .refused(words)
-        default: self = .later("another server answered (\(words))", wait: nil)
+        default: self = .later("another server responded (\(words))", wait: nil)
         }
     }
 
-    /// Returns a pause if a rate limit is reached: GitHub reports this with 403 as well as with 429.
+    /// Returns a pause if a rate limit is reached. GitHub reports a rate limit with 403 as well as with 429.
     private static func limit(
         _ retryAfter: Duration?, _ words: String, at date: Date, _ field: (String) -> String?
     ) -> ResponseOutcome? {
@@ -64,7 +65,7 @@ package enum ResponseOutcome: Equatable, Sendable {
     private static func words(in body: Data) -> String? {
         struct Explanation: Decodable { var message: String? }
         guard body.count <= 1 << 16,
-            // Without an explanation, the status is used.
+            // Without an explanation, the caller uses the status.
             let text = (try? JSONDecoder().decode(Explanation.self, from: body))?.message
         else { return nil }
         let line = text.prefix(200).map {
@@ -86,7 +87,8 @@ extension AccountError {
             self.init(
                 .serviceUnavailable,
                 "the service's rate limit is reached (\(words)): try again in \(wait.components.seconds) s")
-        case .conflict(let words), .refused(let words): self.init(.requestFailed, "the service refused (\(words))")
+        case .conflict(let words), .refused(let words):
+            self.init(.requestFailed, "the service refused the request (\(words))")
         case .done: self.init(.requestFailed, "the service sent no usable response (\(status))")
         }
     }
@@ -96,15 +98,15 @@ extension AccountError {
         var error = self
         switch requestFailure {
         case .noResponse(let failure), .notSent(.noResponse(let failure)): error.message = "offline (\(failure))"
-        case .untrustedTLS(let why): error.message = "the connection is not trusted (\(why))"
+        case .untrustedTLS(let why): error.message = "the connection is not secure (\(why))"
         case .intercepted(let why):
-            error.message = "another server answered instead of the service: a captive portal? (\(why))"
+            error.message = "another server responded instead of the service: a captive portal? (\(why))"
         default: break
         }
         return error
     }
 
-    /// Whether the failed request may have been carried out; `true` if the outcome is unknown.
+    /// Whether the service may have carried out the failed request; `true` if the outcome is unknown.
     package var mayHaveBeenSent: Bool {
         if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
         // Errors before a request is sent: there is no token, or the request is malformed.

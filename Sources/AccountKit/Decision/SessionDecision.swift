@@ -1,10 +1,10 @@
 /// Decides what a failed request means for the session. *Only the user, or an explicit rejection by the service, clears
-/// an account.* So the rejections are listed here, and every other response keeps the account.
+/// an account.* For this reason the functions list the rejections, and keep the account after any other response.
 package enum SessionDecision {
     package struct Context: Hashable, Sendable {
         package var holdsRefreshToken: Bool
 
-        /// Whether the token that was sent is still the stored one. Only the holder of the archive's lock knows.
+        /// Whether the token that was sent is still the stored token. Only the holder of the archive's lock can tell.
         package var sentTokenIsStored: Bool
 
         package var justRefreshed: Bool
@@ -19,10 +19,11 @@ package enum SessionDecision {
     package enum Verification: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// Not decided yet: refresh once, and ask again with the new token.
+        /// The response is not conclusive: refresh once, and verify the account again with the new token.
         case refreshOnce
 
-        /// The response was about a token that has been replaced since: keep and adopt the stored one.
+        /// The response was about a token that has been replaced since then: keep the account, and adopt the stored
+        /// token.
         case adoptStored
 
         /// The service ended the session: clear the account. The text is the error code of the service.
@@ -32,14 +33,15 @@ package enum SessionDecision {
     package enum Refresh: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// Clear the account if the token that was sent is still the stored one. The text is the service's error code.
+        /// Clear the account if the token that was sent is still the stored token. The text is the service's error
+        /// code.
         case clear(String)
     }
 
     package enum Derivation: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// Refresh once without naming the API: that response decides whether the session has ended.
+        /// Refresh once without a target. The response to that refresh decides whether the session has ended.
         case refreshOnce(UnverifiedReason)
     }
 
@@ -47,14 +49,14 @@ package enum SessionDecision {
         case refused(String)
         case unclear(UnverifiedReason)
 
-        /// The user has not decided yet: poll again, and if `slowDown` with a 5 s longer interval from now on.
+        /// The user has not decided yet: poll again. If `slowDown` is `true`, increase the interval by 5 s from now on.
         case pollAgain(slowDown: Bool)
 
-        /// The code that the user was shown has expired: show a new one.
+        /// The code that the app showed to the user has expired: show a new code.
         case startOver
     }
 
-    /// The action after a revocation request. The user is already signed out here.
+    /// The action after a revocation request. The user is already signed out on this machine.
     package enum Revocation: Hashable, Sendable {
         case refused(String)
         case tryLater
@@ -70,7 +72,8 @@ package enum SessionDecision {
             }
             if context.holdsRefreshToken { return .refreshOnce }
             return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
-        // A 401 that does not name the token as invalid. Many services mean that, and a refresh finds out.
+        // A 401 response that does not call the token invalid. Many services respond like this to an invalid token, so
+        // a refresh decides.
         case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh:
             return .refreshOnce
         case .unauthorized where context.mayRefresh: return .refreshOnce
@@ -90,8 +93,9 @@ package enum SessionDecision {
         }
     }
 
-    /// Services also respond `invalid_grant` if the user has not consented to that API, or if they require another
-    /// factor. The refresh token is still valid then.
+    /// Decides what a failed request for a derived token means. A service also responds with `invalid_grant` if the
+    /// user has not consented to the API, or if the service requires another factor. In these cases the refresh token
+    /// is still valid.
     package static func afterDerivation(_ failure: AuthorityError) -> Derivation {
         switch failure {
         case .oauthError(.invalidGrant, _): .refreshOnce(afterTokenExchange(failure))
@@ -100,7 +104,8 @@ package enum SessionDecision {
         }
     }
 
-    /// Token-exchange errors (RFC 8693) never end the session: `invalid_grant` may be about either of the two tokens.
+    /// Returns the reason for a failed token exchange (RFC 8693). Such an error never ends the session, since
+    /// `invalid_grant` may be about either of the two tokens.
     package static func afterTokenExchange(_ failure: AuthorityError) -> UnverifiedReason {
         switch failure {
         case .oauthError(let code, let description) where refusesRequest.contains(code):
@@ -167,14 +172,14 @@ package enum SessionDecision {
         case .badRequest: .init(.unclearReply, detail: "400 without an OAuth error")
         case .forbidden: .init(.unclearReply, detail: "403")
         case .proxyAuthenticationRequired:
-            .init(.proxyAuthenticationRequired, detail: "a proxy requires credentials (407)")
+            .init(.proxyAuthenticationRequired, detail: "407")
         case .unavailable(429, let retryAfter): .init(.rateLimited, detail: "429", retryAfter: retryAfter)
         case .unavailable(let status, let retryAfter):
             .init(.serverError, detail: "\(status)", retryAfter: retryAfter)
         case .intercepted(let detail): .init(.captivePortal, detail: detail)
         case .unclear(let detail), .rejected(let detail), .signInRefused(let detail):
             .init(.unclearReply, detail: detail)
-        case .otherUser: .init(.wrongAccount, detail: "the service says that the token belongs to another user")
+        case .otherUser: .init(.wrongAccount)
         case .misconfigured(let detail): .init(.misconfigured, detail: detail)
         }
     }

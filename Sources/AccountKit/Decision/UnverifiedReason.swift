@@ -1,4 +1,4 @@
-/// The reason why an account is not confirmed at the moment. AccountKit keeps the account.
+/// The reason why the service has not confirmed an account. AccountKit keeps the account.
 public struct UnverifiedReason: Hashable, Sendable {
     /// The kind of reason.
     public var code: Code
@@ -6,7 +6,7 @@ public struct UnverifiedReason: Hashable, Sendable {
     /// Details for the user, without secrets.
     public var detail: String?
 
-    /// The pause that the service asked for.
+    /// The pause that the service requested.
     public var retryAfter: Duration?
 
     /// Creates a reason.
@@ -21,13 +21,13 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// Creates a code for an app's own adapter.
+        /// Creates a code for a type that an app implements, such as its own authority or storage.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
         public var description: String { rawValue }
 
-        /// The service was not asked.
+        /// AccountKit did not ask the service.
         public static let notChecked = Code(rawValue: "notChecked")
 
         /// The service is unreachable, or did not respond in time.
@@ -63,25 +63,26 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The tokens do not allow the request (`insufficient_scope`; RFC 6750, section 3.1).
         public static let insufficientScope = Code(rawValue: "insufficientScope")
 
-        /// The service says that the token belongs to another user.
+        /// The service reports that the token belongs to another user.
         public static let wrongAccount = Code(rawValue: "wrongAccount")
 
-        /// Another process replaced the tokens, and the new ones were adopted.
+        /// Another process replaced the tokens, and AccountKit adopted the new tokens.
         public static let replacedMeanwhile = Code(rawValue: "replacedMeanwhile")
 
         /// Another process is using the archive.
         public static let busy = Code(rawValue: "busy")
 
-        /// New tokens could not be stored, so none were requested.
+        /// AccountKit could not store new tokens, so it did not request any.
         public static let cannotSave = Code(rawValue: "cannotSave")
 
-        /// The store that several machines share is unreachable, so no new tokens were requested.
+        /// The store that several machines share is unreachable, so AccountKit requested no new tokens.
         public static let storeUnreachable = Code(rawValue: "storeUnreachable")
 
         /// The session was moved to another storage, where it is refreshed.
         public static let moved = Code(rawValue: "moved")
 
-        /// New tokens could not be stored. They are only in the memory of this process.
+        /// AccountKit received new tokens but could not store them. These tokens are only in the memory of this
+        /// process.
         public static let notSaved = Code(rawValue: "notSaved")
     }
 }
@@ -97,12 +98,12 @@ extension UnverifiedReason: CustomStringConvertible {
         case .serverError: "server error"
         case .rateLimited: "too many requests"
         case .unclearReply: "unexpected response"
-        case .captivePortal: "another server answered"
-        case .untrustedTLS: "the certificate is not trusted"
-        case .proxyAuthenticationRequired: "the proxy requires credentials"
+        case .captivePortal: "another server responded"
+        case .untrustedTLS: "the connection is not secure"
+        case .proxyAuthenticationRequired: "a proxy requires a user name and password"
         case .misconfigured: "not set up at the service"
         case .insufficientScope: "missing permission"
-        case .wrongAccount: "another user's token"
+        case .wrongAccount: "the token belongs to another user"
         case .replacedMeanwhile: "replaced by another process"
         case .cannotSave: "cannot save"
         case .storeUnreachable: "the store cannot be reached"

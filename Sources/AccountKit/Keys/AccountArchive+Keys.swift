@@ -15,7 +15,8 @@ extension AccountArchive {
         }
     }
 
-    /// Whether no key source here has a kind that opens the stored archive: a new archive could then have a weaker key.
+    /// Returns whether none of the configured key sources has a kind that opens the stored archive. A new archive could
+    /// then have a weaker key.
     func hasOtherKindsOfKeys() async throws -> Bool {
         let envelope: Envelope?
         do {
@@ -27,8 +28,9 @@ extension AccountArchive {
         return Set(ring.sources.map(\.kind.slot)).isDisjoint(with: envelope.slots.map(\.kind))
     }
 
-    /// Asks for passphrases only if `isInteractive`, and then opens the archive with them from now on. Do not set it
-    /// under the lock, where other processes would wait for the user.
+    /// Returns the available openers of the slots. If `isInteractive` is `true`, asks the user for passphrases, and
+    /// uses their keys for the archive from now on. Set it to `false` under the lock, where other processes would wait
+    /// for the user.
     func openers(
         of envelope: Envelope, where isNeeded: (KeySlot) -> Bool = { _ in true }, isInteractive: Bool
     ) async throws(AccountError) -> Openers {
@@ -47,8 +49,8 @@ extension AccountArchive {
         return openers
     }
 
-    /// Encrypts the archive with other keys, and opens it with each of `checked` to verify them. After the error
-    /// `durabilityUnknown`, all keys of the old archive must stay.
+    /// Encrypts the archive with other keys, and opens the archive with each opener in `checked` to verify the keys.
+    /// After the error `durabilityUnknown`, the caller must keep all keys of the old archive.
     func reseal(
         _ opened: OpenedArchive, with keys: ArchiveKeys, opening checked: [KeySlot.Opener],
         in transaction: any ArchiveTransaction

@@ -10,7 +10,7 @@ import Foundation
 extension AccountStore {
     private var archive: AccountArchive { driver.archive }
 
-    /// Returns the key slots of the archive; none if no user is signed in. This never prompts the user.
+    /// Returns the key slots of the archive; empty if no user is signed in. This function never prompts the user.
     package func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
             guard let envelope = try await archive.envelope() else { return [] }
@@ -19,7 +19,8 @@ extension AccountStore {
         }
     }
 
-    /// Adds a key to the archive, and creates a missing key. If the key already opens the archive, nothing changes.
+    /// Adds a key to the archive. If the source has no key yet, the source creates one. If the key already opens the
+    /// archive, nothing changes.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no archive.
     @discardableResult
@@ -38,7 +39,7 @@ extension AccountStore {
                 guard ArchiveKeys.slotCounts.contains(opened.keys.slots.count + 1) else {
                     throw AccountError(
                         .invalidArgument,
-                        "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys", hint: "remove one first")
+                        "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys", hint: "remove a key first")
                 }
                 let keys = try await archive.ring.adding(added, of: source, to: opened.keys, at: clock.now)
                 let slot = keys.slots.last!
@@ -51,12 +52,13 @@ extension AccountStore {
 
     /// Removes a key. The archive gets a new data key, so the removed key cannot open later versions.
     ///
-    /// All other keys must be available, since each of them needs the new data key; AccountKit asks the user for
-    /// passphrases. If a source of this store stores the key itself, such as a key file, the key is removed with its
-    /// slot.
+    /// All other keys must be available, since AccountKit encrypts the new data key with each of them. AccountKit asks
+    /// the user for passphrases. If a source of this store stores the key itself, such as a key file, AccountKit
+    /// removes the key with its slot.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or if it is the only one;
-    ///   ``AccountError/Code-swift.struct/noKey`` if another key is not available. Then nothing has changed.
+    ///   ``AccountError/Code-swift.struct/noKey`` if another key is not available. After these errors, nothing has
+    ///   changed.
     package func removeKey(_ id: ArchiveKeySlot.ID) async throws(AccountError) {
         try await accountErrors {
             let openers = try await openersBeforeLock { $0.keyID.hexadecimal != id }
@@ -80,10 +82,10 @@ extension AccountStore {
         }
     }
 
-    /// Replaces a key of this store with a new one of the same kind, and replaces the data key too.
+    /// Replaces a key of this store with a new key of the same kind, and also replaces the data key.
     ///
-    /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash in
-    /// between, the archive still opens with the stored key, and the next call finishes the replacement.
+    /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash between
+    /// these steps, the archive still opens with the stored key, and the next call finishes the replacement.
     ///
     /// - Parameter kind: The kind of key: a passphrase, or a key that its source stores itself, such as a key file. A
     ///   key from a program or the environment cannot be replaced here: add the new one, then remove the old one.
@@ -128,7 +130,7 @@ extension AccountStore {
                     .noKey,
                     "\(source.kind.text) of this session does not open this archive, so it cannot be replaced")
             }
-            // This finds a missing key before anything changes.
+            // Detect a missing key before anything changes.
             _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0.keyID) }, openers)
             let successor = try await source.makeSuccessor()
             try await replace(
@@ -243,12 +245,13 @@ extension AccountStore {
 
     // MARK: Unlocking
 
-    /// Asks for the passphrase, and lets all programs of this login session open the archive without it for a while.
+    /// Asks for the passphrase, and allows all programs of this login session to open the archive without it for
+    /// `duration`.
     ///
-    /// The derived key is in the Linux kernel's keyring (keyrings(7)).
+    /// AccountKit stores the derived key in the Linux kernel's keyring (keyrings(7)).
     ///
-    /// - Parameter duration: How long to unlock the archive; at least one second.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive;
+    /// - Parameter duration: The time for which the archive stays unlocked; at least one second.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the archive has no passphrase;
     ///   ``AccountError/Code-swift.struct/inaccessible`` if there is no such keyring.
     package func unlock(for duration: Duration) async throws(AccountError) {
         try await accountErrors {
@@ -264,7 +267,7 @@ extension AccountStore {
 
     /// Removes the key that ``unlock(for:)`` stored.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the archive has no passphrase.
     package func lock() async throws(AccountError) {
         try await accountErrors {
             for slot in try await passphraseArchive().slots where slot.kind == .passphrase {

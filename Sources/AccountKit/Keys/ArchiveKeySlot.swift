@@ -7,15 +7,15 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A slot of an archive for one key that opens it.
+/// A key slot of an archive, with which one key opens the archive.
 package struct ArchiveKeySlot: Identifiable, Hashable, Sendable {
-    /// The identifier: 32 hexadecimal digits. It changes only when the key is replaced.
+    /// The identifier: 32 hexadecimal digits. The identifier changes only when the key is replaced.
     package let id: String
 
     /// The kind of the key.
     package let kind: KeyKind
 
-    /// When the slot was created.
+    /// The date when the slot was created.
     package let created: Date
 
     /// Whether the key is available without asking the user.

@@ -14,24 +14,25 @@ public struct CommandKey: KeySource {
     /// The program and its arguments.
     package let command: [String]
 
-    /// How long the program may take, including questions to the user.
+    /// The maximum duration of the program, including questions to the user.
     private let timeout: Duration
 
-    /// Environment variables that the program does not get, such as one with a token. It gets all others.
+    /// Environment variables that AccountKit does not pass to the program, such as a variable with a token. AccountKit
+    /// passes all other variables.
     private let hiddenVariables: [String]
 
-    /// Creates a source for a program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
+    /// Creates a source for a program that prints only a key: 32 random bytes as Base64 or in hexadecimal.
     ///
     /// - Parameters:
     ///   - command: The program and its arguments. A name without a path is looked up in `$PATH`.
-    ///   - timeout: How long the program may take.
-    ///   - hiddenVariables: Environment variables that the program does not get.
+    ///   - timeout: The maximum duration of the program.
+    ///   - hiddenVariables: Environment variables that AccountKit does not pass to the program.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
     public init(
         _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
     ) throws(AccountError) {
         guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
-            throw AccountError(.invalidArgument, "no program that prints the key is set", hint: "name one")
+            throw AccountError(.invalidArgument, "no program that prints the key is set", hint: "specify the program")
         }
         self.command = command
         self.timeout = timeout
@@ -43,7 +44,8 @@ public struct CommandKey: KeySource {
 
     /// Runs the program.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if it fails, takes too long, or does not print a key.
+    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if the program fails, takes too long, or does not print a
+    ///   key.
     public func key() async throws -> ArchiveKey? {
         let output: Secret
         do throws(ChildProcess.Failure) {

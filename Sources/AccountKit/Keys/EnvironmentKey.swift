@@ -4,13 +4,14 @@ import AccountSupport
 /// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`), for
 /// services and CI.
 ///
-/// It protects copies of the archive without the program's environment. It does not protect against other programs of
-/// the same user, which can read the environment of this one.
+/// This key protects copies of the archive that do not include the program's environment. The key does not protect
+/// against other programs of the same user, which can read the environment of this program.
 public struct EnvironmentKey: KeySource {
-    /// The environment variable, such as `ACCOUNT_KEY`. It has priority over the credential.
+    /// The environment variable, such as `ACCOUNT_KEY`. The variable has priority over the credential.
     package let variable: String
 
-    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`. It holds 32 bytes, or a key as text.
+    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`. The file contains 32 bytes, or a key as
+    /// text.
     package let credential: String
 
     private let environment: @Sendable (String) -> String?
@@ -39,7 +40,8 @@ public struct EnvironmentKey: KeySource {
         guard let folder = environment("CREDENTIALS_DIRECTORY") else { return nil }
         let path = folder + "/" + credential
         do {
-            // In Kubernetes these files are links. A process that sets the folder could also set the variable.
+            // Follow links: in Kubernetes these files are links. A process that sets the folder could also set the
+            // variable.
             let file = try FileDescriptor.openForReading(path, followingLinks: true)
             var count = 0
             let bytes = try GuardedBytes(count: 1024) { buffer throws(SystemCallError) in
@@ -68,7 +70,7 @@ public struct EnvironmentKey: KeySource {
                 .misconfigured,
                 "there is no key in the environment",
                 hint: "set \(variable), for example to the output of `openssl rand -base64 32`, "
-                    + "or give the service a credential named \(credential)")
+                    + "or pass a credential named \(credential) to the service")
         }
         return key
     }

@@ -7,31 +7,33 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates. This is the default.
+/// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates. A key file is the default key
+/// source.
 ///
-/// It protects copies and backups of the archive that do not include the file. It does not protect against a user or
-/// program that can read all files of the user.
+/// A key file protects copies and backups of the archive that do not include the file. The file does not protect
+/// against a user or program that can read all files of the user.
 public struct KeyFile: KeySource {
     /// The path of the file.
     package let path: String
 
     private let folder: ArchiveDirectory
 
-    /// Outside a container the folder may belong to another user, such as root, if the file itself belongs to the user.
+    /// Outside a container, the folder may belong to another user, such as root, if the file itself belongs to the
+    /// user.
     private let isInContainer: Bool
 
-    /// Creates a source for a key file of one archive. Archives must not share a key file, since it is replaced and
-    /// removed with the keys of its archive.
+    /// Creates a source for a key file of one archive. Archives must not share a key file, since AccountKit replaces
+    /// and removes the file with the keys of its archive.
     ///
-    /// - Parameter path: An absolute path. Missing folders are created with the key.
+    /// - Parameter path: An absolute path. AccountKit creates missing folders together with the key.
     public init(path: String) {
         self.path = path
         folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
         isInContainer = false
     }
 
-    /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or in
-    /// `Sessions/<name>` there for a named session.
+    /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or for a named
+    /// session in the subfolder `Sessions/<name>`.
     public init(container: AppContainer, session: SessionName = .default) {
         folder = container.folder(
             container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
@@ -46,7 +48,7 @@ public struct KeyFile: KeySource {
     ///
     /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs
     ///   to another user, or if other users can write to its folder in a container;
-    ///   ``AccountError/Code-swift.struct/damaged`` if it does not have 32 bytes.
+    ///   ``AccountError/Code-swift.struct/damaged`` if the file does not have exactly 32 bytes.
     public func key() async throws -> ArchiveKey? { try key(at: path) }
 
     private func key(at path: String) throws -> ArchiveKey? {
@@ -64,7 +66,8 @@ public struct KeyFile: KeySource {
             }
             guard status.permissions & 0o077 == 0 else {
                 throw AccountError(
-                    .insecureContainer, "others can use the key file \(path)", hint: "run `chmod 600 \(path.shellWord)`"
+                    .insecureContainer, "other users can read or change the key file \(path)",
+                    hint: "run `chmod 600 \(path.shellWord)`"
                 )
             }
             var count = 0
@@ -93,10 +96,10 @@ public struct KeyFile: KeySource {
         try folder.make(before: path.lastComponent)
         try write(.random()) { temporary throws(SystemCallError) in
             do throws(SystemCallError) {
-                // A link fails if there is a file; a rename would replace it.
+                // Creating a link fails if the file exists. A rename would replace the file.
                 _ = try SystemCall.link(temporary, as: path)
             } catch  where error.isNoEntry {
-                // Another process has already removed it.
+                // Another process has already removed the temporary file.
             }
         }
         guard let stored = try key(at: path) else {
@@ -105,7 +108,7 @@ public struct KeyFile: KeySource {
         return stored
     }
 
-    /// Writes a key durably to a temporary file, and calls `body` to move it to its place.
+    /// Writes a key durably to a temporary file, and calls `body` to move the file to its final path.
     private func write(
         _ key: ArchiveKey, _ body: (_ temporary: String) throws(SystemCallError) -> Void
     ) throws(AccountError) {
@@ -122,7 +125,7 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// Returns the files of processes that died while they wrote a key.
+    /// Returns the temporary files of processes that died while they wrote a key.
     package func leftovers() throws(AccountError) -> [String] {
         let prefix = path.lastComponent + "."
         return try mapping(folder.path) { () throws(SystemCallError) in
@@ -135,7 +138,7 @@ public struct KeyFile: KeySource {
     }
 }
 
-/// The file system is used outside the threads that run tasks, since the disk may be slow.
+/// Accesses the file system outside the threads that run tasks, since the disk may be slow.
 extension KeyFile: StoredKeySource {
     private var successor: String { path + ".next" }
     private var predecessor: String { path + ".old" }

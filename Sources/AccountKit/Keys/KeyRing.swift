@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The key sources of an archive. Each of them opens it.
+/// The key sources of an archive, each of which opens the archive.
 struct KeyRing: Sendable {
     typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)
 
@@ -19,7 +19,7 @@ struct KeyRing: Sendable {
 
     private var isShared: Bool { context.isBoundToPlace }
 
-    /// Keys for a new archive that the user or a program has provided before the lock.
+    /// Keys for a new archive, which the user or a program provided before AccountKit acquired the lock.
     private let prepared = Prepared()
 
     private final class Prepared: Sendable {
@@ -38,7 +38,7 @@ struct KeyRing: Sendable {
         try await match(for: envelope.slots, of: envelope, isInteractive: isInteractive).keys
     }
 
-    /// Returns the first slot that a source opens. Sources that do not ask the user come first.
+    /// Returns the first slot that a source opens. Sources that do not ask the user are tried first.
     func match(
         for slots: [KeySlot], of envelope: Envelope, isInteractive: Bool
     ) async throws(AccountError) -> Match {
@@ -68,7 +68,7 @@ struct KeyRing: Sendable {
                 do {
                     key = try await asking { try await source.keyFromPerson(attempt: attempt) }
                 } catch {
-                    // If the user cannot be asked, the error of another source is better advice.
+                    // If the user cannot be asked, the error of another source is more helpful.
                     throw error.code == .noKey ? failure ?? error : error
                 }
                 guard let key else { break }
@@ -128,7 +128,8 @@ struct KeyRing: Sendable {
             let ways = kinds.map(\.text).sorted().joined(separator: " or ")
             return AccountError(
                 .noKey,
-                "Account.plist opens with \(ways), but no such key is set up here", hint: "add it again (`key add`)")
+                "Account.plist opens with \(ways), but no such key is set up here",
+                hint: "add the key again (`key add`)")
         }
         let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
         let place = places.isEmpty ? "" : " at \(places)"
@@ -146,7 +147,8 @@ struct KeyRing: Sendable {
 
     // MARK: New archives
 
-    /// Asks the user for the keys of a new archive before the lock, so that other processes do not wait for the user.
+    /// Asks the user for the keys of a new archive before AccountKit acquires the lock, so that other processes do not
+    /// wait for the user.
     func prepare() async throws(AccountError) {
         try checkCount()
         for (index, source) in sources.enumerated() where source.asksOutside {
@@ -157,14 +159,15 @@ struct KeyRing: Sendable {
         for source in sources where !source.asksOutside { _ = try await made(source) }
     }
 
-    /// Returns keys with a new lineage and data key, which each source opens. Creates missing keys of the sources.
+    /// Returns keys with a new lineage and a new data key, which each source opens. If a source has no key yet, the
+    /// source creates one.
     func makeKeys(at date: Date) async throws(AccountError) -> ArchiveKeys {
         try checkCount()
         var slots: [ArchiveKeys.NewSlot] = []
         for (index, source) in sources.enumerated() {
             let known = prepared.keys.withLock { $0.removeValue(forKey: index) }
             let key = if let known { known } else { try await made(source) }
-            // Without its key the archive could not be opened.
+            // Make the key durable first, because the archive could not be opened without it.
             try await settle(source)
             slots.append(newSlot(for: key, of: source, at: date))
         }

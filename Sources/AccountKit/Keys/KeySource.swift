@@ -2,30 +2,31 @@ package import AccountCrypto
 
 /// A source of a key that opens an archive. AccountKit never falls back from one source to another silently.
 public protocol KeySource: Sendable {
-    /// The kind of the key. The archive has a slot for each kind that opens it.
+    /// The kind of the key. The archive has a slot for each kind of key that opens it.
     var kind: KeyKind { get }
 
     /// Returns the key without asking the user.
     ///
-    /// - Returns: `nil` if there is none yet, or if only the user has it. Neither is an error.
+    /// - Returns: The key; `nil` if there is no key yet, or if only the user has the key. Neither case is an error.
     /// - Throws: An ``AccountError`` if the source cannot be read.
     func key() async throws -> ArchiveKey?
 
     /// Asks the user for the key.
     ///
-    /// - Parameter attempt: 1…3; from 2 on, the earlier answer did not open the archive.
-    /// - Returns: `nil` if the user does not have the key, as by default.
+    /// - Parameter attempt: The number of the attempt, 1 to 3. From 2 on, the previous answer did not open the archive.
+    /// - Returns: The key; `nil` if the user does not have the key, which is the default.
     /// - Throws: An ``AccountError`` if the user cannot be asked, or cancels.
     func keyFromPerson(attempt: Int) async throws -> ArchiveKey?
 
-    /// Creates a key durably and returns it, or returns the key that another process has just created.
+    /// Creates a key, stores the key durably and returns it, or returns the key that another process has just created.
     ///
     /// - Throws: An ``AccountError`` if the key cannot be stored, or if this source cannot create keys.
     func makeKey() async throws -> ArchiveKey
 
-    /// Whether the user provides the key, including in ``makeKey()``. AccountKit then asks before it locks the archive.
+    /// Whether the user provides the key, including in ``makeKey()``. If so, AccountKit asks the user before it locks
+    /// the archive.
     ///
-    /// By default `true` for a passphrase only.
+    /// The default is `true` only for a passphrase.
     var isInteractive: Bool { get }
 }
 
@@ -37,20 +38,21 @@ extension KeySource {
     public var isInteractive: Bool { kind == .passphrase }
 }
 
-/// A source that stores the key of one archive, such as in a file. The key is replaced and removed with its slot.
+/// A source that stores the key of one archive, for example in a file. AccountKit replaces and removes the key with its
+/// slot.
 ///
-/// During a replacement there is a new key, the *successor*, and later the old key, the *predecessor*. Both are stored
-/// beside the key, so that after a crash at any time there is a key that opens the archive. AccountKit calls all
-/// functions except ``settle()`` and ``hasReplacement()`` while the archive is locked.
+/// During a replacement there is a new key, the *successor*, and later the old key, the *predecessor*. The source
+/// stores these keys beside the current key, so that after a crash at any time, one of the keys opens the archive.
+/// AccountKit calls all functions except ``settle()`` and ``hasReplacement()`` while the archive is locked.
 package protocol StoredKeySource: KeySource {
-    /// Makes sure that the key survives a power cut before it encrypts an archive for the first time: the process that
-    /// created the key may have died before it could.
+    /// Makes sure that the key survives a power cut. AccountKit calls this function before the key encrypts an archive
+    /// for the first time, since the process that created the key may have died before the key was durable.
     func settle() async throws
 
-    /// Creates a successor durably, and replaces an earlier one.
+    /// Creates a successor and stores it durably, in place of an earlier successor.
     func makeSuccessor() async throws -> ArchiveKey
 
-    /// Replaces the key by the successor in one step. The old key stays as the predecessor.
+    /// Replaces the key with the successor in one step. The old key stays as the predecessor.
     func installSuccessor() async throws
 
     /// Whether there is an unfinished replacement.
@@ -66,7 +68,8 @@ package protocol StoredKeySource: KeySource {
     func remove() async throws
 }
 
-/// A key, or a passphrase from which a key is derived. Descriptions do not show it; see ``Secret``.
+/// A key, or a passphrase from which a key is derived. Descriptions do not contain the key or the passphrase; see
+/// ``Secret``.
 public struct ArchiveKey: Sendable {
     package let opener: KeySlot.Opener
 
@@ -83,7 +86,7 @@ public struct ArchiveKey: Sendable {
     }
 
     /// Creates a key from text: 64 hexadecimal digits, or Base64 of 32 bytes (RFC 4648, sections 4 and 5), with or
-    /// without padding. White space around it is ignored.
+    /// without padding. White space around the text is ignored.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for anything else.
     public init(text: Secret) throws(AccountError) {
@@ -109,7 +112,7 @@ public struct ArchiveKey: Sendable {
         self.cost = cost
     }
 
-    /// Creates a key without a copy of its bytes.
+    /// Creates a key without copying its bytes.
     init(guarded bytes: GuardedBytes) {
         precondition(bytes.count == 32, "a key has 32 bytes")
         opener = .key(bytes)
@@ -120,7 +123,7 @@ public struct ArchiveKey: Sendable {
 }
 
 extension ArchiveKey: CustomStringConvertible, CustomReflectable {
-    /// The text `(key)`, whatever the key is.
+    /// The text `(key)` for every key.
     public var description: String { "(key)" }
 
     /// A mirror without children.

@@ -2,15 +2,15 @@ package import AccountCrypto
 
 /// A passphrase that the user types. Argon2id derives the key from it (RFC 9106; 3 passes over 256 MiB).
 ///
-/// It protects the archive even if all files of the user can be read, unless the passphrase can be guessed. It does not
-/// protect an unlocked session against programs of the same user.
+/// The passphrase protects the archive even from a program that can read all files of the user, unless the passphrase
+/// can be guessed. The passphrase does not protect an unlocked session against programs of the same user.
 public struct PassphraseKey: KeySource {
     /// The passphrase to ask the user for.
     public enum Question: Sendable, Hashable {
-        /// The passphrase of the archive; `attempt` is 1…3.
+        /// The passphrase of the archive; `attempt` is 1 to 3.
         case existing(attempt: Int)
 
-        /// A passphrase for a new archive. The app asks for it twice.
+        /// A passphrase for a new archive. The app asks for the passphrase twice.
         case new
     }
 
@@ -19,7 +19,8 @@ public struct PassphraseKey: KeySource {
 
     /// Creates a source for a passphrase.
     ///
-    /// - Parameter ask: Asks the user. It throws if that is impossible, or if the user cancels.
+    /// - Parameter ask: A function that asks the user. The function throws an error if it cannot ask the user, or if
+    ///   the user cancels.
     public init(ask: @escaping @Sendable (Question) async throws -> Secret) {
         self.init(cost: .moderate, ask: ask)
     }

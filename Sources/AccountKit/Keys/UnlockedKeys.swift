@@ -10,8 +10,8 @@ import Musl
 import Darwin
 #endif
 
-/// Keys derived from passphrases, in the Linux kernel's keyring of the login session (keyrings(7)). They are not on
-/// disk, are not swapped, and end with the login session.
+/// Keys derived from passphrases, in the Linux kernel's keyring of the login session (keyrings(7)). The kernel does not
+/// write these keys to disk or swap, and removes them at the end of the login session.
 enum UnlockedKeys {
     static func key(of keyID: [UInt8]) -> GuardedBytes? {
         struct Locked: Error {}

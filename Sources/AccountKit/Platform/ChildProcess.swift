@@ -17,7 +17,8 @@ enum ChildProcess {
 
     /// Runs a program without a shell, and reads its output directly into guarded memory.
     ///
-    /// - Parameter limit: How many bytes it may print: less than the size of a pipe, since they are read after its end.
+    /// - Parameter limit: The maximum number of bytes that the program may print. The limit must be less than the size
+    ///   of a pipe, since the bytes are read after the program has ended.
     static func output(
         of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {

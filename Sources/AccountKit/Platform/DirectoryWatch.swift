@@ -10,11 +10,11 @@ import Darwin
 #endif
 
 /// Observes when an entry of a folder is created, written to, removed or renamed. On Linux a thread waits for
-/// inotify(7), so an idle watch costs nothing. If that is impossible, the entry is polled.
+/// inotify(7), so an idle watch costs nothing. If inotify is not available, the watch polls the entry.
 enum DirectoryWatch {
     fileprivate static let pollInterval: Duration = .milliseconds(90)
 
-    /// Returns a stream of changes from now on. Changes in quick succession may be one element.
+    /// Returns a stream of changes from now on. Several changes in quick succession may be one element.
     static func changes(of name: String, in folder: String) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -25,7 +25,7 @@ enum DirectoryWatch {
         }
         #endif
         let path = folder + "/" + name
-        // Read now, since a change before the task begins would not be noticed.
+        // Read the identity now, since the task would not notice a change before it begins.
         let first = try? SystemCall.identity(path)
         let looking = Task { await look(at: path, knowing: first, continuation) }
         continuation.onTermination = { _ in looking.cancel() }
@@ -78,7 +78,8 @@ private final class Notifier: Sendable {
         close(stopWriter)
     }
 
-    /// The thread holds the notifier until it has stopped; `false` if no thread can be created.
+    /// Starts a thread, which retains the notifier until the thread has stopped. Returns `false` if no thread can be
+    /// created.
     func start() -> Bool { DedicatedThread.start { self.run() } == 0 }
 
     func stop() {
@@ -103,7 +104,7 @@ private final class Notifier: Sendable {
                 isFolderGone = isFolderGone || isLost
             case .timeIsUp: break
             }
-            // The kernel does not report a new folder that replaces the watched one.
+            // The kernel does not report a new folder that replaces the watched folder.
             if isFolderGone {
                 isFolderGone = !Self.watch(folder, notifications)
                 let now = try? SystemCall.identity(path)

@@ -66,7 +66,7 @@ package struct FileIdentity: Sendable, Hashable {
     let nanoseconds: Int
 }
 
-/// An open file. It has the system calls that the archive needs, without decisions.
+/// An open file, with the system calls that the archive needs. This type makes no decisions.
 package struct FileDescriptor: ~Copyable {
     package let number: Int32
     package let path: String
@@ -78,7 +78,8 @@ package struct FileDescriptor: ~Copyable {
 
     deinit { _ = close(number) }
 
-    /// Doesn't wait for the other end of a pipe, and doesn't acquire a controlling terminal.
+    /// Opens a file for reading. This call doesn't wait for the other end of a pipe, and doesn't acquire a controlling
+    /// terminal.
     package static func openForReading(
         _ path: String, followingLinks: Bool = false
     ) throws(SystemCallError) -> FileDescriptor {
@@ -97,7 +98,7 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
     }
 
-    /// Creates a new file. It fails if the name exists, even as a dangling link.
+    /// Creates a new file. Fails if the name exists, even as a dangling link.
     package static func create(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
     }
@@ -113,7 +114,7 @@ package struct FileDescriptor: ~Copyable {
         return FileStatus(info)
     }
 
-    /// Reads to the end, or one byte past `limit`, so that the caller notices a longer file.
+    /// Reads to the end, or at least one byte past `limit`, so that the caller can detect a longer file.
     package borrowing func read(limit: Int, expected: Int) throws(SystemCallError) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count <= limit {
@@ -128,20 +129,20 @@ package struct FileDescriptor: ~Copyable {
             guard failure == 0 else { throw SystemCallError("read", path, errno: failure) }
             if chunk.isEmpty { break }
             if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
-            // The expected size was read, and less than requested, so this is the end.
+            // The call returned fewer bytes than requested, and the file has the expected size, so this is the end.
             if bytes.count == expected, chunk.count < room { break }
         }
         return bytes
     }
 
-    /// Reads up to the end of the file or of `buffer`, without another copy, and returns the number of bytes.
+    /// Reads up to the end of the file or of `buffer`, without an extra copy, and returns the number of bytes.
     package borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemCallError) -> Int {
         var count = 0
         while count < buffer.count {
             let got = sysRead(number, buffer.baseAddress! + count, buffer.count - count)
             if got < 0 {
                 if errno == EINTR { continue }
-                // The pipe is empty, and another program still holds it open.
+                // The pipe is empty, and another program still has the pipe open.
                 if errno == EAGAIN { break }
                 throw SystemCallError("read", path, errno: errno)
             }
@@ -174,7 +175,7 @@ package struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Tries to lock the file, which must be open for writing; `false` if another process holds the lock.
+    /// Tries to lock the file, which must be open for writing; returns `false` if another process holds the lock.
     package borrowing func tryLock() throws(SystemCallError) -> Bool {
         if accountkit_try_lock(number) == 0 { return true }
         let code = errno
@@ -225,7 +226,7 @@ package struct FileLock: ~Copyable {
     }
 
     /// Releases the lock explicitly: a forked child that has not yet started another program has the file open too, and
-    /// the kernel would release the lock only with the last descriptor.
+    /// the kernel would release the lock only when the last descriptor is closed.
     deinit { accountkit_unlock(file.number) }
 
     package borrowing func tryTake() throws(SystemCallError) -> Bool { try file.tryLock() }
@@ -238,7 +239,7 @@ package enum SystemCall {
     package static var hostName: String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.initialize(repeating: 0)
-            // One byte less, since a name that does not fit has no terminator.
+            // Pass one byte less, since a name that does not fit has no terminator.
             return gethostname(buffer.baseAddress!, buffer.count - 1) == 0 ? String(cString: buffer.baseAddress!) : nil
         }
     }
@@ -313,7 +314,7 @@ package enum SystemCall {
             nanoseconds: changed.tv_nsec)
     }
 
-    /// Creates a directory for its owner only; `false` if the name exists.
+    /// Creates a directory for its owner only; returns `false` if the name exists.
     package static func makeDirectory(_ path: String) throws(SystemCallError) -> Bool {
         try succeeded("mkdir", path, mkdir(path, 0o700), orFailedWith: EEXIST)
     }
@@ -326,18 +327,18 @@ package enum SystemCall {
         try check("rename", destination, sysRename(source, destination))
     }
 
-    /// Gives a file a second name; `false` if the name exists.
+    /// Creates a second name for a file; returns `false` if the name exists.
     package static func link(_ source: String, as destination: String) throws(SystemCallError) -> Bool {
         try succeeded("link", destination, sysLink(source, destination), orFailedWith: EEXIST)
     }
 
-    /// Removes a file; `false` if there was none.
+    /// Removes a file; returns `false` if there was no such file.
     @discardableResult
     package static func remove(_ path: String) throws(SystemCallError) -> Bool {
         try succeeded("unlink", path, unlink(path), orFailedWith: ENOENT)
     }
 
-    /// Returns the names in a directory, without `.` and `..`; none if there is no such directory.
+    /// Returns the names in a directory, without `.` and `..`; empty if there is no such directory.
     package static func names(in path: String) throws(SystemCallError) -> [String] {
         guard let directory = opendir(path) else {
             if errno == ENOENT { return [] }
@@ -372,7 +373,7 @@ package enum SystemCall {
         guard status == 0 else { throw SystemCallError(call, path, errno: errno) }
     }
 
-    /// Whether a call succeeded; `false` if it failed with the error `expected`. Throws any other error.
+    /// Returns whether a call succeeded; `false` if the call failed with the error `expected`. Throws any other error.
     private static func succeeded(
         _ call: String, _ path: String, _ status: Int32, orFailedWith expected: Int32
     ) throws(SystemCallError) -> Bool {
@@ -407,11 +408,12 @@ extension FileStatus {
 }
 
 extension [UInt8] {
-    /// Whether both have the same bytes. Uses the C library, since `==` compares them one by one.
+    /// Returns whether both arrays contain the same bytes. Uses the C library, since `==` compares the bytes one by
+    /// one.
     func isSame(as other: [UInt8]) -> Bool { count == other.count && memcmp(self, other, count) == 0 }
 }
 
-// The functions of the C library, which the functions of the same names above shadow.
+// Functions of the C library. Inside the types above, functions with the same names shadow them.
 private func sysOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags, 0o600) }
 private func sysRename(_ source: String, _ destination: String) -> Int32 { rename(source, destination) }
 private func sysLink(_ source: String, _ destination: String) -> Int32 { link(source, destination) }

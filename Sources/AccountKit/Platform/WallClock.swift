@@ -4,9 +4,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A source of the current date, so that tests can set it.
+/// A source of the current date, so that tests can set the date.
 public protocol WallClock: Sendable {
-    /// The current date in UTC. It may be wrong, and may change in both directions.
+    /// The current date in UTC. The date may be wrong, and may jump forward or back.
     var now: Date { get }
 }
 

@@ -7,7 +7,8 @@ import Foundation
 #endif
 
 extension AccountError {
-    /// `cancelled` and `failure` are the messages for errors other than an `AccountError`.
+    /// Converts an error. `cancelled` and `failure` are the messages for a cancellation and for an error of another
+    /// type.
     package init(
         wrapping error: any Error,
         cancelled: String = "cancelled while waiting for the archive: nothing was changed",
@@ -45,7 +46,7 @@ extension AccountError {
             move.isComplete
             ? "this session was moved to \(move.place) on \(LocalTime.text(of: move.date)), and is refreshed there only: use it there"
             : "the move of this session to \(move.place), begun on \(LocalTime.text(of: move.date)), is not complete, and the session "
-                + "cannot be refreshed until it is: run the move again"
+                + "cannot be refreshed until the move is complete: run the move again"
         self.init(.moved, end)
     }
 
@@ -67,7 +68,7 @@ extension AccountError {
         let advice =
             switch failure {
             case .forbidden(error: "insufficient_scope"), .bearerChallenge(error: "insufficient_scope"):
-                ". Ask for the scope openid (on a command line, with --scope openid)"
+                ". Request the scope openid (on a command line, with --scope openid)"
             case _ where code == .serviceUnavailable: "; try again"
             default: ""
             }
@@ -77,31 +78,44 @@ extension AccountError {
         )
     }
 
-    /// `advice` says what the user can do if the service refused the input.
+    /// Converts the failure of a sign-in. `advice` describes what the user can do if the service refused the input.
     init(signIn failure: AuthorityError, advice: String) {
         switch SessionDecision.afterSignIn(failure) {
         case .refused(let detail):
-            let advice = detail.hasPrefix("invalid_grant") ? advice : "nothing was changed"
-            self.init(.signInRefused, "the service refused the sign-in (\(detail))", hint: advice)
+            let message = "the service refused the sign-in (\(detail))"
+            if detail.hasPrefix("invalid_grant") {
+                self.init(.signInRefused, message, hint: advice)
+            } else {
+                self.init(.signInRefused, message + ": nothing was changed")
+            }
         case .startOver: self.init(.signInRefused, "the code has expired", hint: "start again")
         case .unclear(let reason) where reason.code == .misconfigured:
             self.init(.misconfigured, "this sign-in is not possible: \(reason.detail ?? "misconfigured")")
         case .unclear(let reason) where reason.code == .cancelled:
-            self.init(.cancelled, "the sign-in was cancelled", hint: "nothing was changed")
+            self.init(.cancelled, "the sign-in was cancelled: nothing was changed")
         case .unclear(let reason) where reason.code == .offline:
             self.init(
                 .serviceUnavailable,
                 "the service could not be reached (\(reason.detail ?? "offline"))",
                 hint: "nothing was changed; try again")
+        case .unclear(let reason) where reason.code == .untrustedTLS:
+            self.init(
+                .serviceUnavailable,
+                "the connection to the service is not secure: \(reason.detail ?? "its certificate is not trusted")",
+                hint: "nothing was changed; check the address, and the clock of this machine")
+        case .unclear(let reason) where reason.code == .proxyAuthenticationRequired:
+            self.init(
+                .serviceUnavailable, "\(reason)",
+                hint: "nothing was changed; add the user name and password to the address of the proxy")
         case .unclear(let reason):
             self.init(
                 .serviceUnavailable,
-                "the service gave an unexpected response to the sign-in (\(reason))",
+                "the service returned an unexpected response to the sign-in (\(reason))",
                 hint: "nothing was changed; try again")
         case .pollAgain:
             self.init(
                 .serviceUnavailable,
-                "the service gave an unexpected response to the sign-in", hint: "nothing was changed; try again")
+                "the service returned an unexpected response to the sign-in", hint: "nothing was changed; try again")
         }
         cause = RequestFailure(failure)
     }

@@ -1,15 +1,15 @@
 /// A change of the shared account or of its state.
 ///
-/// An event names the user and has no tokens, so it keeps none in memory after a sign-out. The tokens are in
-/// ``AccountStore/account``.
+/// An event contains the user but no tokens, so buffered events keep no tokens in memory after a sign-out. To obtain
+/// the tokens, read ``AccountStore/account``.
 public enum AccountEvent: Sendable, Hashable {
-    /// The archive was read, and this user is signed in.
+    /// The store has read the archive, and this user is signed in.
     case loaded(AccountUser)
 
     /// A user signed in, here or in another process.
     case signedIn(AccountUser)
 
-    /// The tokens were replaced by new ones of the same session.
+    /// New tokens of the same session replaced the tokens.
     case refreshed(AccountUser)
 
     /// The profile changed, or the service confirmed the account.
@@ -18,11 +18,11 @@ public enum AccountEvent: Sendable, Hashable {
     /// The session ended, for this reason.
     case signedOut(SignOut)
 
-    /// A change was saved, but it may not survive a power cut, for this reason.
+    /// A change was saved, but for this reason the change may not survive a power cut.
     case durabilityUnknown(String)
 
-    /// The number of events dropped before the next one, because the listener was slow. Read ``AccountStore/account``
-    /// for the current state.
+    /// The number of events that were dropped before the next event, because the listener was slow. Read
+    /// ``AccountStore/account`` for the current state.
     case missed(Int)
 
     init?(from old: Account?, to new: Account, isSignIn: Bool) {

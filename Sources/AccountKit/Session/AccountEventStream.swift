@@ -1,11 +1,12 @@
-/// The events of one listener, in order. It buffers the newest ``limit`` events, and a mark replaces older ones.
+/// The events of one listener, in order. The stream buffers the newest ``limit`` events, and
+/// ``AccountEvent/missed(_:)`` replaces older events.
 struct AccountEventStream: AsyncSequence, Sendable {
     typealias Element = AccountEvent
     typealias Failure = Never
 
     static let limit = 64
 
-    /// An event, and the number of events before it.
+    /// An event, and the number of events before this event.
     typealias Numbered = (number: Int, event: AccountEvent)
 
     private let stream: AsyncStream<Numbered>

@@ -3,7 +3,7 @@ public protocol AccountLinkedStorage: Sendable {
     /// Describes the data that a sign-out would lose, such as "3 unsent changes" or "12 items that are only on this
     /// machine".
     ///
-    /// - Returns: `nil` if nothing would be lost.
+    /// - Returns: The description; `nil` if a sign-out would lose no data.
     func unsentWork() async throws -> String?
 
     /// Removes the data from this machine after the user has signed out.

@@ -9,11 +9,12 @@ import Foundation
 extension AccountStore {
     /// Returns an access token for another API, or with fewer scopes than the session has.
     ///
-    /// A valid token is stored with the account, encrypted, and returned again. Otherwise the service issues one: by a
-    /// refresh with `resource` (RFC 8707, section 2.2) or a narrower `scope` (RFC 6749, section 6), or by token
-    /// exchange (RFC 8693). As in every refresh, only one process at a time sends the refresh token, and a new one is
-    /// stored before the derived token is returned. The account's own access token does not change. Signing out removes
-    /// and revokes derived tokens.
+    /// AccountKit stores derived tokens with the account, encrypted, and returns a stored token while it is valid.
+    /// Otherwise AccountKit requests a token: by a refresh with `resource` (RFC 8707, section 2.2) or a narrower
+    /// `scope` (RFC 6749, section 6), or by token exchange (RFC 8693). As in every refresh, only one process at a time
+    /// sends the refresh token. If the service returns a new refresh token, AccountKit stores it before this function
+    /// returns the derived token. The account's own access token does not change. Signing out removes and revokes
+    /// derived tokens.
     ///
     /// ```swift
     /// let target = try TokenTarget(resources: ["https://api.example.com/"], scopes: ["read"])
@@ -22,14 +23,15 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - target: The API or scopes of the token.
-    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that
-    ///     is less. A token of unknown expiry is always valid.
-    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues afterwards, and its
-    ///     tokens are stored; see ``finishPendingRequests()``.
+    ///   - minimumValidity: How long the token must still be valid; `nil` means 60 s, or half of the token's lifetime
+    ///     if that is less. A token of unknown expiry is always valid.
+    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues after the timeout, and
+    ///     its tokens are stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
-    /// - Returns: The token. If the service cannot issue a token now, this is the stored token until it expires.
+    /// - Returns: The token. If the service cannot issue a token now, the function returns the stored token until that
+    ///   token expires.
     /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this
-    ///   app, or if the grant needs a refresh token and there is none. The user stays signed in.
+    ///   app, or if the grant needs a refresh token and the account has none. The user stays signed in.
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the
     ///   pause after a failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
     ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for
@@ -54,7 +56,7 @@ extension AccountStore {
         do throws(AccountError) {
             return try await derive(target, from: account, minimumValidity, authority, until: deadline)
         } catch {
-            // After a sign-out, the stored token is not returned.
+            // Do not return the stored token after a sign-out.
             guard let kept, !kept.credentials.expires(within: .zero, of: clock.now), error.code != .notSignedIn,
                 error.code != .conflict, driver.shared.account?.credentials.isWithheld != true
             else { throw error }
@@ -80,7 +82,7 @@ extension AccountStore {
             if let move = account.move { throw AccountError(move) }
             throw AccountError(
                 .misconfigured,
-                "this token requires a refresh token, and the service gave none", hint: "sign in again")
+                "this token requires a refresh token, and the service issued none", hint: "sign in again")
         case .refresh: break
         case .tokenExchange:
             let usable = try await usableAccount(
@@ -94,7 +96,7 @@ extension AccountStore {
                 failureCount: record?.failureCount ?? 0, until: deadline)
         }
         var outcome = await refresh(account, by: means)
-        // A service may offer token exchange, but not to this client.
+        // A service may support token exchange, but not for this client.
         if case .kept(let account, let reason) = outcome, reason.code == .misconfigured, means == .tokenExchange,
             target.audience == nil, account.credentials.refreshToken != nil
         {

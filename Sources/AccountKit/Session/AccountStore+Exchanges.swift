@@ -3,11 +3,12 @@ import AccountSupport
 extension AccountStore {
     /// Waits until the tokens of all pending requests are stored or revoked.
     ///
-    /// Call this before the process ends. A refresh token or sign-in code that was sent is spent, so a process that
-    /// ends before the response is stored may lose the session. If a function of this store was cancelled or timed out,
-    /// its request continues for at most ``AccountAuthority/tokenRequestTimeout``. Tokens that could not be saved
-    /// before are saved now if possible; otherwise they are lost when the process ends. A refresh that was cancelled
-    /// before its request was sent releases its lease. Without pending requests, the function returns at once.
+    /// Call this function before the process ends. A refresh token or sign-in code is spent as soon as it is sent, so a
+    /// process that ends before it has stored the response may lose the session. If a function of this store was
+    /// cancelled or timed out, its request continues for at most ``AccountAuthority/tokenRequestTimeout``. If tokens
+    /// could not be saved before, this function tries again. If this fails, the tokens are lost when the process ends.
+    /// A refresh that was cancelled before its request was sent releases its lease. If there are no pending requests,
+    /// the function returns at once.
     public func finishPendingRequests() async {
         await driver.exchanges.finish()
         await driver.refreshes.finishGivenUp()

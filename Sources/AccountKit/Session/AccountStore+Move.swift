@@ -10,37 +10,36 @@ import Foundation
 
 /// Moving a session to another storage. Only one storage at a time has a refresh token that programs use:
 ///
-/// 1. Under the refresh lease of the source: check that no refresh is unfinished.
-/// 2. At the target: write the session as an incoming entry, which no program uses as a session.
-/// 3. At the source: replace the account by one without a refresh token that names the target. From here on the move
-///    can only be completed.
-/// 4. At the target: store the incoming session as the account, and remove the entry.
-/// 5. At the source: record that the move is complete, and remove the keys of the offline data: the target has them.
+/// 1. Under the refresh lease of the source: check that no refresh is unfinished. 2. At the target: write the session
+/// as an incoming entry. No program uses this entry as a session. 3. At the source: replace the account with a copy
+/// that has no refresh token and that names the target. After this step, the move can only be completed. 4. At the
+/// target: store the incoming session as the account, and remove the incoming entry. 5. At the source: record that the
+/// move is complete, and remove the keys of the offline data, which are now at the target.
 ///
 /// Each step changes one entry and compares its revision. Between steps 3 and 4 no storage can refresh. Both copies
-/// have the identifier of the move, so a repeated call continues it.
+/// contain the identifier of the move, so a repeated call continues the move.
 extension AccountStore {
     /// Moves the session to the storage of another store, for example from files to a cluster.
     ///
-    /// The account stays here without its refresh token. Programs get its access token until it expires, and then
-    /// ``AccountError/Code-swift.struct/moved``, which names the target. The keys and key slots of the archive and the
-    /// keys of offline data move with the session. The revocation queue stays; see
-    /// ``deliverRevocations(with:)``.
+    /// The account stays in this storage without its refresh token. Programs get the access token until the token
+    /// expires. Then they get the error ``AccountError/Code-swift.struct/moved``, which names the target. The keys and
+    /// key slots of the archive and the keys of offline data move with the session. The revocation queue stays in this
+    /// storage; see ``deliverRevocations(with:)``.
     ///
-    /// If the move fails or the process dies, call the function again, and it continues. There are never two copies
-    /// that refresh. If the session is already at the target, the function changes nothing.
+    /// If the move fails or the process dies, call the function again to continue the move. At any time, at most one
+    /// copy of the session can be refreshed. If the session is already at the target, the function changes nothing.
     ///
     /// - Parameters:
     ///   - target: The store to move to, for the same app and session, with keys that open this store's archive. No
-    ///     user may be signed in there.
-    ///   - targetName: The name of the target in messages here.
+    ///     user may be signed in at the target.
+    ///   - targetName: The name of the target in messages of this store.
     ///   - sourceName: The name of this store's storage in messages at the target.
     /// - Returns: The account at the target.
     /// - Throws: ``AccountError/Code-swift.struct/conflict`` if a user is signed in at the target, or if another
     ///   process changed the session during the move; ``AccountError/Code-swift.struct/busy`` while a refresh is
-    ///   unfinished; ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before;
-    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in; other codes as for reading and writing
-    ///   either storage.
+    ///   unfinished; ``AccountError/Code-swift.struct/moved`` if the session was already moved to another storage;
+    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in; other errors of reading and writing
+    ///   the two storages.
     @discardableResult
     package func moveSession(
         to target: AccountStore, named targetName: String, from sourceName: String
@@ -48,7 +47,7 @@ extension AccountStore {
         try refuseGivenToken()
         try target.refuseGivenToken()
         guard targetName != sourceName else {
-            throw AccountError(.invalidArgument, "the session is already at that place", hint: "name another one")
+            throw AccountError(.invalidArgument, "the session is already at that place", hint: "specify another place")
         }
         guard driver.archive.codec.context.isSameSession(as: target.driver.archive.codec.context) else {
             throw AccountError(
@@ -66,7 +65,8 @@ extension AccountStore {
         }
     }
 
-    /// Returns the incomplete move to this storage; `nil` if there is none. Throws if the move does not open.
+    /// Returns the incomplete move to this storage; `nil` if there is none. Throws an error if the incoming session
+    /// does not open.
     package func incomingMove(isInteractive: Bool = false) async throws -> SessionMove? {
         guard givenToken == nil else { return nil }
         let incoming = try await driver.archive.incoming(isInteractive: isInteractive) {
@@ -75,17 +75,17 @@ extension AccountStore {
         return incoming.map { SessionMove($0.transfer, isComplete: false) }
     }
 
-    /// Discards an incomplete move to this storage when the user signs out. A copy that does not open is moved aside.
+    /// Discards an incomplete move to this storage when the user signs out. Moves aside a copy that does not open.
     func discardIncoming() async throws(AccountError) {
         var copy: [UInt8]?
         do {
-            // The usual case takes no lock.
+            // In the usual case, do not acquire the lock.
             guard let stored = try await driver.archive.storage.read(.incoming) else { return }
             copy = stored.bytes
         } catch {
             driver.logger?.debug("an incoming session cannot be read", metadata: ["error": "\(error)"])
         }
-        // The copy may be all that is left of the session, and another machine may have its key.
+        // The copy may be the only copy of the session, and another machine may have its key.
         if driver.keepsUnreadable, let copy, !driver.archive.isDamagedIncoming(copy) {
             _ = try await AccountError.wrappingErrors { try await incomingMove(isInteractive: true) }
         }
@@ -105,7 +105,7 @@ private struct SessionTransport {
     let lease: any ArchiveLease
 
     private enum Start {
-        /// `before` is the move that brought the session here.
+        /// `before` is the move that transferred the session to the source.
         case here(Account, ArchiveRevision, incoming: IncomingSession, ArchiveKeys, before: SessionTransfer?)
         case gone(Account, SessionTransfer, ArchiveKeys)
     }
@@ -145,7 +145,7 @@ private struct SessionTransport {
                     "a refresh that began on \(LocalTime.text(of: date)) is unfinished, so it is unknown which refresh token is "
                         + "valid: refresh first, then move the session")
             }
-            // A process that died during a sign-out has left these tokens in the queue.
+            // A process that died during a sign-out may have left these tokens in the queue.
             try await source.revocations.withdraw(account, in: transaction)
             try await source.discardLeftover(of: account, in: transaction)
             var arriving = account
@@ -206,10 +206,10 @@ private struct SessionTransport {
         let sent = try await target.withTransaction { try await target.offlineKeys.stored(in: $0) }
         try await source.withTransaction(under: lease) { transaction in
             var (account, revision) = try await present(in: transaction)
-            // The user has signed in again, or signed out.
+            // If the identifiers differ, the user has signed in again.
             guard account.transfer?.id == transfer.id else { return }
             account.transfer?.role = .left
-            // The target has the key now, and removes it when the user signs out there.
+            // The target now has the key, and removes the key when the user signs out there.
             try await source.offlineKeys.remove(storedIn: sent, in: transaction)
             try await save(account, revision, in: transaction)
         }
@@ -227,7 +227,8 @@ private struct SessionTransport {
             case .absent: target.archive.use(keys)
             case .present(let other, _):
                 guard let move = other.move else { throw occupied(by: other) }
-                // Complete a move away from the target first, unless it brought the session here.
+                // A move away from the target must be completed first, unless that move transferred the session to the
+                // source.
                 guard move.isComplete || other.transfer?.id == before?.id else { throw AccountError(move) }
             case .unreadable(let error): throw error
             }
@@ -238,7 +239,7 @@ private struct SessionTransport {
                     "the move of a session from \(waiting.transfer.place) to \(targetName) is not complete: complete that move "
                         + "first, or sign out at \(targetName) to discard it")
             }
-            // The keys are stored later. This checks that there is room.
+            // Only check that there is space for the keys, which are stored later.
             _ = try await target.offlineKeys.changes(
                 for: session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
             let receipt = try await transaction.replace(.incoming, with: bytes, ifRevision: waiting?.revision)
@@ -300,7 +301,7 @@ private struct SessionTransport {
         guard let transfer, transfer.place != targetName else {
             return AccountError(
                 .notSignedIn,
-                "the session was moved to \(targetName) and is no longer there, since it was signed out or ended there",
+                "the session was moved to \(targetName), but it no longer exists there, because it was signed out or ended there",
                 hint: "sign in again"
             )
         }

@@ -1,5 +1,6 @@
 extension AccountStore {
-    /// Creates the key at the first use. Throws `conflict` if another user signs in during the call.
+    /// Returns the key for the offline data of the signed-in user, and creates the key at the first use. Throws
+    /// `conflict` if another user signs in during the call.
     package func offlineKey() async throws(AccountError) -> OfflineKey {
         try refuseGivenToken()
         let user = try await loadedAccount()
@@ -10,7 +11,8 @@ extension AccountStore {
             guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "the signed-in user has changed", hint: "try again")
             }
-            // The new place of the session would not have this key, so it could not read the data.
+            // The storage to which the session was moved would not have this key, so programs there could not read the
+            // data.
             if let move = account.move { throw AccountError(move) }
             return try await driver.offlineKeys.makeKey(of: account, knowing: known, at: clock.now, in: transaction)
         }
@@ -22,13 +24,15 @@ extension AccountStore {
         }
     }
 
-    /// Whether there is a key here, of the signed-in user or of a user whose session the service has ended.
+    /// Returns whether this storage contains a key of the signed-in user, or of a user whose session the service has
+    /// ended.
     package func hasOfflineKeys() async throws(AccountError) -> Bool {
         try refuseGivenToken()
         return try await AccountError.wrappingErrors { try await driver.offlineKeys.isAnyThere() }
     }
 
-    /// Throws `notSignedIn` if a key no longer belongs to the signed-in user, so that nothing may be stored with it.
+    /// Throws `notSignedIn` if a key no longer belongs to the signed-in user, so that the caller stores no data with
+    /// that key.
     package func requireCurrent(_ key: OfflineKey) async throws(AccountError) {
         guard try await isCurrent(key) else {
             throw AccountError(

@@ -6,12 +6,14 @@ package enum ReplacementDecision: Sendable {
     case store(in: AccountStore)
 }
 
-/// No lock is held. If the handler throws, the stored account stays, and the new tokens are revoked.
+/// Decides whether a sign-in replaces the account of another user. AccountKit holds no lock while it calls the handler.
+/// If the handler throws an error, the stored account stays, and the new tokens are revoked.
 package typealias ReplacementHandler =
     @Sendable (_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision
 
 extension AccountStore {
-    /// Without a handler, a sign-in replaces the account of another user.
+    /// Sets the handler that decides whether a sign-in replaces the account of another user. Without a handler, the
+    /// sign-in replaces that account.
     package func confirmReplacements(_ handler: @escaping ReplacementHandler) {
         replacementHandler.withLock { $0 = handler }
     }

@@ -2,8 +2,8 @@ extension AccountStore {
     /// The user of the current task's requests; `nil` if each request is for the signed-in user.
     @TaskLocal private static var requestUser: AccountOwner?
 
-    /// Runs requests for the user of an offline key: for a token of another user, a store throws `conflict`. The user
-    /// goes with the task, because an app's transport obtains the token itself.
+    /// Runs requests for the user of an offline key. Within `body`, a store throws `conflict` instead of returning a
+    /// token of another user. The user is a task-local value, because an app's transport obtains the token itself.
     package static func withRequests<Value>(
         for key: OfflineKey, _ body: () async throws -> Value
     ) async rethrows -> Value {

@@ -2,19 +2,21 @@ import AccountSupport
 import Logging
 import Synchronization
 
-/// A sign-in that replaces another one queues the replaced tokens for revocation. Once a code or password has been
-/// sent, the exchange is not cancelled. If its caller is cancelled, nothing is stored, and the new tokens are revoked.
+/// A sign-in that replaces another sign-in queues the replaced tokens for revocation. After a code or password has been
+/// sent, the exchange cannot be cancelled. If the caller is cancelled, AccountKit stores no account, and revokes the
+/// new tokens.
 extension AccountStore {
     /// Signs in with an account that the app obtains from the service.
     ///
-    /// The function first checks that it can store an account, then calls `obtain`, and then replaces the stored
-    /// account. Until then the old account stays unchanged. An archive that does not open is moved aside, not
-    /// overwritten. If machines share the storage, the sign-in fails instead.
+    /// The function first checks that it can store an account, then calls `obtain`, and finally replaces the stored
+    /// account. Until that step the old account stays unchanged. If the archive does not open, the function moves it
+    /// aside instead of overwriting it. If several machines share the storage, the sign-in fails instead.
     ///
-    /// - Parameter obtain: Obtains the account from the service; throws an ``AuthorityError`` if that fails.
+    /// - Parameter obtain: A function that obtains the account from the service. The function throws an
+    ///   ``AuthorityError`` if it fails.
     /// - Returns: The stored account.
-    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused; other
-    ///   codes if the service is unreachable or the account cannot be stored.
+    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused the
+    ///   sign-in; other codes if the service is unreachable or the account cannot be stored.
     @discardableResult
     public func signIn(
         obtaining obtain: () async throws -> Account
@@ -34,7 +36,8 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - ask: Asks the user for both, once it is certain that the account can be stored.
+    ///   - ask: A function that asks the user for the user name and password. AccountKit calls this function after it
+    ///     has checked that it can store the account.
     @discardableResult
     package func signIn(
         with authority: any PasswordAuthority,
@@ -51,37 +54,41 @@ extension AccountStore {
         }
     }
 
-    /// Signs in with a token that the user has, after the service has confirmed it. See ``signIn(obtaining:)``.
+    /// Signs in with an access token that the user provides, after the service has confirmed the token. See
+    /// ``signIn(obtaining:)``.
     @discardableResult
     public func signIn(token: Secret, with authority: any TokenAuthority) async throws(AccountError) -> Account {
         try await signIn(with: authority) { token }
     }
 
-    /// Signs in with a token that the user has, after the service has confirmed it. See ``signIn(obtaining:)``.
+    /// Signs in with an access token that the user provides, after the service has confirmed the token. See
+    /// ``signIn(obtaining:)``.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - ask: Asks the user for the token, once it is certain that the account can be stored.
+    ///   - ask: A function that asks the user for the token. AccountKit calls this function after it has checked that
+    ///     it can store the account.
     @discardableResult
     package func signIn(
         with authority: any TokenAuthority, asking ask: () async throws -> Secret
     ) async throws(AccountError) -> Account {
         try await signingIn {
-            // The service issues nothing, so a cancellation loses nothing.
+            // The service issues no tokens, so a cancellation loses no tokens.
             let account = try await authority.signIn(token: try await ask())
             return try await storeSignIn(account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
         }
     }
 
-    /// Signs in on another device (RFC 8628): shows a code, and polls until the user has entered it there. See
-    /// ``signIn(obtaining:)``.
+    /// Signs in on another device (RFC 8628). The function shows a code, and polls the service until the user has
+    /// entered the code on the other device. See ``signIn(obtaining:)``.
     ///
-    /// After network errors and failures of the service, the polls continue with longer pauses until the code expires.
+    /// After network errors and failures of the service, the function continues to poll, with longer pauses, until the
+    /// code expires.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: Measures the lifetime of the code, and waits between polls.
-    ///   - show: Shows the code and the address to the user.
+    ///   - clock: The clock for the lifetime of the code and for the pauses between polls.
+    ///   - show: A function that shows the code and the address to the user.
     @discardableResult
     public func signIn(
         with authority: any DeviceAuthority, clock: any Clock<Duration> = ContinuousClock(),
@@ -112,7 +119,7 @@ extension AccountStore {
                         } catch {
                             throw NotIssued(failure: AuthorityError(error))
                         }
-                        // The code is spent. From here on, retry only the request for the user.
+                        // The code is spent. From now on, retry only the request for the user.
                         return try await self.identifyAndStore(
                             credentials, with: authority, exchange, clock,
                             until: max(end, clock.now.advanced(by: .seconds(60)))
@@ -138,8 +145,8 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: Waits before AccountKit asks the service again which user the tokens belong to.
-    ///   - open: Opens the page or shows its URL, and tells the user how long the sign-in waits.
+    ///   - clock: The clock for the pauses before AccountKit asks the service again for the user of the tokens.
+    ///   - open: A function that opens the page or shows its URL, and informs the user how long the sign-in waits.
     @discardableResult
     public func signIn(
         with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),
@@ -152,7 +159,7 @@ extension AccountStore {
                 try await signIn.waitForResponse()
                 return try await redeem(signIn, authority, clock)
             } catch {
-                // Close the port even if the browser did not come back. After the exchange this does nothing.
+                // Close the port even if the browser was not redirected. After the exchange, this call does nothing.
                 await signIn.finish(with: .failure(error))
                 throw error
             }
@@ -182,7 +189,8 @@ extension AccountStore {
 
     // MARK: Issued tokens
 
-    /// Runs a part that is not cancelled: from sending a code or password to storing or revoking the tokens.
+    /// Runs the part of a sign-in that cannot be cancelled: from sending a code or password to storing or revoking the
+    /// tokens.
     private func exchanging<Value: Sendable>(
         with authority: any AccountAuthority, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
@@ -197,7 +205,7 @@ extension AccountStore {
         var pause = Duration.seconds(1)
         while true {
             do {
-                // Identify the user even if the caller has left, because whether the tokens may be revoked depends on
+                // Identify the user even if the caller was cancelled: the tokens may be revoked or not, depending on
                 // the user.
                 let account = try await shielded(identify)
                 return try await storeOrRevoke(account, with: authority, exchange)
@@ -213,7 +221,7 @@ extension AccountStore {
                     if error is CancellationError || driver.exchanges.isInterrupted { throw CancellationError() }
                     throw AccountError(unidentified: failure, outcome)
                 }
-                // The next turn notices a cancellation.
+                // The next iteration detects a cancellation.
                 try? await clock.sleep(for: pause)
                 pause = min(pause * 2, .seconds(15))
             }
@@ -248,7 +256,7 @@ extension AccountStore {
     ) async -> RevocationReport.Outcome {
         await shielded { [driver] in
             let pending = try? await driver.withTransaction { transaction in
-                // This loads the keys for the entry.
+                // Load the account, since its keys encrypt the entry.
                 _ = await driver.load(transaction)
                 return try await driver.revocations.add(account, at: driver.clock.now, in: transaction)
             }
@@ -258,7 +266,8 @@ extension AccountStore {
         }
     }
 
-    /// The handler of ``confirmReplacements(_:)`` decides whether the sign-in replaces another user.
+    /// Stores the account of a sign-in. The handler of ``confirmReplacements(_:)`` decides whether the sign-in replaces
+    /// the account of another user.
     func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {
@@ -272,7 +281,7 @@ extension AccountStore {
             switch outcome {
             case .stored(let stored): return stored
             case .occupied(let old):
-                // Not under the lock, where other processes would wait for the user.
+                // Call the handler without the lock: otherwise other processes would wait for the user.
                 switch try await handler?(old, account) {
                 case .store(let other)?:
                     return try await other.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
@@ -299,7 +308,7 @@ extension AccountStore {
                 try await driver.discardLeftover(of: old, in: transaction)
                 var account = account
                 if account.isSameUser(as: old) {
-                    // Keep the app's own fields. The claims of this sign-in replace earlier ones.
+                    // Keep the app's own fields. The claims of this sign-in replace earlier claims.
                     var profile = old.profile
                     profile.merge(account.profile)
                     account.profile = profile
@@ -310,7 +319,8 @@ extension AccountStore {
                 do {
                     return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
                 } catch {
-                    // The old account stays signed in. If this fails, the delivery compares the tokens with it.
+                    // The old account stays signed in. If the withdrawal fails, the next delivery compares the queued
+                    // tokens with the stored account.
                     if isReplaced { try? await driver.revocations.withdraw(old, in: transaction) }
                     throw error
                 }
@@ -324,7 +334,7 @@ extension AccountStore {
                     driver.shared.quarantinedArchive = place
                     return .stored(saved)
                 } catch {
-                    // Move the archive back, so that it is not lost. If that fails, it stays under its new name.
+                    // Move the archive back. If this fails, the archive keeps its new name.
                     try? await transaction.restore(.account, from: place)
                     throw error
                 }

@@ -9,18 +9,19 @@ package import Foundation
 extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
-    /// If the service is unreachable, the encrypted tokens are queued for ``deliverRevocations(with:)``. A full disk
-    /// does not prevent a sign-out. An archive that does not open is moved aside, and its tokens are not revoked, since
-    /// they cannot be read. If machines share the storage, signing out of such an archive fails instead.
+    /// If the service is unreachable, the function queues the encrypted tokens for ``deliverRevocations(with:)``. A
+    /// full disk does not prevent a sign-out. If the archive does not open, the function moves the archive aside, and
+    /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
     ///
-    /// If the session was moved to another storage, only its remains here are removed, and the session continues there.
-    /// If no user is signed in, an incomplete move to this storage is discarded.
+    /// If the session was moved to another storage, the function removes only what is left in this storage, and the
+    /// session continues in the other storage. If no user is signed in, the function discards an incomplete move to
+    /// this storage.
     ///
-    /// - Parameter authority: The service; `nil` revokes nothing.
+    /// - Parameter authority: The service; if `nil`, no tokens are revoked.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.
-    /// - Throws: An ``AccountError`` if the archive could not be changed. Then the user is still signed in. The error
-    ///   is ``AccountError/Code-swift.struct/moved`` if tokens should be revoked and a move of the session is
-    ///   incomplete.
+    /// - Throws: An ``AccountError`` if the archive could not be changed. In this case, the user is still signed in.
+    ///   The error is ``AccountError/Code-swift.struct/moved`` if a move of the session is incomplete and `authority`
+    ///   is not `nil`.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
@@ -36,24 +37,25 @@ extension AccountStore {
             guard let authority, account.move == nil else {
                 return SignOutReport(account: account, revocation: .notNeeded)
             }
-            // The user is signed out even if the task is cancelled, so the tokens are revoked.
+            // The user is signed out even if the task is cancelled, so revoke the tokens in that case too.
             let report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
             return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))
         }
     }
 
-    /// Revokes queued tokens: those of sign-outs that did not reach the service, and those of replaced sign-ins.
+    /// Revokes queued tokens: tokens of sign-outs that did not reach the service, and tokens of replaced sign-ins.
     ///
-    /// Call this when a service has just been reached. If the queue is empty, it costs nothing. After a failed attempt
-    /// there is a pause of one minute, which doubles each time, up to a day. If a service refuses three times, it is
-    /// not asked again.
+    /// Call this function after a successful request to a service. If the queue is empty, the call sends no request.
+    /// After a failed attempt there is a pause of one minute, which doubles each time, up to a day. If a service
+    /// refuses three times, AccountKit does not ask that service again for these tokens.
     ///
-    /// - Parameter authority: Returns the service of an account; `nil` leaves its tokens in the queue.
+    /// - Parameter authority: A function that returns the service of an account. If it returns `nil`, the tokens of the
+    ///   account stay in the queue.
     public func deliverRevocations(with authority: (Account) -> (any AccountAuthority)?) async {
         await deliverRevocations(with: authority, ignoringPauses: false)
     }
 
-    /// Revokes queued tokens, also during a pause if `ignoringPauses`.
+    /// Revokes queued tokens. If `ignoringPauses` is `true`, this includes tokens whose pause has not ended.
     ///
     /// - Parameter isInteractive: Whether to prompt for the passphrase of the queued tokens.
     /// - Returns: The result of each attempt.
@@ -75,16 +77,16 @@ extension AccountStore {
         return reports
     }
 
-    /// Returns the revocations that may be sent now, and removes obsolete and expired ones.
+    /// Returns the revocations that may be sent now, and removes obsolete and expired revocations.
     ///
-    /// - If the tokens are still those of the stored account, the entry is removed: a process was killed during the
-    ///   sign-out, or failed to withdraw the entry.
+    /// - If the tokens are still the tokens of the stored account, the entry is removed: a process was killed during
+    ///   the sign-out, or failed to withdraw the entry.
     /// - If revoking the tokens could end another sign-in, the entry stays until that user signs out.
     /// - The entry is removed 30 days after the first attempt, or after it was queued if its service is unknown.
     private func dueRevocations(
         _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
     ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
-        // The lock excludes a sign-out that is under way.
+        // The lock excludes a sign-out in progress.
         try await driver.withTransaction(timeout: driver.briefTimeout) { transaction in
             var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
             let current = try await driver.archive.account(in: transaction)
@@ -107,7 +109,7 @@ extension AccountStore {
                 let isTried = authority == nil || queued.attemptCount > 0
                 let age = clock.now.timeIntervalSince(queued.date)
                 if isSignedIn || isTried && age > RevocationQueue.maximumAge {
-                    // If the removal fails, the next delivery tries again.
+                    // If the removal fails, the next delivery removes the entry.
                     _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
                 } else if let authority, ignoringPauses || queued.isDue(at: clock.now) {
                     due.append((revocation, authority))
@@ -125,10 +127,11 @@ extension AccountStore {
 package struct PendingRevocation: Sendable, Hashable {
     package let issuer: String?
 
-    /// When the user signed out, or signed in again, or when the first attempt to revoke the tokens failed.
+    /// The date when the user signed out or signed in again, or when the first attempt to revoke the tokens failed.
     package let date: Date
 
-    /// Whether revoking the tokens may end the user's later sign-in too, so that they wait for its end.
+    /// Whether the tokens stay in the queue until the user signs out, because revoking them may also end the user's
+    /// later sign-in.
     package let waitsForSignOut: Bool
 
     init(_ queued: QueuedRevocation) {
@@ -156,10 +159,11 @@ package struct RevocationReport: Sendable, Hashable {
 
     package let outcome: Outcome
 
-    /// The error response from the service, or why there was none; `nil` if the service revoked the tokens.
+    /// The error response from the service, or the reason why there was no response; `nil` if the service revoked the
+    /// tokens.
     package let failure: AuthorityError?
 
-    /// Whether the service has refused so often that it is not asked again.
+    /// Whether the service has refused so often that AccountKit does not ask it again.
     package internal(set) var isGivenUp = false
 
     init(_ outcome: Outcome, of account: Account, _ failure: AuthorityError? = nil) {
@@ -173,18 +177,19 @@ package struct RevocationReport: Sendable, Hashable {
 public struct SignOutReport: Sendable {
     /// Whether the tokens were revoked.
     public enum Revocation: Sendable, Hashable {
-        /// No user was signed in, or the app named no service.
+        /// No user was signed in, the archive did not open, the app passed no service, or the session was moved to
+        /// another storage.
         case notNeeded
-        /// The service has revoked the tokens, or did not know them.
+        /// The service has revoked the tokens, or did not recognize them.
         case done
         /// The service was unreachable, and the tokens are queued; see ``AccountStore/deliverRevocations(with:)``.
         case queued(AuthorityError)
         /// The service refused to revoke the tokens.
         case refused(AuthorityError)
-        /// The service cannot revoke tokens. They are valid until they expire.
+        /// The service cannot revoke tokens. The tokens are valid until they expire.
         case notSupported
-        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. They
-        /// are valid until they expire.
+        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. The
+        /// tokens are valid until they expire.
         case lost(AuthorityError)
 
         init(_ report: RevocationReport, isQueued: Bool) {

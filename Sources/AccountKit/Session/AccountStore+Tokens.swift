@@ -7,17 +7,17 @@ package import Foundation
 #endif
 
 extension AccountStore {
-    /// Returns a valid access token, and refreshes it first if necessary.
+    /// Returns a valid access token. If necessary, the function refreshes the token first.
     ///
     /// - Parameters:
-    ///   - minimumValidity: How long the token should still be valid; `nil` means 60 s, or half of its lifetime if that
-    ///     is less. A token of unknown expiry is always valid.
-    ///   - timeout: How long to wait for a refresh; `nil` for no limit. A refresh that has been sent continues
-    ///     afterwards, and its tokens are stored; see ``finishPendingRequests()``.
+    ///   - minimumValidity: How long the token must still be valid; `nil` means 60 s, or half of the token's lifetime
+    ///     if that is less. A token of unknown expiry is always valid.
+    ///   - timeout: How long to wait for a refresh; `nil` for no limit. A refresh that has been sent continues after
+    ///     the timeout, and its tokens are stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
-    /// - Returns: The token. If a refresh fails, the stored token until it expires. After a failure all processes
-    ///   pause: for 2 s at first, and for up to 5 min after repeated failures, or up to 5 s while the service is
-    ///   unreachable.
+    /// - Returns: The token. If a refresh fails, the function returns the stored token until that token expires. After
+    ///   a failed refresh, all processes pause before the next refresh: for 2 s at first, and for up to 5 min after
+    ///   repeated failures. While the service is unreachable, the pause is at most 5 s.
     /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session was moved to another
     ///   storage, ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired
     ///   and there is no refresh token (the account is kept, since the clock may be wrong),
@@ -39,7 +39,8 @@ extension AccountStore {
         return credentials.accessToken
     }
 
-    /// Returns the account, refreshed first if necessary. A call that began for one user returns no account of another.
+    /// Returns the account. If necessary, the function refreshes the tokens first. A call that began for one user does
+    /// not return the account of another user.
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
@@ -52,9 +53,9 @@ extension AccountStore {
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
-    /// Returns the account with an access token other than one that a service refused as invalid (RFC 6750, section
-    /// 3.1). `nil` if there is no refresh token, or if the refused token was issued less than a minute ago. Throws
-    /// `conflict` if another user has signed in.
+    /// Returns the account with another access token than the token that a service refused as invalid (RFC 6750,
+    /// section 3.1). Returns `nil` if there is no refresh token, or if the refused token was issued less than a minute
+    /// ago. Throws `conflict` if another user has signed in.
     package func account(
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
@@ -69,7 +70,8 @@ extension AccountStore {
         return account
     }
 
-    /// During the pause after a failure, returns the old account if `isUsable`, and throws otherwise.
+    /// Refreshes the account. During the pause after a failure, returns the old account if `isUsable` is `true`;
+    /// otherwise throws an error.
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
@@ -84,7 +86,7 @@ extension AccountStore {
         }
         let renewed = try await refreshedAccount(
             account, with: authority, timeout, isUsable: isUsable, failureCount: record?.failureCount ?? 0)
-        // Another process may have signed in at another service.
+        // A user may have signed in at another service in another process.
         try check(renewed, isOf: authority)
         return renewed
     }
@@ -96,12 +98,13 @@ extension AccountStore {
         return account
     }
 
-    /// If the tokens are withheld, asks the service again, and throws unless it confirms the account.
+    /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again, and throws an
+    /// error unless the service confirms the account.
     package func confirmedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
     ) async throws(AccountError) -> Account {
         guard account.credentials.isWithheld else { return account }
-        // The check would refresh, and all processes pause after a failed refresh.
+        // The check would refresh the tokens, but all processes pause after a failed refresh.
         if account.credentials.expires(within: .zero, of: clock.now), let pause = await refreshPause() {
             throw AccountError(
                 withheld: UnverifiedReason(.wrongAccount, detail: "a refresh failed a moment ago", retryAfter: pause))
@@ -136,7 +139,7 @@ extension AccountStore {
         if let move = account.move { throw AccountError(move) }
         guard account.credentials.refreshToken != nil else {
             throw AccountError(
-                .misconfigured, "the service gave no refresh token, so the session cannot be refreshed",
+                .misconfigured, "the service issued no refresh token, so the session cannot be refreshed",
                 hint: "sign in again")
         }
         return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
@@ -146,8 +149,8 @@ extension AccountStore {
         await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
-    /// Returns when the service began to refuse each refresh with `invalid_request`: it may have forgotten the refresh
-    /// token. `nil` until two such responses are at least a minute apart.
+    /// Returns the date when the service began to refuse each refresh with `invalid_request`, possibly because it no
+    /// longer recognizes the refresh token. Returns `nil` until two such responses are at least a minute apart.
     package func refusesRefreshSince() async -> Date? {
         guard let record = await driver.archive.journal.readableRecord(), record.isRefused else { return nil }
         return record.refusedSince
@@ -192,10 +195,11 @@ extension AccountStore {
 
 extension AccountError {
     package init(withheld reason: UnverifiedReason) {
+        let detail = reason.detail.flatMap { $0 == UnverifiedReason.withheld.detail ? nil : " (\($0))" } ?? ""
         self.init(
             reason.errorCode,
-            "the service has said that the stored token belongs to another user, so no program gets it until the service confirms the "
-                + "account (\(reason)): sign in again if this persists")
+            "the service has reported that the stored token belongs to another user, so no program gets it until the service confirms the "
+                + "account\(detail): sign in again if this persists")
     }
 }
 

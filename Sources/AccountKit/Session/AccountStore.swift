@@ -9,15 +9,16 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Stores the account of one session: encrypted in an archive, shared in memory, and checked at start-up.
+/// Stores the account of one session: encrypts it in an archive, shares it in memory, and checks it at start-up.
 ///
 /// ```swift
 /// let store = AccountStore(container: try AppContainer(identifier: "com.example.gists"))
 /// switch await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// Any number of tasks can use a store, and any number of processes a container. Only the user, or an explicit
-/// rejection by the service, ends a session. An unreachable network, a full disk or an unreadable file never does.
+/// Any number of tasks can use a store, and any number of processes can use a container. Only the user, or an explicit
+/// rejection by the service, ends a session. An unreachable network, a full disk or an unreadable file does not end a
+/// session.
 public final class AccountStore: Sendable {
     /// The name of the session.
     public let session: SessionName
@@ -26,7 +27,7 @@ public final class AccountStore: Sendable {
     let replacementHandler = Mutex<ReplacementHandler?>(nil)
     var clock: any WallClock { driver.clock }
 
-    /// The place of the shared store: the process, or in parallel tests a task and its children.
+    /// Holds the shared store: for the process, or in parallel tests for a task and its child tasks.
     package final class Sharing: Sendable {
         fileprivate let store: Mutex<AccountStore?>
 
@@ -38,7 +39,7 @@ public final class AccountStore: Sendable {
     /// The store that the app made shared with ``makeShared()``; `nil` until then.
     public static var shared: AccountStore? { sharing.store.withLock { $0 } }
 
-    /// Creates a store for a session of a container. Nothing is read yet.
+    /// Creates a store for a session of a container, without reading the archive.
     ///
     /// - Parameters:
     ///   - container: The folders of the app.
@@ -61,8 +62,8 @@ public final class AccountStore: Sendable {
     /// Creates a store for a session in another storage.
     ///
     /// - Parameters:
-    ///   - storage: The storage of the archive. It must belong to this session only.
-    ///   - appIdentifier: The app identifier. The archive is bound to it and to the session.
+    ///   - storage: The storage of the archive. No other session may use this storage.
+    ///   - appIdentifier: The app identifier. The archive is bound to this identifier and to the session.
     ///   - session: The name of the session.
     ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
@@ -94,16 +95,16 @@ public final class AccountStore: Sendable {
         self.driver = driver
     }
 
-    /// Returns this store with permission to replace an archive that other machines may be able to open.
+    /// Returns a store for the same session that may replace an archive that other machines may be able to open.
     ///
     /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not
-    /// open here: signing in and signing out fail with the reason. With the returned store they move the archive aside
-    /// instead, as they do on storage of one machine. Ask the user first, because all machines that share the storage
-    /// are affected:
+    /// open here: signing in and signing out fail with the reason. With the returned store, signing in and signing out
+    /// move the archive aside instead, as on storage of one machine. Ask the user first, because all machines that
+    /// share the storage are affected:
     ///
     /// - After a sign-in, these machines need the keys of this store.
     /// - After a sign-out, these machines are signed out.
-    /// - The tokens in the archive stay valid at the service, since they cannot be read here.
+    /// - The tokens in the archive stay valid at the service, since this machine cannot read them.
     ///
     /// Both stores share the account, the events and the lock.
     package func replacingUnreadableArchive() -> AccountStore {
@@ -114,7 +115,7 @@ public final class AccountStore: Sendable {
 
     package var isShared: Bool { driver.archive.isShared }
 
-    /// Neither the archive nor the incomplete move needs to open.
+    /// Returns whether a shared storage contains an archive or an incomplete move, even if it does not open.
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
         for entry in [ArchiveEntry.account, .incoming] where try await driver.archive.storage.read(entry) != nil {
@@ -130,32 +131,34 @@ public final class AccountStore: Sendable {
 
     // MARK: The shared account
 
-    /// The account in memory; `nil` if no user is signed in, or if nothing has been read yet. Reading it does no I/O.
+    /// The account in memory; `nil` if no user is signed in, or if the store has not yet read the archive. Reading this
+    /// property does no I/O.
     public var account: Account? { driver.shared.account }
 
-    /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if none.
+    /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if there
+    /// is no such archive.
     package var quarantinedArchive: String? { driver.shared.quarantinedArchive }
 
     /// Returns the changes of the account from now on, in order and without tokens.
     ///
-    /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older ones, so a slow reader
-    /// delays nothing.
+    /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older events, so a slow reader
+    /// does not delay the store.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
     }
 
-    /// Returns all events, each with the account of that moment, for tests that compare tokens.
+    /// Returns a stream of all events, each with the account at the time of the event, for tests that compare tokens.
     package func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
         driver.shared.accountEvents()
     }
 
     /// Updates the shared account and the events when other processes change the session, until the task is cancelled.
     ///
-    /// On Linux the kernel reports each change, so nothing is polled. A long-running tool calls this in a task. If the
-    /// archive cannot be read for a while, the function continues with the next change.
+    /// On Linux the kernel reports each change, so AccountKit does not poll. A long-running tool calls this function in
+    /// a task. If the archive cannot be read, the function continues with the next change.
     ///
     /// - Throws: An ``AccountError`` if the storage no longer reports changes. The shared account keeps its value. Call
-    ///   the function again, or ``load()`` from time to time.
+    ///   this function again, or call ``load()`` from time to time.
     public func observeExternalChanges() async throws(AccountError) {
         let changes = driver.archive.storage.changes(of: .account)
         // The account may have changed before the watch began.
@@ -177,13 +180,15 @@ public final class AccountStore: Sendable {
 
     // MARK: Reading
 
-    /// Reads the archive, without network access and usually without a lock or a write. May ask for a passphrase.
+    /// Reads the archive, without network access and usually without a lock or a write. The function may ask the user
+    /// for a passphrase.
     ///
-    /// If this process has tokens that it could not save before, it saves them now if possible. If another process has
-    /// ended their session, it queues them for ``deliverRevocations(with:)``, since no other process knows them.
+    /// If this process has tokens that it could not save before, the function tries again to save them. If another
+    /// process has ended the session of these tokens, the function queues the tokens for ``deliverRevocations(with:)``,
+    /// since no other process has them.
     ///
-    /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service said so before;
-    ///   `.signedOut` or `.unreadable`.
+    /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service reported before that the
+    ///   token belongs to another user; `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
         if let givenToken { return load(givenToken) }
         return switch await driver.load() {
@@ -194,18 +199,19 @@ public final class AccountStore: Sendable {
         }
     }
 
-    /// Checks at start-up whether the session is still valid: reads the archive, and asks the service.
+    /// Checks at start-up whether the session is still valid. The function reads the archive and asks the service.
     ///
-    /// If the access token looks expired, AccountKit refreshes it first. If the service rejects the token, AccountKit
-    /// refreshes it once. The profile in the response is stored.
+    /// If the access token has expired according to the local clock, AccountKit refreshes it first. If the service
+    /// rejects the token, AccountKit refreshes it once. AccountKit stores the profile from the response.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - maximumAge: Skip the check if the service confirmed the account within this time.
-    ///   - timeout: How long to wait; `nil` for no limit. A refresh that has been sent continues afterwards, and its
-    ///     tokens are stored; see ``finishPendingRequests()``.
+    ///   - maximumAge: The time for which a confirmation by the service is valid. During this time, the function does
+    ///     not ask the service.
+    ///   - timeout: How long to wait; `nil` for no limit. A refresh that has been sent continues after the timeout, and
+    ///     its tokens are stored; see ``finishPendingRequests()``.
     /// - Returns: The state of the session. If the service is unreachable or fails, if its response is unclear, or
-    ///   after the timeout, it is `.unverified`, and the account is kept.
+    ///   after the timeout, the state is `.unverified`, and AccountKit keeps the account.
     public func checkSession(
         with authority: any AccountAuthority, maximumAge: Duration = .zero, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
@@ -220,14 +226,14 @@ public final class AccountStore: Sendable {
         return state
     }
 
-    /// Returns when a refresh began whose response was never stored; `nil` if there is none. The stored refresh token
-    /// may then be spent, and the next refresh may end the session.
+    /// Returns the date when a refresh began whose response was never stored; `nil` if there is no such refresh. After
+    /// such a refresh, the stored refresh token may be spent, and the next refresh may end the session.
     package func unfinishedRefresh() async throws -> Date? {
         let record: RefreshRecord?
         do {
             record = try await driver.archive.journal.record()
         } catch let error as AccountError where error.code == .storeUnreachable {
-            // Then no refresh is possible, but a replica of the account may be known.
+            // No refresh is possible, but there may be a replica of the account.
             return nil
         }
         guard let date = record?.date else { return nil }
@@ -249,9 +255,10 @@ public final class AccountStore: Sendable {
 
     // MARK: Changing
 
-    /// Changes the stored account, including changes that other processes have made.
+    /// Changes the stored account. The change applies to the current account, including changes by other processes.
     ///
-    /// - Parameter change: Changes a copy of the stored account. If it throws, nothing is stored.
+    /// - Parameter change: A function that changes a copy of the stored account. If it throws an error, nothing is
+    ///   stored.
     /// - Returns: The stored account.
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or the error of `change`.
     @discardableResult
@@ -275,16 +282,16 @@ public final class AccountStore: Sendable {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - change: Changes a copy of the profile.
+    ///   - change: A function that changes a copy of the profile.
     /// - Returns: The stored account, with the profile that the service returned.
-    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. Then
-    ///   the archive is unchanged.
+    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. In
+    ///   this case, the archive is unchanged.
     @discardableResult
     public func updateProfile(
         with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
-        // A token is sent only to its own service.
+        // Check that the account belongs to this service, since a token is sent only to its own service.
         var account = try await loadedAccount(of: authority)
         let before = account.profile.fields
         change(&account.profile)
@@ -304,7 +311,7 @@ public final class AccountStore: Sendable {
             guard stored.isSameUser(as: changed), identity.id == stored.id else {
                 throw AccountError(.conflict, "another user has signed in: the profile here was not changed")
             }
-            // Only changed fields: another process may have changed others.
+            // Store only the changed fields, since another process may have changed other fields.
             for name in Set(before.keys).union(changed.profile.fields.keys)
             where changed.profile[name] != before[name] {
                 stored.profile[name] = changed.profile[name]

@@ -4,13 +4,13 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The start-up check. It restarts, at most twice, if another process has stored other tokens in between.
+/// The start-up check. The flow restarts, at most twice, if another process has stored other tokens during the check.
 struct CheckFlow {
     private static let repetitionLimit = 2
 
     let now: Date
 
-    /// How many seconds a confirmation is valid; with 0 the service is always asked.
+    /// The number of seconds for which a confirmation is valid. If it is 0, the flow always asks the service.
     let maximumAge: TimeInterval
 
     var mismatch: @Sendable (Account) -> String? = { _ in nil }
@@ -57,7 +57,7 @@ struct CheckFlow {
         case .renewed(let account):
             guard isAfterRefusal || account.credentials.isWithheld else { return .ended(.verified(account)) }
             return await verify(account, isRefreshed: true, effects)
-        // Another process has obtained these, and the service has not confirmed them here.
+        // Another process has obtained these tokens, and the service has not confirmed them to this process.
         case .adopted(let account): return await verify(account, isRefreshed: true, effects)
         case .kept(let account, let reason): return .ended(.unverified(account, reason))
         case .unsaved(let account, let error):
@@ -79,7 +79,7 @@ struct CheckFlow {
         }
         let context = SessionDecision.Context(
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: isRefreshed)
-        // The response is about a token that may have been replaced at the new place of the session.
+        // The response is about a token that may have been replaced in the storage to which the session was moved.
         if let move = account.move, failure.isAboutToken { return .ended(.unverified(account, .init(move))) }
         switch SessionDecision.afterVerification(failure, context) {
         case .keep(let reason): return .ended(.unverified(account, reason))
@@ -89,7 +89,7 @@ struct CheckFlow {
         }
     }
 
-    /// Stores the confirmation. The account counts as confirmed even if this fails.
+    /// Stores the confirmation. If this fails, the account still counts as confirmed.
     private func store(_ identity: Identity, of account: Account, _ effects: any SessionEffects) async -> Step {
         do throws(AccountError) {
             return try await effects.withTransaction(isBrief: true) { transaction in
@@ -141,7 +141,8 @@ struct CheckFlow {
 }
 
 extension AccountAuthority {
-    /// Why an account is not of this service, and what to do; `nil` if it is.
+    /// Returns the reason why an account does not belong to this service, with advice; `nil` if the account belongs to
+    /// it.
     func mismatch(with account: Account) -> String? {
         guard !isAuthority(of: account) else { return nil }
         return "you are signed in at \(account.issuer ?? "another service"), but this program uses "
@@ -150,7 +151,8 @@ extension AccountAuthority {
 }
 
 extension Account {
-    /// Whether the service confirmed the account in the last `seconds`. A confirmation from the future does not count.
+    /// Returns whether the service confirmed the account in the last `seconds`. A confirmation from the future does not
+    /// count.
     package func isConfirmed(within seconds: TimeInterval, of date: Date) -> Bool {
         guard seconds > 0, let verifiedAt, !credentials.isWithheld else { return false }
         let age = date.timeIntervalSince(verifiedAt)

@@ -18,15 +18,15 @@ struct DevicePolling: Sendable {
         interval = max(authorization.interval, DeviceAuthorization.shortestInterval)
     }
 
-    /// Returns the first poll, after one interval: no user enters the code sooner.
+    /// Returns the first poll. The poll follows after one interval, since no user enters the code sooner.
     func start() -> Step { step(after: interval, elapsed: .zero) }
 
-    /// - Parameter elapsed: How long ago the code was received, by a clock that does not step.
+    /// - Parameter elapsed: The time since the code was received, measured by a monotonic clock.
     mutating func next(after failure: AuthorityError, elapsed: Duration) -> Step {
         switch SessionDecision.afterSignIn(failure) {
         case .pollAgain(let slowDown):
             failureCount = 0
-            // All further intervals are longer, not only the next one.
+            // Increase all further intervals, not only the next interval.
             if slowDown { interval += Self.slowDown }
             return step(after: interval, elapsed: elapsed)
         case .startOver: return .expired
@@ -44,7 +44,7 @@ struct DevicePolling: Sendable {
     }
 
     private func step(after pause: Duration, elapsed: Duration) -> Step {
-        // The last poll comes at the end of the lifetime, not after it.
+        // Send the last poll at the end of the lifetime, not after it.
         let rest = lifetime - elapsed
         if rest <= .zero { return .expired }
         return .poll(after: min(pause, rest))

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The token exchanges in progress. Once sent, an exchange is finished even if its callers have left.
+/// The token exchanges in progress. After an exchange was sent, it runs to its end even if all its callers have left.
 final class Exchanges: Sendable {
     private struct State {
         var count = 0
@@ -46,9 +46,10 @@ final class Exchanges: Sendable {
         }
     }
 
-    /// Runs `body` in a separate task. A cancelled caller returns at once. `body` is cancelled too, but runs to its
-    /// end, and uses ``shielded(_:)`` for parts that must not be interrupted. While `body` stores an account the caller
-    /// waits, so after a `CancellationError` nothing was stored.
+    /// Runs `body` in a separate task. If the caller is cancelled, the caller returns at once. The task of `body` is
+    /// cancelled too, but `body` runs to its end, and uses ``shielded(_:)`` for parts that must not be interrupted.
+    /// While `body` stores an account, the caller waits. Therefore, if the caller gets a `CancellationError`, no
+    /// account was stored.
     func run<Value: Sendable>(
         limit: Duration, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
@@ -74,7 +75,7 @@ final class Exchanges: Sendable {
     }
 }
 
-/// Lets an exchange report when it stores an account, so that its caller does not leave in between.
+/// A way for an exchange to report that it stores an account, so that the caller does not leave during the write.
 protocol Storing: Sendable {
     /// - Throws: `CancellationError` if the caller has left.
     func beginStoring() throws

@@ -8,14 +8,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A token that is used in place of an archive, such as one from the environment. Every change is refused.
+/// A token that AccountKit uses in place of an archive, such as a token from the environment. Every change fails with
+/// an error.
 final class GivenToken: ArchiveStorage, KeySource {
     private let variable: String
     fileprivate let state: Mutex<SessionState>
 
     fileprivate init(_ token: Secret, from variable: String, at date: Date) {
         self.variable = variable
-        // Only the service knows whose token it is.
+        // Only the service can identify the user of the token.
         let account = Account(id: variable, credentials: Credentials(accessToken: token, issuedAt: date))
         state = Mutex(.unverified(account, .init(.notChecked)))
     }
@@ -23,7 +24,7 @@ final class GivenToken: ArchiveStorage, KeySource {
     var refusal: AccountError {
         AccountError(
             .invalidArgument,
-            "\(variable) is set and is used instead of the archive",
+            "\(variable) is set, so AccountKit uses it instead of the archive",
             hint: "unset it to sign in or out, or to change the account"
         )
     }
@@ -32,7 +33,7 @@ final class GivenToken: ArchiveStorage, KeySource {
         AccountError(
             .notSignedIn,
             "\(signOut.issuer ?? "the service") does not accept the token in \(variable) (\(signOut.detail ?? "rejected")): set "
-                + "another one, or unset \(variable)")
+                + "another token, or unset \(variable)")
     }
 
     let kind = KeyKind.environment
@@ -54,8 +55,9 @@ final class GivenToken: ArchiveStorage, KeySource {
 }
 
 extension AccountStore {
-    /// Until the service has said whose the token is, the account's `id` is the name of the variable. An explicit
-    /// rejection by the service ends the session in this store, and nowhere else.
+    /// Creates a store for a token from an environment variable. Until the service has identified the user, the `id` of
+    /// the account is the name of the variable. An explicit rejection by the service ends the session only in this
+    /// store.
     package convenience init(
         token: Secret, from variable: String, appIdentifier: String, session: SessionName,
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
@@ -68,8 +70,8 @@ extension AccountStore {
 
     var givenToken: GivenToken? {
         let storage = driver.archive.storage
-        // Check the type first: for another storage, the cast searches for a bridge, a quarter of a short command's
-        // time.
+        // Check the type first: for another storage, the cast searches for a bridge, which takes a quarter of the time
+        // of a short command.
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
     }
 
@@ -89,7 +91,7 @@ extension AccountStore {
     ) async -> SessionState {
         let state = load(given)
         guard case .unverified(let account, _) = state else { return state }
-        // Once its service is known, the token is sent to no other service.
+        // When the service of the token is known, do not send the token to another service.
         if account.issuer != nil, let mismatch = authority.mismatch(with: account) {
             return .unverified(account, .init(.misconfigured, detail: mismatch))
         }
@@ -105,7 +107,7 @@ extension AccountStore {
             let failure = AuthorityError(error)
             let detail: String
             switch (failure, SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))) {
-            // The user signed in with this token, so the error names the refusal.
+            // The user signed in with this token, so the error contains the refusal.
             case (.signInRefused(let refusal), _) where authority is any TokenAuthority: detail = refusal
             case (_, .clear(let rejection)): detail = rejection
             default: return .unverified(account, SessionDecision.reason(for: failure))

@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An instance serves one flow. End the instance of a refresh with ``end()``.
+/// Performs the effects of a session flow. Create an instance for each flow, and end the instance of a refresh with
+/// ``end()``.
 final class LiveSessionEffects: SessionEffects {
     private let driver: SessionDriver
     private let authority: (any AccountAuthority)?
@@ -16,7 +17,7 @@ final class LiveSessionEffects: SessionEffects {
 
     private let progress: SingleFlight<SessionDriver.Request, RefreshOutcome>.Progress?
 
-    /// How many refreshes of these tokens had failed before the flow waited for the lease.
+    /// The number of refreshes of these tokens that had failed before the flow waited for the lease.
     fileprivate let failureCount: Int
 
     private let lease: RenewableLease?
@@ -116,9 +117,10 @@ final class LiveSessionEffects: SessionEffects {
         }
     }
 
-    /// A process that was suspended may have lost the lease, and another machine may have spent the refresh token. So
-    /// this asks the storage first. The process can also be suspended after the answer, so the clock decides
-    /// immediately before the first byte.
+    /// Sends the prepared request. A process that was suspended may have lost the lease, and another machine may have
+    /// spent the refresh token, so this function first asks the storage about the lease. The process can also be
+    /// suspended after the storage has answered. For this reason the function checks the lease by the clock immediately
+    /// before it sends the first byte.
     func requestTokens(
         of account: Account, deriving derivation: Derivation?
     ) async throws(AuthorityError) -> Credentials {
@@ -139,7 +141,7 @@ final class LiveSessionEffects: SessionEffects {
         }
     }
 
-    /// Logs an error of the app's authority, which the decision knows only as an unclear response.
+    /// Converts an error. Logs an error of the app's authority, since the decision treats it as an unclear response.
     private func converted(_ error: any Error) -> AuthorityError {
         if !(error is AuthorityError), !(error is CancellationError) {
             let text = "\(type(of: error)): \(error)".shown
@@ -148,13 +150,13 @@ final class LiveSessionEffects: SessionEffects {
         return AuthorityError(error)
     }
 
-    /// Announces the exchange, so that it is finished even if its callers leave.
+    /// Registers the exchange, so that it runs to its end even if its callers leave.
     fileprivate func commit() throws {
         // A refresh after a refused token for another API continues the same exchange.
         if isExchanging { return }
         driver.exchanges.begin(limit: service.tokenRequestTimeout)
         isExchanging = true
-        // In this order, a caller that leaves after the commit finds an exchange to wait for.
+        // Commit after `begin`, so that a caller that leaves after the commit finds an exchange to wait for.
         if let progress, !progress.commit() { throw CancellationError() }
     }
 }
@@ -173,7 +175,7 @@ private struct LiveTransaction: SessionTransaction {
     func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart {
         try await step {
             let record = try await driver.archive.journal.record(in: transaction)
-            // If another refresh failed while this one waited for the lease, do not send another request at once.
+            // If another refresh failed while this refresh waited for the lease, do not send another request at once.
             if let record, record.failureCount ?? 0 != effects.failureCount,
                 let reason = record.pause(at: driver.clock.now)
             {

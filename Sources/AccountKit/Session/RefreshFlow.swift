@@ -5,25 +5,27 @@ import Foundation
 #endif
 
 /// Refreshes the tokens of an account. The caller holds the refresh lease. The flow sends a refresh token only if it
-/// can store the response, and sends no token twice at a time.
+/// can store the response, and does not send a token while another request with this token is in progress.
 ///
-/// 1. `connect`, without the lock: check whether another process was faster, and connect to the token endpoint.
-/// 2. `begin`, under the lock: read the account again, withdraw its tokens from the revocation queue, check that the
-///    result can be saved, and record the intent. From here on the flow is not cancelled.
-/// 3. `exchange`, without the lock: send the request if the lease lasts for the whole exchange.
-/// 4. `store`, under the lock: if the spent tokens are still stored, save the new ones and remove the record of the
-///    intent. Otherwise change nothing, and revoke the new tokens.
-/// 5. If the service refused, under the lock: `clear` the account after a definite rejection, or `keep` it and record
-///    the failure, but only if the tokens that were sent are still stored.
+/// 1. `connect`, without the lock: check whether another process has already refreshed the tokens, and connect to the
+/// token endpoint. 2. `begin`, under the lock: read the account again, withdraw its tokens from the revocation queue,
+/// check that the result can be saved, and record the intent. After this step, the flow is not cancelled. 3.
+/// `exchange`, without the lock: send the request if the lease lasts for the whole exchange. 4. `store`, under the
+/// lock: if the spent tokens are still stored, save the new tokens and remove the record of the intent. Otherwise leave
+/// the account unchanged, and revoke the new tokens. 5. If the service refused the request, under the lock: `clear` the
+/// account after a definite rejection; otherwise `keep` the account and record the failure. Do this only if the tokens
+/// that were sent are still stored.
 ///
-/// If the lock or the lease was lost, a change fails with a conflict: the flow acquires both again and repeats step 4.
+/// If the lock or the lease was lost, a change fails with a conflict. The flow then acquires the lock and the lease
+/// again, and repeats step 4.
 ///
-/// If the service refuses a token for another API, it may mean only this request, so a plain refresh follows, and its
-/// response decides. A token exchange spends no refresh token, so it records no intent.
+/// If the service refuses a token for another API, the refusal may concern only this request. A plain refresh follows,
+/// and its response decides whether the session has ended. A token exchange spends no refresh token, so the flow
+/// records no intent for it.
 struct RefreshFlow {
     private static let connectionLimit = 3
 
-    /// How often the lock or the lease may be lost before the new tokens stay in memory.
+    /// The number of times that the lock or the lease may be lost before the new tokens stay in memory.
     private static let conflictLimit = 3
 
     private var account: Account
@@ -39,13 +41,14 @@ struct RefreshFlow {
 
     private var hasIntent = false
 
-    /// When an earlier refresh of these tokens began whose response was never stored.
+    /// The date when an earlier refresh of these tokens began, whose response was never stored.
     private var unfinishedRefresh: Date?
 
     private var conflictCount = 0
 
-    /// If other tokens are stored, they are the result. With `derivation`, so is a stored token for this API that
-    /// `account` lacks or that is still valid.
+    /// Creates a refresh of the tokens of `account`. If other tokens are stored, these tokens are the result. With
+    /// `derivation`, the result is a stored token for this API if `account` does not have that token, or if the token
+    /// is still valid.
     init(
         of account: Account, deriving derivation: Derivation? = nil, now: Date, supportsPerGrantRevocation: Bool = false
     ) {
@@ -57,7 +60,8 @@ struct RefreshFlow {
 
     mutating func run(_ effects: any SessionEffects) async -> RefreshOutcome {
         let outcome = await refresh(effects)
-        // After a refused token for another API, the reason for that refusal is the result, unless the session ended.
+        // If the service refused a token for another API, the result is the reason for the refusal, unless the session
+        // has ended.
         guard let refusal else { return outcome }
         switch outcome {
         case .adopted(let account) where account.credentials.derivedToken(for: refusal.target) != nil: return outcome
@@ -69,7 +73,7 @@ struct RefreshFlow {
     }
 
     private mutating func refresh(_ effects: any SessionEffects) async -> RefreshOutcome {
-        // If no account can be read without the lock, step 2 finds out what is stored.
+        // If no account can be read without the lock, step 2 reads the account under the lock.
         if case .present(let stored, _) = await effects.load() {
             guard isToBeUsed(stored) else { return .adopted(stored) }
             if let obstacle = obstacle(in: stored) { return .kept(stored, obstacle) }
@@ -115,7 +119,7 @@ struct RefreshFlow {
     private enum Beginning {
         case begun(Account, ArchiveRevision)
 
-        /// The tokens of the prepared request differ from those of this account, which is stored now.
+        /// The tokens of the prepared request differ from the tokens of this account, which is now stored.
         case unconnected(Account)
         case ended(RefreshOutcome)
     }
@@ -141,14 +145,14 @@ struct RefreshFlow {
             return .unconnected(stored)
         }
         do throws(AccountError) {
-            // A process killed during a sign-out has left these tokens in the queue. Once they are replaced, no process
-            // could see that they belong to a session that continues.
+            // A process that was killed during a sign-out may have left these tokens in the queue. After the tokens are
+            // replaced, no process could tell that the queued tokens belong to a session that continues.
             try await transaction.withdrawRevocation(stored)
             try await transaction.prepareSave()
             switch try await transaction.beginExchange(isSpending: spendsRefreshToken) {
             case .paused(let reason): return .ended(.kept(stored, reason))
             case .begun(let unfinished):
-                // After a refused token for another API, the record is this flow's own.
+                // After a refused token for another API, the record comes from this flow.
                 if !hasIntent { unfinishedRefresh = unfinished }
                 hasIntent = true
                 return .begun(stored, revision)
@@ -229,7 +233,7 @@ struct RefreshFlow {
                     guard let outcome else {
                         return await keepUnsaved(renewed, revision, .unsaved(renewed, error), effects)
                     }
-                    // Without an entry in the queue there is one attempt.
+                    // Without an entry in the queue, there is only one attempt.
                     await effects.revoke(renewed, nil)
                     return outcome
                 }
@@ -244,7 +248,7 @@ struct RefreshFlow {
         let content = await transaction.load()
         switch content {
         case .present(let stored, let revision) where isStillStored(stored):
-            // If this fails, the delivery compares each entry with the stored account.
+            // If the withdrawal fails, the next delivery compares each entry with the stored account.
             try? await transaction.withdrawRevocation(stored)
             return await save(renewed(stored, credentials), ifRevision: revision, transaction, effects)
         case .unreadable(let error):
@@ -274,7 +278,7 @@ struct RefreshFlow {
                     if mayRetryConflict() { return .conflict(renewed, revision, orphanedBy: nil) }
                 case .tooLarge where !isRetry:
                     if renewed.isSameGrant(as: account) { return .ended(.unsaved(renewed, error)) }
-                    // Data that can be obtained again makes room.
+                    // Remove data that can be obtained again, and retry.
                     if renewed.makeRoom() { continue }
                 default:
                     if !isRetry {
@@ -308,12 +312,12 @@ struct RefreshFlow {
         return conflictCount < Self.conflictLimit
     }
 
-    /// Whether the stored session certainly continues if the service revokes these new tokens.
+    /// Returns whether the stored session certainly continues if the service revokes these new tokens.
     private func mayRevoke(_ renewed: Account, beside stored: Account) -> Bool {
         guard stored.isSameUser(as: renewed) else {
             return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
         }
-        // The new tokens belong to a session that continues at its new place.
+        // The new tokens belong to a session that continues in another storage.
         if stored.move != nil { return false }
         // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict
         // another machine may have refreshed the session: some services accept a spent token for a while.
@@ -326,7 +330,8 @@ struct RefreshFlow {
     ) async -> RefreshOutcome {
         var outcome = outcome
         if case .unsaved(_, let error) = outcome { outcome = .unsaved(renewed, error) }
-        // Nothing was spent: the stored tokens are still valid, and such a token can be obtained again.
+        // If the grant is the same, no token was spent: the stored tokens are still valid, and AccountKit can obtain
+        // the derived token again.
         guard !renewed.isSameGrant(as: account) else { return outcome }
         await effects.keepUnsaved(renewed, inPlaceOf: account, ifRevision: revision)
         return outcome
@@ -340,7 +345,8 @@ struct RefreshFlow {
             return renewed
         }
         renewed.credentials = stored.credentials.renewed(by: credentials)
-        // An authority may take the date from its service. A date in the future must not cause the next refresh.
+        // An authority may use the date of its service. If that date is in the future, it must not cause another
+        // refresh.
         if renewed.credentials.isFromFuture(at: now) { renewed.credentials.issuedAt = now }
         renewed.verifiedAt = now
         return renewed
@@ -380,7 +386,7 @@ struct RefreshFlow {
     private func keep(
         _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
     ) async -> RefreshOutcome {
-        // A refused token exchange recorded nothing, and no other request needs to wait.
+        // A token exchange records no intent, and after a refusal no other request needs to wait.
         if !spendsRefreshToken, reason.isAboutRequest { return .kept(stored, reason) }
         do throws(AccountError) {
             return try await effects.withTransaction { transaction in
@@ -392,7 +398,7 @@ struct RefreshFlow {
                 return .kept(stored, reason)
             }
         } catch {
-            // The record of the intent stays, so the token counts as possibly spent until a refresh is saved.
+            // The record of the intent stays, so the token counts as possibly spent until new tokens are saved.
             return .kept(stored, reason)
         }
     }
@@ -405,7 +411,8 @@ struct RefreshFlow {
             if unfinishedRefresh == nil { try? await transaction.forgetRefreshRecord() }
             return
         }
-        // Record that the token may have been spent, now or before. Before its intent, a flow has not read the record.
+        // Record whether this or an earlier request may have spent the token. A flow without an intent has not read the
+        // record.
         let mayBeSpent =
             !hasIntent || unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
         try? await transaction.recordFailure(reason, mayBeSpent: mayBeSpent)
@@ -422,7 +429,8 @@ struct RefreshFlow {
             ? .init(.notChecked, detail: "there is no refresh token") : nil
     }
 
-    /// Whether to use the stored tokens: they are the tokens to replace, or a missing token can be derived from them.
+    /// Returns whether to use the stored tokens for a request: they are the tokens to replace, or a missing token can
+    /// be derived from them.
     func isToBeUsed(_ stored: Account) -> Bool {
         guard stored.isSameUser(as: account) else { return false }
         // A token for another API may have replaced the refresh token, but not the access token.
@@ -437,7 +445,8 @@ struct RefreshFlow {
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {
-        // The lease was lost: another machine replaced only the refresh token, or obtained a token for another API.
+        // The lease was lost, and another machine has replaced only the refresh token or obtained a token for another
+        // API.
         case .present(let stored, _) where isToBeUsed(stored): .kept(stored, .init(.replacedMeanwhile))
         case .present(let stored, _): .adopted(stored)
         case .absent(let signOut): .signedOut(signOut)

@@ -1,4 +1,4 @@
-/// A refresh lease that its holder can replace by a new one. One task uses an instance.
+/// A refresh lease that its holder can replace with a new lease. Only one task may use an instance.
 final class RenewableLease {
     private let storage: any ArchiveStorage
 
@@ -10,7 +10,7 @@ final class RenewableLease {
         current = lease
     }
 
-    /// Acquires a new lease, unless the current one certainly lasts. The current one is released first.
+    /// Acquires a new lease, unless the current lease certainly lasts. Releases the current lease first.
     func renew(timeout: Duration) async throws {
         guard await current?.lasts(for: .zero) != true else { return }
         await release()
@@ -22,8 +22,8 @@ final class RenewableLease {
 
 extension ArchiveStorage {
     /// Runs `body` with the refresh lease, unless `alternative` has a result while another holder has the lease.
-    /// `alternative` runs only if the lease is busy, and is cancelled when the lease is acquired. If it returns `nil`,
-    /// only the lease remains.
+    /// `alternative` runs only if the lease is busy, and is cancelled when the lease is acquired. If `alternative`
+    /// returns `nil`, this function continues to wait for the lease.
     func withRefreshLease<Value: Sendable>(
         timeout: Duration, orIfBusy alternative: @escaping @Sendable () async -> Value?,
         _ body: (RenewableLease) async -> Value

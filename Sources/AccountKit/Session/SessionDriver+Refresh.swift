@@ -1,13 +1,15 @@
 import AccountSupport
 import Logging
 
-/// Tasks of this process that want the same tokens share one refresh, and machines that share a storage take turns.
+/// Tasks of this process that need the same tokens share one refresh. Machines that share a storage refresh one after
+/// the other.
 extension SessionDriver {
-    /// How long a refresh waits for the lease: long enough for two exchanges of another process.
+    /// The time for which a refresh waits for the lease: long enough for two exchanges of another process.
     private static let leaseTimeout = Duration.seconds(150)
 
-    /// Refreshes an account or derives a token, or joins a task that does the same. It continues after `deadline`.
-    /// `failureCount` is the number of failed refreshes of these tokens; `nil` if the caller has not read it.
+    /// Refreshes an account or derives a token, or joins a task that does the same. The refresh continues after
+    /// `deadline`. `failureCount` is the number of failed refreshes of these tokens; `nil` if the caller has not read
+    /// it.
     func refresh(
         _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
         failureCount: Int? = nil, until deadline: ContinuousClock.Instant? = nil
@@ -40,7 +42,8 @@ extension SessionDriver {
         await archive.askBeforeLock()
         let outcome: RefreshOutcome
         do {
-            // All waiting processes take the stored result, and do not need to acquire the lease one after the other.
+            // All waiting processes use the stored result, so they do not need to acquire the lease one after the
+            // other.
             outcome = try await archive.storage.withRefreshLease(timeout: Self.leaseTimeout) {
                 await outcomeOfAnother(request, failureCount: failureCount)
             } _: { lease in
@@ -68,7 +71,8 @@ extension SessionDriver {
         return outcome
     }
 
-    /// Records that the stored tokens belong to another user according to the service, so that no program gets them.
+    /// Records that according to the service, the stored tokens belong to another user, so that no program gets these
+    /// tokens.
     func withhold(_ account: Account) async {
         do {
             try await withTransaction { transaction in
@@ -85,10 +89,11 @@ extension SessionDriver {
 
     // MARK: Waiting for another process
 
-    /// Waits until another process makes this refresh unnecessary; `nil` if the storage no longer reports changes.
+    /// Waits until another process makes this refresh unnecessary, and returns the outcome; `nil` if the storage no
+    /// longer reports changes.
     private func outcomeOfAnother(_ request: Request, failureCount: Int) async -> RefreshOutcome? {
-        // A refresh stores new tokens before it removes its record, so this reads the changes one after the other.
-        // `nil` says that one of the two entries is no longer watched.
+        // A refresh stores new tokens before it removes its record, so read the changes one after the other. The
+        // element `nil` means that one of the two entries is no longer observed.
         let (changes, change) = AsyncStream.makeStream(of: ArchiveEntry?.self)
         return await withTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
@@ -129,7 +134,7 @@ extension SessionDriver {
         case .present(let stored, _):
             let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: clock.now)
             return flow.isToBeUsed(stored) ? nil : .adopted(stored)
-        // Without a recorded sign-out, a sign-in may be in progress, which only the lock excludes.
+        // If no sign-out is recorded, a sign-in may be in progress. Only the lock excludes this.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil
         }

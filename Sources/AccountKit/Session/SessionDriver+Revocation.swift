@@ -1,8 +1,9 @@
 import Logging
 
 extension SessionDriver {
-    /// Asks the service to revoke tokens, and removes the entry from the queue or records the failure there. If the
-    /// revocation would end the stored sign-in, nothing is sent, and the entry stays until that user signs out.
+    /// Asks the service to revoke tokens, and then removes the entry from the queue or records the failure in the
+    /// entry. If the revocation would end the stored sign-in, this function sends nothing, and the entry stays until
+    /// that user signs out.
     func revoke(
         _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
     ) async -> RevocationReport {
@@ -16,7 +17,7 @@ extension SessionDriver {
             }
             report = RevocationReport(.init(try await authority.revoke(account)), of: account)
         } catch let error as AccountError {
-            // Until it is known whether the revocation would end the stored sign-in, do not send it.
+            // Do not send the revocation while it is unknown whether it would end the stored sign-in.
             report = RevocationReport(.queued, of: account, .unclear("\(error)"))
         } catch {
             let failure = AuthorityError(error)
@@ -43,7 +44,8 @@ extension SessionDriver {
                 }
             }
         } catch {
-            // Another process was faster; or the service treats the next delivery as done (RFC 7009, section 2.2).
+            // Either another process has already changed the entry, or the service will accept the next delivery as
+            // done (RFC 7009, section 2.2).
             logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
         }
         return report
@@ -59,8 +61,8 @@ extension SessionDriver {
 }
 
 extension Account {
-    /// Whether a service that revokes the tokens of `other` ends this account's session too. The `id` of `other` is
-    /// empty if the service has not identified the user.
+    /// Returns whether a service that revokes the tokens of `other` also ends the session of this account. The `id` of
+    /// `other` is empty if the service has not identified the user.
     func isEnded(byRevoking other: Account, supportsPerGrantRevocation: Bool) -> Bool {
         guard issuer == other.issuer, other.id.isEmpty || id == other.id else { return false }
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }

@@ -17,13 +17,14 @@ struct SessionDriver: Sendable {
     let lockTimeout: Duration
     let logger: Logger?
 
-    /// Whether an archive that does not open may be replaced or removed also on storage that machines share.
+    /// Whether AccountKit may replace or remove an archive that does not open, even on storage that several machines
+    /// share.
     var replacesUnreadable = false
 
-    /// Whether an archive that does not open stays where it is: another machine may have its key.
+    /// Whether an archive that does not open stays in place, because another machine may have its key.
     var keepsUnreadable: Bool { archive.isShared && !replacesUnreadable }
 
-    /// The key of a refresh. Tasks with the same key share one.
+    /// The key of a refresh. Tasks with the same key share one refresh.
     struct Request: Sendable {
         let account: Account
 
@@ -34,7 +35,7 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// How long to wait for the lock if the work can also be done later.
+    /// The time to wait for the lock if the work can also be done later.
     var briefTimeout: Duration { min(lockTimeout, .seconds(1)) }
 
     // MARK: The archive
@@ -56,15 +57,17 @@ struct SessionDriver: Sendable {
                 await queueOrphans(beside: content, in: transaction)
                 return content
             }
-            // Only the lock proves that their session is over. If the lock is busy, the next read tries again.
+            // Only under the lock is it certain that the session of these tokens has ended. If the lock is busy, the
+            // next read tries again.
             _ = try? await withTransaction(timeout: briefTimeout) { await load($0) }
             return content
         }
     }
 
-    /// This needs the lease: a process that refreshes the stored tokens at the same time would find these instead,
-    /// revoke its own new tokens, and so end this session. With a timeout above zero the process may be about to end,
-    /// so the tokens are saved even without the lease.
+    /// Saves the unsaved tokens under the lease. Without the lease, a process that refreshes the stored tokens at the
+    /// same time would find these tokens instead, revoke its own new tokens, and so end this session. If `timeout` is
+    /// above zero, the process may be about to end, so this function saves the tokens even if it cannot acquire the
+    /// lease.
     func saveUnsaved(timeout: Duration) async {
         do {
             try await archive.storage.withRefreshLease(timeout: timeout) { lease in
@@ -75,10 +78,11 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// After a failure the next read tries again.
+    /// Saves the unsaved tokens. If this fails, the next read tries again.
     private func saveUnsaved(timeout: Duration, under lease: (any ArchiveLease)?) async {
         try? await withTransaction(timeout: timeout, under: lease) { transaction in
-            // This loads the unsaved tokens instead of the stored ones, unless another process has ended their session.
+            // The result contains the unsaved tokens instead of the stored tokens, unless another process has ended
+            // their session.
             guard case .present(let account, let revision) = await load(transaction),
                 archive.unsaved.storedAccount != nil
             else { return }
@@ -86,13 +90,15 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// Queues unsaved tokens for revocation if another process, which did not know them, has ended their session.
+    /// Queues unsaved tokens for revocation if another process, which did not have these tokens, has ended their
+    /// session.
     private func queueOrphans(
         beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
     ) async {
         for orphan in archive.unsaved.takeOrphans() {
-            // Some services accept a spent token for a while, so another process may have refreshed the stored tokens
-            // too. They may belong to the same grant as the orphan, even if the service revokes single grants.
+            // Some services accept a spent token for a while, so another process may also have refreshed the stored
+            // tokens. These tokens may belong to the same grant as the orphan, even if the service revokes single
+            // grants.
             if let stored = content.account, stored.isEnded(byRevoking: orphan, supportsPerGrantRevocation: false) {
                 continue
             }
@@ -124,7 +130,8 @@ struct SessionDriver: Sendable {
     func save(
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
-        // A process that was killed during a sign-out may have queued the tokens that were spent for unsaved ones.
+        // A process that was killed during a sign-out may have queued the tokens that were spent for the unsaved
+        // tokens.
         if !isSignIn, let spent = archive.unsaved.storedAccount {
             try? await revocations.withdraw(spent, in: transaction)
         }
@@ -143,7 +150,8 @@ struct SessionDriver: Sendable {
         return saved
     }
 
-    /// A sign-in drops profile fields that the archive has no room for: the service can send them again.
+    /// Writes the account. If the archive has no room for all profile fields, a sign-in removes some of them, since the
+    /// service can send these fields again.
     private func write(
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool, _ transaction: any ArchiveTransaction
     ) async throws -> (account: Account, receipt: ArchiveReceipt) {
@@ -158,8 +166,8 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// If the user signs out, this removes the key of the offline data too. After the service has ended the session,
-    /// the key stays for the user's next sign-in.
+    /// Removes the account. If the user signs out, this function also removes the key of the offline data. If the
+    /// service has ended the session, the key stays for the user's next sign-in.
     func clear(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws {

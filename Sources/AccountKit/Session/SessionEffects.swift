@@ -4,22 +4,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The side effects of a session flow, which decides their order; ``LiveSessionEffects`` performs them. One flow uses
-/// an instance, from a single task.
+/// The side effects of a session flow. The flow decides their order, and ``LiveSessionEffects`` performs them. Only one
+/// flow may use an instance, from a single task.
 protocol SessionEffects {
     func load() async -> AccountArchive.Content
 
-    /// Runs `body` under the lock. If this throws, `body` did not run. If `isBrief`, waits for the lock for one second
-    /// at most.
+    /// Runs `body` under the lock. If this function throws, `body` did not run. If `isBrief` is `true`, it waits for
+    /// the lock for one second at most.
     func withTransaction<Value>(
         isBrief: Bool, _ body: (any SessionTransaction) async -> Value
     ) async throws(AccountError) -> Value
 
-    /// Acquires a new refresh lease if the current one may be lost.
+    /// Acquires a new refresh lease if the current lease may be lost.
     func renewLease() async throws(AccountError)
 
-    /// Finds the token endpoint and connects to it. No token is sent. Returns the reason for a pause if the refresh of
-    /// another process has failed since.
+    /// Finds the token endpoint and connects to it, without sending a token. If the refresh of another process has
+    /// failed in the meantime, returns the reason for a pause.
     func prepareExchange(
         of account: Account, deriving derivation: Derivation?
     ) async throws(AuthorityError) -> UnverifiedReason?
@@ -34,7 +34,8 @@ protocol SessionEffects {
 
     func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async
 
-    /// Keeps new tokens in memory that could not be saved. `revision` is that of the stored account, `spent`.
+    /// Keeps in memory new tokens that could not be saved. `spent` is the stored account, and `revision` is its
+    /// revision.
     func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) async
 }
 
@@ -49,13 +50,14 @@ extension SessionEffects {
 protocol SessionTransaction {
     func load() async -> AccountArchive.Content
 
-    /// Reserves space, so that the account can be saved after the exchange.
+    /// Reserves space to save the account after the exchange.
     func prepareSave() async throws(AccountError)
 
-    /// Records that the refresh token is about to be spent, if `isSpending`. From now on the flow is not cancelled.
+    /// Begins the exchange. If `isSpending` is `true`, records that the refresh token is about to be spent. After this
+    /// call, the flow is not cancelled.
     func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart
 
-    /// Records that the refresh failed, so that all processes pause before the next request. `mayBeSpent` says whether
+    /// Records that the refresh failed, so that all processes pause before the next request. `mayBeSpent` is `true` if
     /// the service may have received the refresh token.
     func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError)
 
@@ -63,12 +65,13 @@ protocol SessionTransaction {
 
     func save(_ account: Account, ifRevision revision: ArchiveRevision) async throws(AccountError) -> Account
 
-    /// If `isSignOut`, this also releases the tokens of the user's replaced sign-ins.
+    /// Queues the tokens of an account for revocation. If `isSignOut` is `true`, this function also releases the tokens
+    /// of the user's replaced sign-ins.
     func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Pending
 
     func withdrawRevocation(_ account: Account) async throws(AccountError)
 
-    /// Moves aside an archive that does not open, records the sign-out, and returns the new name of the archive.
+    /// Records the sign-out, moves aside an archive that does not open, and returns the new name of the archive.
     func quarantine(_ signOut: SignOut) async throws(AccountError) -> String
 
     func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError)
@@ -78,7 +81,7 @@ enum ExchangeStart: Sendable {
     /// The request may be sent. `unfinished` is the date of an earlier refresh that left its record.
     case begun(unfinished: Date?)
 
-    /// The refresh of another process has failed since, so nothing is sent now.
+    /// The refresh of another process has failed in the meantime, so the flow sends nothing now.
     case paused(UnverifiedReason)
 }
 
@@ -86,7 +89,7 @@ struct Derivation: Sendable, Equatable {
     let target: TokenTarget
     let means: TokenDerivation
 
-    /// How long the token should be valid; `nil` is the usual time.
+    /// The time for which the token must be valid; `nil` for ``Credentials/usualValidity``.
     let validity: Duration?
 
     var request: TokenRequest { .derivation(target, means) }

@@ -15,7 +15,7 @@ public enum SessionState: Sendable {
     /// The user is signed in, but the service has not confirmed the account, for the given reason.
     case unverified(Account, UnverifiedReason)
 
-    /// There is an archive that cannot be read. It is unchanged, and the user was not signed out.
+    /// There is an archive that cannot be read. The archive is unchanged, and the user was not signed out.
     case unreadable(AccountError)
 
     /// The account, verified or not.
@@ -28,8 +28,8 @@ public enum SessionState: Sendable {
 }
 
 extension SessionState: Equatable {
-    /// Whether both are the same state with the same account and reason. Two `.unreadable` states are equal if their
-    /// errors have the same ``AccountError/code``.
+    /// Returns whether both states are the same, with the same account and reason. Two `.unreadable` states are equal
+    /// if their errors have the same ``AccountError/code``.
     public static func == (left: SessionState, right: SessionState) -> Bool {
         switch (left, right) {
         case (.signedOut(let left), .signedOut(let right)): left == right
@@ -42,11 +42,11 @@ extension SessionState: Equatable {
     }
 }
 
-/// Why and when a session ended. It does not name the user.
+/// The reason for the end of a session, and its date. A sign-out does not contain the user.
 public struct SignOut: Sendable, Hashable {
     /// The reason for the end of a session. The raw values are stable.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
-        /// No user has signed in here yet.
+        /// No user has signed in yet.
         case neverSignedIn
         case signedOutByUser
         case sessionEnded
@@ -63,13 +63,13 @@ public struct SignOut: Sendable, Hashable {
 
     /// The service's error code, such as `invalid_grant`.
     ///
-    /// A later process sees the detail only in the form of an error code: at most 64 ASCII letters, digits, `_` and
-    /// `-`.
+    /// A later process reads the detail only if it has the form of an error code: at most 64 ASCII letters, digits, `_`
+    /// and `-`.
     public var detail: String?
 
-    /// The start of a refresh of the last tokens whose response was never stored, because a process died or the
-    /// response was lost; `nil` if there was none. A service that accepts each refresh token only once may have ended
-    /// the session for this reason.
+    /// The date when a refresh of the last tokens began, if its response was never stored because a process died or the
+    /// response was lost; otherwise `nil`. A service that accepts each refresh token only once may have ended the
+    /// session for this reason.
     public var unfinishedRefresh: Date?
 
     /// Creates a sign-out.
@@ -84,7 +84,7 @@ public struct SignOut: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// No user has signed in here yet.
+    /// No user has signed in yet.
     public static let neverSignedIn = SignOut(.neverSignedIn)
 }
 

@@ -3,10 +3,10 @@ import Synchronization
 final class SharedAccount: Sendable {
     fileprivate struct State {
         var account: Account?
-        /// Whether the archive was read, so that no account means that no user is signed in.
+        /// Whether the archive was read. If so, and `account` is `nil`, no user is signed in.
         var isKnown = false
         var quarantinedArchive: String?
-        /// The number of changes, so that a slow read does not undo later ones.
+        /// The number of changes, so that a slow read does not undo later changes.
         var changeCount = 0
         var listeners: [Int: Listener] = [:]
         var nextListener = 0
@@ -29,7 +29,8 @@ final class SharedAccount: Sendable {
 
     var changeCount: Int { state.withLock { $0.changeCount } }
 
-    /// Publishes the content of the archive; `false` if the account has changed since the read began: read again.
+    /// Publishes the content of the archive; returns `false` if the account has changed since the read began, so that
+    /// the caller must read again.
     func publish(_ content: AccountArchive.Content, readSince changeCount: Int) -> Bool {
         state.withLock { state in
             guard state.changeCount == changeCount else { return false }
@@ -46,8 +47,8 @@ final class SharedAccount: Sendable {
     func publish(_ account: Account, isSignIn: Bool) {
         state.withLock { state in
             set(account, isSignIn: isSignIn, &state)
-            // Do this even if the account was known: a read that began earlier may have found the account that it
-            // replaced.
+            // Count a change even if the account is the same: a read that began earlier may have found the account that
+            // this account replaced.
             state.changeCount += 1
         }
     }
@@ -81,7 +82,7 @@ final class SharedAccount: Sendable {
             state.listeners[state.nextListener] = Listener(hear: hear, finish: { continuation.finish() })
             return state.nextListener
         }
-        // In a separate task: a listener may be cancelled while it gets an event under the lock.
+        // Use a separate task, since a listener may be cancelled while it gets an event under the lock.
         continuation.onTermination = { [weak self] _ in
             Task { self?.state.withLock { state in state.listeners[listener] = nil } }
         }
@@ -118,7 +119,8 @@ extension SharedAccount {
 }
 
 extension SharedAccount.State {
-    /// Sends an event under the lock, so that all listeners get the events in order. A yield only fills a buffer.
+    /// Sends an event under the lock, so that all listeners get the events in order. Sending does not block, since a
+    /// yield only adds to a buffer.
     fileprivate mutating func yield(_ event: AccountEvent) {
         for id in listeners.keys {
             listeners[id]!.hear(listeners[id]!.count, event, account)

@@ -4,12 +4,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Removes the account because the user signs out. Queues its tokens for revocation first: a crash must not lose them.
+/// Removes the account because the user signs out. The flow first queues the tokens for revocation, so that a crash
+/// does not lose the tokens.
 struct SignOutFlow: Sendable {
     enum Ended: Sendable {
         case nobody
 
-        /// The account that was signed out, and the entry of its tokens in the queue; `nil` if they were not queued.
+        /// The account that was signed out, and the queue entry of its tokens; `nil` if the tokens were not queued.
         case account(Account, RevocationQueue.Pending?)
 
         case quarantined(place: String)
@@ -49,7 +50,7 @@ struct SignOutFlow: Sendable {
         _ account: Account, _ revision: ArchiveRevision, _ transaction: any SessionTransaction
     ) async throws(AccountError) -> RevocationQueue.Pending? {
         if let move = account.move, !move.isComplete, revokesTokens { throw AccountError(move) }
-        // If the session was moved, the service would end it at its new place.
+        // If the session was moved, a revocation would also end the session in the other storage.
         let isRevoked = revokesTokens && account.move == nil
         var pending: RevocationQueue.Pending?
         // The user is signed out even if the disk is full or the queue cannot be written.
@@ -57,7 +58,7 @@ struct SignOutFlow: Sendable {
         do {
             try await transaction.clear(signOut, ifRevision: revision)
         } catch {
-            // The account is still signed in. Even without `pending`, its entry may have been written.
+            // The user is still signed in. Even if `pending` is `nil`, the queue entry may have been written.
             if isRevoked { try? await transaction.withdrawRevocation(account) }
             throw error
         }
@@ -66,7 +67,7 @@ struct SignOutFlow: Sendable {
 }
 
 extension AccountError {
-    /// Whether the archive was reached, but does not open.
+    /// Whether the error means that the archive was reached but does not open.
     package var isAboutContent: Bool {
         [.noKey, .authenticationFailed, .damaged, .unsupportedVersion].contains(code)
     }

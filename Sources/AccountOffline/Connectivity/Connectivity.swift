@@ -2,29 +2,30 @@
 import AccountKit
 import HTTPTypes
 
-/// Whether a service is reachable, according to its last requests.
+/// The reachability of a service, according to the last requests.
 public enum Connectivity: Sendable, Hashable {
-    /// The last request got a response.
+    /// The last request received a response.
     case online
-    /// The state is unknown: no request was made, a single one has failed, or the last failures are too long ago.
+    /// The state is unknown: the app has sent no request, a single request has failed, or the last failures are too
+    /// long ago.
     case uncertain(Problem?)
     /// Several requests in a row have failed.
     case offline(Problem)
 
-    /// Why a request failed.
+    /// The reason why a request failed.
     public struct Problem: Sendable, Hashable {
-        /// Where the request failed.
+        /// The place where the request failed.
         public let kind: Kind
 
-        /// The failure, for messages.
+        /// A description of the failure, for messages.
         public let description: String
     }
 
-    /// Where a request failed. The raw values are stable.
+    /// The place where a request failed. The raw values are stable.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// The host name could not be resolved.
         case nameLookUp
-        /// There was no connection, or it was cut.
+        /// There was no connection, or the connection was interrupted.
         case network
         /// Another server responded, such as the sign-in page of a captive portal.
         case portal
@@ -60,7 +61,7 @@ extension Connectivity.Problem {
         case .noResponse(let failure) where failure.kind == .cancelled: return nil
         case .noResponse(let failure):
             self.init(kind: failure.stage == .nameLookUp ? .nameLookUp : .network, description: "\(failure)")
-        case .untrustedTLS(let why): self.init(kind: .tls, description: "the connection is not trusted (\(why))")
+        case .untrustedTLS(let why): self.init(kind: .tls, description: "the connection is not secure (\(why))")
         case .intercepted(let why): self.init(kind: .portal, description: "another server responded (\(why))")
         case .proxyAuthenticationRequired:
             self.init(kind: .network, description: "the proxy requires credentials")

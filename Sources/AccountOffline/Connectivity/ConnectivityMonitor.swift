@@ -9,8 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Observes whether a service is reachable, from requests that the app makes anyway. While the service is unreachable
-/// and there are listeners, the monitor also sends its own requests from time to time.
+/// Determines from the app's own requests whether a service is reachable. While the service is unreachable and there
+/// are listeners, the monitor also sends its own requests from time to time.
 ///
 /// ```swift
 /// let monitor = ConnectivityMonitor(transport, probe: request)
@@ -18,13 +18,13 @@ import Foundation
 /// for await connectivity in monitor.changes() { … }
 /// ```
 ///
-/// Neither a single failure nor several simultaneous ones with the same cause mean that the service is unreachable, and
-/// a state expires after a while.
+/// The monitor does not report that the service is unreachable after a single failure, or after several simultaneous
+/// failures with the same cause. A state expires after 60 seconds without requests.
 public final class ConnectivityMonitor: Sendable {
     private struct State {
         var connectivity = Connectivity.uncertain(nil)
         var knownAt: Date?
-        /// The number of successes and of failures that counted.
+        /// The number of successes and failures that changed the state.
         var generation = 0
         var failures = 0
         var listeners: [Int: AsyncStream<Connectivity>.Continuation] = [:]
@@ -39,17 +39,17 @@ public final class ConnectivityMonitor: Sendable {
     private let clock: any WallClock
     private let sleep: @Sendable (Duration) async throws -> Void
 
-    /// How long a state is valid without listeners, in seconds.
+    /// The time for which a state is valid without further requests, in seconds.
     private static let lifetime: TimeInterval = 60
     private static let longestWait = Duration.seconds(60)
 
     /// Creates a monitor.
     ///
     /// - Parameters:
-    ///   - transport: Sends requests.
+    ///   - transport: The function that sends requests.
     ///   - probe: A small request to send while the service is unreachable. Any response except a server error means
     ///     that the service is reachable.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
     public convenience init(
         _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: (any WallClock)? = nil
     ) {
@@ -96,7 +96,7 @@ public final class ConnectivityMonitor: Sendable {
     }
 
     /// Returns the current state and its changes. While there are listeners and the service is unreachable, the monitor
-    /// probes it: after one second at first, and at least once a minute.
+    /// probes the service: after one second at first, and at least once a minute.
     public func changes() -> AsyncStream<Connectivity> {
         let (stream, continuation) = AsyncStream.makeStream(of: Connectivity.self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
@@ -106,7 +106,7 @@ public final class ConnectivityMonitor: Sendable {
             startProbing(&state)
             return state.lastListener
         }
-        // In a separate task: a listener may be cancelled while it gets an element under the lock.
+        // Use a separate task, because a listener may be cancelled while it receives an element under the lock.
         continuation.onTermination = { [weak self] _ in Task { self?.remove(id) } }
         return stream
     }
@@ -119,9 +119,10 @@ public final class ConnectivityMonitor: Sendable {
         probing?.cancel()
     }
 
-    /// Probes the service now, and again if the first request fails.
+    /// Probes the service, and repeats the request once if it fails. Returns the resulting state.
     ///
-    /// - Parameter timeout: How long to wait in all. After that the state is uncertain.
+    /// - Parameter timeout: How long to wait for both requests. After this time, this method returns the last known
+    ///   state.
     public func check(timeout: Duration = .seconds(5)) async -> Connectivity {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
@@ -135,11 +136,12 @@ public final class ConnectivityMonitor: Sendable {
         return current
     }
 
-    /// Returns whether to stop asking: the service responded without a server error, or the task is cancelled.
+    /// Sends a probe. Returns whether to stop probing, because the service responded without a server error or the task
+    /// was cancelled.
     private func ask() async -> Bool {
         // The transport has recorded the failure.
         guard !Task.isCancelled,
-            // A probe continues after the request that started it, and after the session of its user.
+            // A probe may continue after the request that started it, and after the end of the user's session.
             let response = try? await AccountStore.withRequestsForAnyUser({ try await transport(probe, nil) })
         else { return Task.isCancelled }
         return Connectivity.Problem(response.head, to: probe) == nil
@@ -148,11 +150,12 @@ public final class ConnectivityMonitor: Sendable {
     private func note(_ problem: Connectivity.Problem?, since generation: Int, isResponse: Bool) {
         state.withLock { state in
             guard let problem else {
-                // Other errors say nothing about the network.
+                // Ignore other errors, which do not concern the network.
                 if isResponse { conclude(.online, 0, &state) }
                 return
             }
-            // A request that began before the last failure has the same cause.
+            // Ignore the failure of a request that began before the last failure, because both failures have the same
+            // cause.
             guard generation == state.generation else { return }
             let failures = state.failures + 1
             conclude(failures > 1 ? .offline(problem) : .uncertain(problem), failures, &state)
@@ -178,7 +181,7 @@ public final class ConnectivityMonitor: Sendable {
                 do { try await self.sleep(wait * Double.random(in: 0.75...1.25)) } catch { return }
                 if await self.ask(), !Task.isCancelled {
                     self.state.withLock { state in
-                        // A forgotten probe would never end, so keep one that new listeners have started.
+                        // Keep a probe that new listeners have started: otherwise, no code could cancel it.
                         guard state.lastProbing == number else { return }
                         state.probing = nil
                         self.startProbing(&state)

@@ -3,8 +3,8 @@ import GRDB
 
 /// Inserts pages into the segments of a list.
 ///
-/// The anchors of a page determine its place: the items that are stored unchanged and in the same order. A changed or
-/// reordered item may have moved, so it says nothing about its neighbours.
+/// The anchors of a page determine its place. Anchors are the items that are stored unchanged and in the same order. A
+/// changed or reordered item may have moved, so its place does not determine the places of its neighbors.
 struct EntryWriter {
     private let list: Int64
     private let database: Database
@@ -16,9 +16,10 @@ struct EntryWriter {
 
     struct Item {
         let number: Int64
-        /// A part of the item's digest, stored for each list, since another list may have stored a newer version.
+        /// A part of the item's digest. The database stores it for each list, because another list may have stored a
+        /// newer version of the item.
         let stamp: Int64
-        /// Whether the item was in no list before, so that no search is necessary.
+        /// Whether no list contained the item before, so that no search is necessary.
         var isNew = false
     }
 
@@ -36,10 +37,11 @@ struct EntryWriter {
     /// Inserts the first page of the service at the front.
     ///
     /// - Parameters:
-    ///   - next: The cursor of the next page; with `nil` this page is the whole list.
-    ///   - isAnew: Whether stored rows are untrusted until further pages have confirmed them.
-    ///   - isAlone: Whether all stored rows are dropped.
-    /// - Returns: Stored rows in the page's range that are gone; moved items would be at the front.
+    ///   - next: The cursor of the next page. If `nil`, this page is the whole list.
+    ///   - isAnew: Whether stored rows are not valid until further pages have confirmed them.
+    ///   - isAlone: Whether to remove all stored rows.
+    /// - Returns: The stored rows in the page's range that the service has removed. If an item had moved, it would be
+    ///   at the front.
     func putFirst(
         _ page: [Item], next: String?, isAnew: Bool = false, isAlone: Bool = false,
         _ segments: inout [ListRecord.Segment]
@@ -57,7 +59,7 @@ struct EntryWriter {
         if let deepest = anchors.last?.position {
             let replaced = try places("segment = \(top.number) AND position <= \(deepest)").map(\.item)
             let missing = replaced.filter { !numbers.contains($0) }
-            // If more rows are missing than present, the present ones may be those that moved.
+            // If more rows are missing than present, the present rows may be the rows that moved.
             if missing.count < anchors.count {
                 try delete(replaced + items)
                 try insert(page, segment: top.number, from: deepest - items.count + 1)
@@ -77,10 +79,11 @@ struct EntryWriter {
     /// Inserts a page after the first segment.
     ///
     /// - Parameters:
-    ///   - next: The cursor of the next page; `nil` if the list ends with this one.
-    ///   - joinsBelow: Whether the segment that the page reaches joins this one, so that it is not requested again.
-    /// - Returns: Stored rows in the page's range that were moved to the front or are gone; and the number of rows of
-    ///   the segment after the page. `nil` if the page must overlap but does not.
+    ///   - next: The cursor of the next page, or `nil` if this page is the last one.
+    ///   - joinsBelow: Whether to join the first segment and the segment that the page reaches, so that the app does
+    ///     not request that segment again.
+    /// - Returns: The stored rows in the page's range that were moved to the front or removed, and the number of rows
+    ///   of the segment after the page. `nil` if the page must overlap the stored rows but does not.
     func append(
         _ page: [Item], next: String?, mustOverlap: Bool, joinsBelow: Bool = true,
         _ segments: inout [ListRecord.Segment]
@@ -88,7 +91,7 @@ struct EntryWriter {
         guard let top = segments.first else { return (try putFirst(page, next: next, &segments), 0) }
         let numbers = Set(page.map(\.number))
         var missing: [Int64] = []
-        // The rows of the segment after the page, without those moved by insertions before it.
+        // The rows of the segment that follow the page.
         var tail: [Item] = []
         var start = try lastPosition(of: top.number) + 1
         let overlap = try anchors(of: page, acceptsChanged: true) { $0 == top.number }
@@ -147,8 +150,8 @@ struct EntryWriter {
         try insert([item], segment: segment, from: (first ?? 0) - 1)
     }
 
-    /// Returns the largest set of a page's items that are stored unchanged and in the order of the page. With
-    /// `acceptsChanged`, several changed items count if no item is unchanged.
+    /// Returns the largest set of a page's items that are stored unchanged and in the order of the page. If
+    /// `acceptsChanged` is `true` and no item is unchanged, several changed items are also accepted.
     private func anchors(
         of page: [Item], acceptsChanged: Bool = false, where isWanted: (_ segment: Int) -> Bool
     ) throws -> [Place] {
@@ -164,7 +167,8 @@ struct EntryWriter {
         return Self.longestRise(of: shared)
     }
 
-    /// Returns the longest subsequence of the places that descends in the list; of several, the one that ends highest.
+    /// Returns the longest subsequence of the places that is in the order of the list. If there are several, it returns
+    /// the subsequence that ends nearest to the front.
     private static func longestRise(of places: [Place]) -> [Place] {
         // The last place for each length of a subsequence, and the predecessor of each place.
         var ends: [Int] = []

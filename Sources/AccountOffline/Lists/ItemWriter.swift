@@ -9,7 +9,7 @@ import Foundation
 
 struct ItemWriter {
     private let database: Database
-    // Kept, since looking up a statement by its text for each row would take as long as inserting a short row.
+    // Keep the statements: looking up a statement by its text for each row would take as long as inserting a short row.
     private let find, insert, update: Statement
 
     init(_ database: Database) throws {

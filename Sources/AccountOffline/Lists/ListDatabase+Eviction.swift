@@ -25,8 +25,8 @@ extension ListDatabase {
         }
     }
 
-    /// Removes the least recently used lists beyond the limit, and items without a list, except `objects`, which have
-    /// unsent changes.
+    /// Removes the least recently used lists beyond the limit, and items that are in no list. The items in `objects`
+    /// remain, because they have unsent changes.
     @discardableResult
     func evict(keeping objects: Set<String>) async throws -> Bool {
         let kept = Set(objects.map { Data(itemKey($0)) })

@@ -9,8 +9,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pages of whole lists, so that the service does not resend unchanged pages. A page is stored as its validators
-/// and its items' IDs. If its items have not changed in the database, a response with status 304 stands for the page.
+/// The pages of whole lists, stored so that the service does not send unchanged pages again. The record of a page
+/// contains its validators and the IDs of its items. If the items have not changed in the database, a response with
+/// status 304 means that the stored page is current.
 extension ListDatabase {
     private struct PageRecord: Codable {
         struct Item: Codable {
@@ -23,7 +24,8 @@ extension ListDatabase {
         let items: [Item]
     }
 
-    /// Returns the stored version of a page; `nil` without validators, or if an item was changed or removed since.
+    /// Returns the stored version of a page. Returns `nil` if the page has no validators, or if an item has since been
+    /// changed or removed.
     func page(for request: String, of name: String) async throws -> SealedPage? {
         try await read { database in
             let (list, place) = (listKey(name), seal.keyedID(request.utf8, type: "page"))
@@ -66,7 +68,8 @@ extension ListDatabase {
         }
     }
 
-    /// Removes the pages that a run through the whole list did not reach. Returns whether the service sent any page.
+    /// Removes the pages that a pass through the whole list did not reach. Returns whether the service sent any page in
+    /// this pass.
     func endSweep(_ sweep: Int64, of name: String) async throws -> Bool {
         try await write { database in
             let list = Data(listKey(name))

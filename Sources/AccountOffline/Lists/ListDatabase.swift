@@ -10,14 +10,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The lists and items from the service. All of them can be requested again.
+/// The lists and items from the service. The app can request all of this data again.
 ///
-/// An item is stored once for all lists. Positions order the rows of a list's segment; they may be negative, since new
-/// items come before the stored ones.
+/// The database stores an item once for all lists. The positions determine the order of the rows in a segment of a
+/// list. Positions may be negative, because new items come before the stored items.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
     static let version = 2
-    /// Also adds the tables that earlier versions lack: `page` is of version 2.
+    /// The statements that create the tables. They also add the tables that earlier versions lack: version 2 added
+    /// `page`.
     private static let schema = """
         CREATE TABLE IF NOT EXISTS item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
         CREATE TABLE IF NOT EXISTS list(
@@ -59,10 +60,10 @@ struct ListDatabase: Sendable {
         init(_ reason: AccountError?) { self.reason = Mutex(reason) }
     }
 
-    /// Why stored data could not be used, and was dropped.
+    /// The reason why AccountKit dropped unusable stored data, or `nil` if it did not.
     var whyDropped: AccountError? { dropped.reason.withLock { $0 } }
 
-    /// Opens the lists. A damaged file, or one of a later version, is replaced by an empty one.
+    /// Opens the lists. If the file is damaged or from a later version, this method replaces it with an empty file.
     static func open(
         in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal, maximumBytes: Int
     ) async throws -> ListDatabase {
@@ -71,7 +72,8 @@ struct ListDatabase: Sendable {
             do {
                 let database = try await OfflineDatabase.open(
                     name, in: folder, storage, isDurable: false, version: version, schema: schema,
-                    // Each run evicts lists beyond the maximum at its end, and may store the same amount again before.
+                    // Each run evicts the lists beyond the maximum at its end. Before that, it may store the same
+                    // amount again.
                     maximumBytes: 2 * maximumBytes)
                 return ListDatabase(
                     database: database, seal: seal, maximumBytes: maximumBytes, dropped: Dropped(replaced))
@@ -105,7 +107,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Handles damage that is detected late: the service still has all of the data.
+    /// Replaces a database in which damage is detected after it was opened. The service still has all of the data.
     private func makeAnew(because error: AccountError) async throws {
         try await database.makeAnew(Self.schema, Self.version)
         dropped.reason.withLock { $0 = error }
@@ -121,7 +123,7 @@ struct ListDatabase: Sendable {
         var lastUsed: Date?
     }
 
-    /// Returns rows of a list in order; none if `id` is not in the list.
+    /// Returns rows of a list in order, or no rows if `id` is not in the list.
     func page(of name: String, after id: String? = nil, limit: Int) async throws -> StoredPage {
         try await read { database in
             let find = try database.cachedStatement(
@@ -143,7 +145,7 @@ struct ListDatabase: Sendable {
             let arguments: StatementArguments = [list.number, start.segment, start.position, limit]
             let rows = try Row.fetchCursor(database.cachedStatement(sql: sql), arguments: arguments)
             while let row = try rows.next() {
-                // Avoid copying either.
+                // Avoid copying the key and the encrypted item.
                 let item = try row.withUnsafeData(atIndex: 3) { sealed in
                     try row.withUnsafeData(atIndex: 2) { key in
                         try self.item(sealed ?? Data(), key: key ?? Data(), type: "item")
@@ -163,7 +165,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns how many rows a list has, and how many of them are before the first gap.
+    /// Returns the number of rows in a list, and the number of rows before the first gap.
     func count(of name: String) async throws -> (all: Int, first: Int) {
         try await read { database in
             guard let list = try list(name, database) else { return (0, 0) }
@@ -240,7 +242,7 @@ struct ListDatabase: Sendable {
         return item
     }
 
-    /// SQLite converts any value to a number. Here a value of another type means damage.
+    /// Returns an integer. SQLite would convert any value to a number, but here a value of another type means damage.
     private func number(_ value: DatabaseValue) throws -> Int {
         guard let number = Int.fromDatabaseValue(value) else { throw damaged }
         return number
@@ -255,7 +257,8 @@ struct ListDatabase: Sendable {
     func touch(_ name: String, next: String?, at date: Date) async throws {
         try await write { database in
             guard var list = try list(name, database) else { return }
-            // A 304 may have new links, which can change without the page. Missing links mean nothing.
+            // A 304 response may contain new links, because links can change without the page. If the response contains
+            // no links, keep the stored links.
             if let next, next != list.stored.record.next {
                 if list.stored.record.segments.first?.next == list.stored.record.next {
                     list.stored.record.segments[0].next = next
@@ -270,11 +273,12 @@ struct ListDatabase: Sendable {
     }
 
     struct Stored: Sendable, Equatable {
-        /// Whether the service sent an empty list that is not accepted yet.
+        /// Whether the service sent an empty list that AccountKit has not accepted yet.
         var isDoubtful = false
-        /// Whether the page overlaps the rows that were stored before it, so that no row can be missing in between.
+        /// Whether the page continues the rows that were stored before it, so that no row can be missing in between.
         var isContiguous = true
-        /// The keys of items that are no longer at their previous position: moved to the front, or gone.
+        /// The keys of items that are no longer at their previous position, because they were moved to the front or
+        /// removed.
         var missing: [Data] = []
         var following = 0
         var next: String?
@@ -282,7 +286,8 @@ struct ListDatabase: Sendable {
 
     func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
 
-    /// Stores the first page of a list. With `missingIsGone`, an item that is missing from it is gone from all lists.
+    /// Stores the first page of a list. If `missingIsGone` is `true`, this method removes an item that is missing from
+    /// the page from all lists.
     func storeFirst(
         _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, missingIsGone: Bool,
         at date: Date
@@ -292,7 +297,7 @@ struct ListDatabase: Sendable {
             var record = stored.record
             let writer = EntryWriter(list: number, database)
             if page.items.isEmpty, page.next == nil, try writer.count() > 1 {
-                // If everything seems gone, keep the rows, show them, and ask the service again.
+                // If the service sends an empty list, keep and show the rows at first, and request the list again.
                 let since = min(record.emptySince ?? date, date)
                 record.emptySince = since
                 record.validators = nil
@@ -313,15 +318,15 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Stores a further page, which continues the first segment, unless the segment no longer ends at `cursor` (`nil`
-    /// for numbered pages), or the page must overlap the stored rows but does not.
+    /// Stores a page that continues the first segment. This method does not store the page if the segment no longer
+    /// ends at `cursor` (`nil` for numbered pages), or if the page must overlap the stored rows but does not.
     func storeNext(
         _ page: SealedPage, of name: String, at cursor: String?, mustOverlap: Bool, joinsBelow: Bool
     ) async throws -> Stored {
         try await write { database in
             let (number, stored) = try listForWriting(name, database)
             var record = stored.record
-            // Another process may have stored a new first page, or have loaded this page itself.
+            // Another process may have stored a new first page, or may have loaded this page itself.
             if let cursor, record.segments.first?.next != cursor {
                 return Stored(isContiguous: false, next: record.segments.first?.next)
             }
@@ -343,7 +348,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Removes from all lists the items that are missing from one list and were certainly not moved.
+    /// Removes the items from all lists that are missing from one list and were certainly not moved.
     func removeGone(_ keys: [Data], from name: String) async throws {
         try await write { database in
             guard let list = try list(name, database) else { return }
@@ -364,7 +369,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Inserts an item that this machine has created or changed where the service will list it.
+    /// Inserts an item that this machine has created or changed at the position where the service will list it.
     func put(_ item: RemoteItem, firstIn lists: [String]) async throws {
         let sealed = SealedItem(item, seal)
         try await write { database in
@@ -427,7 +432,8 @@ struct ListDatabase: Sendable {
             .execute(arguments: [date?.timeIntervalSince1970, Data(sealed), number])
     }
 
-    /// Removes items from all lists, or only those items that no list has.
+    /// Removes items from all lists if `isGone` is `true`. Otherwise, this method removes only items that are in no
+    /// list.
     private func remove(_ items: [Int64], isGone: Bool, _ database: Database) throws {
         for item in items {
             if isGone {

@@ -7,25 +7,25 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The data of a list besides its rows.
+/// The data of a list, except its rows.
 struct ListRecord: Codable, Sendable, Equatable {
-    /// A run of consecutive pages. Between two segments there is a gap.
+    /// A sequence of consecutive pages. There is a gap between two segments.
     struct Segment: Codable, Sendable, Equatable {
-        /// The order of the segments, ascending.
+        /// The number that determines the ascending order of the segments.
         var number: Int
-        /// The cursor of the page after the segment; `nil` if the list ends with it.
+        /// The cursor of the page after the segment, or `nil` if the list ends with the segment.
         var next: String?
     }
 
     let name: String
     var segments: [Segment] = []
 
-    /// The cursor of the second page, from the first page.
+    /// The cursor of the second page, which the first page contained.
     var next: String?
 
     var validators: Validators?
 
-    /// When the service first sent an empty list in place of several rows.
+    /// The time when the service first sent an empty list instead of several rows.
     var emptySince: Date?
 
     init(name: String) { self.name = name }

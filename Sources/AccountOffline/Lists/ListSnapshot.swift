@@ -7,11 +7,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A list for display: the rows of the last request, with unsent changes.
+/// A list to display: the rows of the last request, with unsent changes.
 public struct ListSnapshot<Item: Sendable>: Sendable {
     /// A row.
     public struct Row: Sendable {
-        /// The item's id.
+        /// The ID of the item.
         public let id: String
 
         /// The item, with any unsent changes.
@@ -26,7 +26,7 @@ public struct ListSnapshot<Item: Sendable>: Sendable {
 
     /// The origin of the rows.
     public enum Source: String, Sendable, Hashable, Codable {
-        /// The storage of this machine. The service was not asked, or was unreachable.
+        /// The storage of this machine. The app did not send a request to the service, or the service was unreachable.
         case disk
         /// The service has just sent the rows.
         case network
@@ -34,19 +34,20 @@ public struct ListSnapshot<Item: Sendable>: Sendable {
         case notModified
     }
 
-    /// The rows in the order of the service. Items that were created here come first.
+    /// The rows in the order of the service. Items that this machine has created come first.
     public var rows: [Row]
 
-    /// When the service was last asked; `nil` if never, or if the clock has been set back since.
+    /// The time of the last response from the service. `nil` if there was none, or if the clock has been set back since
+    /// then.
     public var asOf: Date?
 
     /// The origin of the rows.
     public var source: Source
 
-    /// Whether there are more rows, here or at the service.
+    /// Whether there are more rows, on this machine or at the service.
     public var hasMore: Bool
 
-    /// Why the request to the service failed; the rows are then the stored ones.
+    /// The reason why the request to the service failed. In this case, the rows are the stored rows.
     public var problem: AccountError?
 }
 #endif

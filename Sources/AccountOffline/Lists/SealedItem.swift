@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An item, sealed before the database is locked, so that other processes wait only for the disk.
+/// An encrypted item. AccountKit encrypts items before it locks the database, so that other processes wait only for the
+/// disk.
 struct SealedItem: Sendable {
     let id: String
     let key: Data
@@ -29,7 +30,8 @@ struct SealedItem: Sendable {
         bytes = Self.seal(item, type: "item", key: key, seal)
     }
 
-    /// Seals the length of an item's ID (four bytes), the ID, which may contain any byte, and the JSON of the service.
+    /// Encrypts the length of an item's ID (four bytes), the ID (which may contain any byte), and the JSON of the
+    /// service.
     static func seal(_ item: RemoteItem, type: String, key: [UInt8], _ seal: RowSeal) -> Data {
         let id = item.id.utf8
         var bytes: [UInt8] = []

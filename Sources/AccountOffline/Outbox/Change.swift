@@ -5,43 +5,46 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A change of the user that is sent to the service.
+/// A change by the user that the app sends to the service.
 public struct Change: Codable, Sendable, Hashable, Identifiable {
-    /// The identifier, the same for all attempts. It is the idempotency key for services that support one.
+    /// The identifier, which is the same for all attempts. It is the idempotency key for services that support
+    /// idempotency keys.
     public let id: UUID
 
     /// The kind of change.
     public var kind: ChangeKind
 
-    /// The id of the item at the service, or an id that begins with ``localPrefix`` for a new item that was not sent.
+    /// The ID of the item at the service. For a new item that the app has not sent, an ID that begins with
+    /// ``localPrefix``.
     public var object: String
 
     /// The data for the request, usually JSON.
     public var body: Data
 
-    /// The version of the item when the change was made, such as an entity tag; `nil` if that does not matter.
+    /// The version of the item when the change was made, such as an entity tag, or `nil` if the version does not
+    /// matter.
     public var base: String?
 
-    /// When the user made the change.
+    /// The time when the user made the change.
     public let madeAt: Date
 
-    /// When the change was first sent; `nil` if it has not been sent.
+    /// The time when the app first sent the change, or `nil` if the app has not sent it.
     public internal(set) var sentAt: Date?
 
-    /// The prefix of ids that this machine has assigned.
+    /// The prefix of IDs that this machine has assigned.
     public static let localPrefix = "local-"
 
-    /// Whether the item still lacks an id from the service.
+    /// Whether the service has not assigned an ID to the item yet.
     public var hasLocalID: Bool { object.hasPrefix(Self.localPrefix) }
 
     /// Creates a change.
     ///
     /// - Parameters:
     ///   - kind: The kind of change.
-    ///   - object: The id of the item; `nil` for a new item.
+    ///   - object: The ID of the item, or `nil` for a new item.
     ///   - body: The data for the request.
-    ///   - base: The version of the item, for services that detect concurrent changes with it.
-    ///   - date: When the user made the change.
+    ///   - base: The version of the item, for services that use it to detect concurrent changes.
+    ///   - date: The time when the user made the change.
     public init(
         _ kind: ChangeKind, of object: String? = nil, body: Data = Data(), base: String? = nil, at date: Date = Date()
     ) {
@@ -56,10 +59,10 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
 
 /// A kind of change.
 public struct ChangeKind: RawRepresentable, Codable, Sendable, Hashable {
-    /// The name, which is stored.
+    /// The name of the kind, which is stored with the change.
     public let rawValue: String
 
-    /// Creates a kind of the app, such as `star`.
+    /// Creates a kind that the app defines, such as `star`.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// Creates an item.
@@ -81,13 +84,13 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
     /// The number of attempts.
     public var attempts: Int
 
-    /// The last problem, for messages; `nil` if there was none.
+    /// The last problem, for messages, or `nil` if there was none.
     public var lastProblem: String?
 
-    /// The earliest date of the next attempt; `nil` if it may be made at once.
+    /// The earliest date of the next attempt, or `nil` if the next attempt may begin immediately.
     public var notBefore: Date?
 
-    /// The id of the change.
+    /// The ID of the change.
     public var id: UUID { change.id }
 }
 
@@ -95,18 +98,19 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
 public enum ChangeState: String, Sendable, Hashable, CaseIterable, Codable {
     /// The next synchronization sends it.
     case queued
-    /// It is being sent, or the process died while it was.
+    /// The app is sending the change, or the process ended while it sent the change.
     case sending
-    /// The response was lost. The next synchronization asks the service whether the change took effect before a retry.
+    /// The response was lost. Before a retry, the next synchronization checks at the service whether the change took
+    /// effect.
     case unknown
     /// Another client has changed the item. The user decides.
     case conflict
-    /// The service refuses the change. The user decides.
+    /// The service rejects the change. The user decides.
     case refused
     /// The service does not accept the token of the account.
     case waitingForSignIn
 
-    /// Whether the change waits for the user's decision.
+    /// Whether the change requires a decision by the user.
     public var needsDecision: Bool { self == .conflict || self == .refused }
 }
 #endif

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The unsent changes. Each step is durable before the next one begins.
+/// The database of unsent changes. Each step is durable before the next step begins.
 struct OutboxDatabase: Sendable {
     static let name = "Outbox.sqlite"
     private static let schema = """
@@ -25,7 +25,8 @@ struct OutboxDatabase: Sendable {
     struct Entry: Sendable {
         let number: Int64
         var pending: PendingChange
-        /// The item that the service created for the change, which is not sent again. Only the lists may lack it.
+        /// The item that the service has created for this change. The app does not send the change again. Only the
+        /// lists may still lack the item.
         var made: RemoteItem?
         var change: Change { pending.change }
     }
@@ -35,18 +36,19 @@ struct OutboxDatabase: Sendable {
         var lastProblem: String?
         var madeID: String?
         var madeJSON: Data?
-        /// `nil` in a row of an earlier version, which has only the columns.
+        /// The progress, or `nil` in a row of an earlier version, which stored the progress only in columns.
         var progress: Progress?
     }
 
-    /// The progress of a change. Earlier versions use the columns of the same names, which other programs can write.
+    /// The progress of a change, which is stored encrypted. Earlier versions use the columns with the same names, which
+    /// other programs can change.
     private struct Progress: Codable {
         var state: ChangeState
         var attempts: Int
         var notBefore: Date?
     }
 
-    /// The sealed part of a pause. Earlier versions sealed only the reason, as ``legacyPauseType``.
+    /// The encrypted part of a pause. Earlier versions encrypted only the reason, with the type ``legacyPauseType``.
     private struct Pause: Codable {
         var until: Date
         var reason: String
@@ -70,7 +72,8 @@ struct OutboxDatabase: Sendable {
 
     func pending() async throws -> [Entry] { try await database.readOnce { try entries($0) } }
 
-    /// Returns the service's ID of an item that was created here; `nil` if it has none yet.
+    /// Returns the ID that the service assigned to an item that this machine has created, or `nil` if there is none
+    /// yet.
     func serviceID(of local: String) async throws -> String? {
         guard local.hasPrefix(Change.localPrefix) else { return nil }
         return try await database.read { database in
@@ -79,7 +82,7 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Returns the IDs that the service assigned to items that were created here.
+    /// Returns the IDs that the service assigned to items that this machine has created.
     func claimedIDs() async throws -> Set<String> {
         try await database.read { database in
             let rows = try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias")
@@ -115,7 +118,7 @@ struct OutboxDatabase: Sendable {
         return try Row.fetchAll(database.cachedStatement(sql: sql)).map { try entry($0) }
     }
 
-    /// Reads an entry. The values of a damaged file may have any type, and a plain subscript would stop the program.
+    /// Decodes an entry. In a damaged file, values may have any type, and a plain subscript would stop the program.
     private func entry(_ row: Row) throws -> Entry {
         let number = try row.decode(Int64.self, forColumn: "n")
         guard
@@ -165,7 +168,8 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Adds a change, or combines it with the previous unsent one of its item; `nil` if they cancel each other out.
+    /// Adds a change, or combines it with the previous unsent change of the same item. Returns `nil` if the two changes
+    /// cancel each other out.
     func add(
         _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
     ) async throws -> Change? {
@@ -179,7 +183,7 @@ struct OutboxDatabase: Sendable {
                 if joined == .both { break }
                 try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [before.number])
                 guard case .one(let kind, let body) = joined else { return nil }
-                // Combining the result with the change before it may simplify it again.
+                // Try to combine the result with the previous change too.
                 change = before.change.with(kind, body)
             }
             try database.execute(
@@ -191,7 +195,8 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Replaces the state of a change; `nil` if it was combined with another one or dropped since `entry` was read.
+    /// Replaces the state of a change. Returns `nil` if the change was combined with another change or dropped after
+    /// `entry` was read.
     func replace(_ entry: Entry, with pending: PendingChange, made: RemoteItem? = nil) async throws -> Entry? {
         try await database.write { database in
             let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change WHERE n = ?"
@@ -200,7 +205,7 @@ struct OutboxDatabase: Sendable {
             else { return nil }
             let new = Entry(number: entry.number, pending: pending, made: made ?? entry.made)
             try update(new, database)
-            // Return the change as it will be read again: a stored date is less precise.
+            // Return the stored form of the change, because a stored date is less precise.
             return try Row.fetchOne(database, sql: sql, arguments: [entry.number]).map { try self.entry($0) }
         }
     }
@@ -223,7 +228,8 @@ struct OutboxDatabase: Sendable {
             ])
     }
 
-    /// Removes an unwanted change. If it would create an item, later changes of that item are removed too.
+    /// Removes an unwanted change. If the change would create an item, this method also removes later changes of the
+    /// item.
     func discard(_ entry: Entry) async throws {
         try await database.write { database in
             var numbers = [entry.number]
@@ -234,7 +240,8 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// Removes a change that was carried out. Later changes of the item get the service's `id` and `version`.
+    /// Removes a change that the service has applied. Later changes of the item receive the service's `id` and
+    /// `version`.
     func remove(_ entry: Entry, made id: String? = nil, version: String? = nil) async throws {
         try await database.write { database in
             try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [entry.number])

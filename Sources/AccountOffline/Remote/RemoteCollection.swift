@@ -8,10 +8,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An adapter for one kind of item at a service, such as gists. An app writes one for each kind.
+/// An adapter for one kind of item at a service, such as gists. An app implements one adapter for each kind.
 ///
-/// An adapter only translates requests for lists and changes. This module sends and repeats requests, stores and pages
-/// lists, and interprets statuses.
+/// An adapter only creates requests for lists and changes, and parses the responses. This module sends and repeats
+/// requests, stores lists and divides them into pages, and interprets statuses.
 public protocol RemoteCollection: Sendable {
     /// An item, decoded from the JSON of the service.
     associatedtype Item: Decodable & Sendable
@@ -20,67 +20,70 @@ public protocol RemoteCollection: Sendable {
     ///
     /// - Parameters:
     ///   - list: The name of the list, such as `starred`.
-    ///   - cursor: The ``RemotePage/next`` of the previous page; `nil` for the first page.
+    ///   - cursor: The ``RemotePage/next`` of the previous page, or `nil` for the first page.
     func request(for list: String, at cursor: String?) -> HTTPRequest
 
-    /// Reads a page from a response with status 200 or 304. For 304, only ``RemotePage/next`` is used.
+    /// Parses a page from a response with status 200 or 304. For status 304, AccountKit uses only ``RemotePage/next``.
     ///
     /// - Throws: An error if the response is not a page, such as the web page of a captive portal.
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage
 
-    /// Returns the cursor of a page with the item at a position and the next one, for services with numbered pages.
+    /// Returns the cursor of a page that contains the item at a position and, if possible, the next item, for services
+    /// with numbered pages.
     ///
-    /// Changes at such a service move items between pages. A page that begins with known items shows that none is
-    /// missing. Returns `nil` if a cursor stays valid after changes.
+    /// At these services, changes move items between pages. If a page begins with known items, no item is missing
+    /// before the page. Return `nil` if cursors stay valid after changes.
     func cursor(ofItemAt position: Int) -> String?
 
-    /// Whether an item that is missing from a list was deleted, and not only removed from this list.
+    /// Returns whether an item that is missing from a list was deleted, and not only removed from this list.
     func isGone(whenMissingFrom list: String) -> Bool
 
     /// Returns the request for one item with all its data.
     func request(forItem id: String) -> HTTPRequest
 
-    /// Reads the item of a response with status 200.
+    /// Parses the item in a response with status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
 
-    /// Returns the version of an item, such as an entity tag, to detect concurrent changes; `nil` if there is none.
+    /// Returns the version of an item, such as an entity tag, to detect concurrent changes. Returns `nil` if there is
+    /// none.
     func version(of item: RemoteItem) -> String?
 
-    /// Returns the request for a change. The object has an id from the service, even if it was created offline.
+    /// Returns the request for a change. The object of the change has an ID from the service, even if the item was
+    /// created offline.
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?)
 
-    /// Returns an item with an unsent change.
+    /// Applies an unsent change to an item.
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - item: The item as JSON; `nil` if the change creates it.
-    /// - Returns: The item as JSON; `nil` if the change removes it.
+    ///   - item: The item as JSON, or `nil` if the change creates the item.
+    /// - Returns: The item as JSON, or `nil` if the change removes the item.
     func item(_ item: Data?, with change: Change) throws -> Data?
 
     /// Returns the effect of an unsent change on a list.
     func effect(of change: Change, on list: String) -> ListEffect
 
-    /// Combines two unsent changes of one object.
+    /// Combines two unsent changes of one item.
     func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
 
-    /// Whether the service creates only one item if a change is sent several times, because the request contains the id
-    /// of the item, which the adapter derives from ``Change/id``, or an `Idempotency-Key`. Otherwise
-    /// ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt.
+    /// Whether the service creates only one item if the app sends a change several times. This is the case if the
+    /// request contains an `Idempotency-Key`, or an ID for the item that the adapter derives from ``Change/id``.
+    /// Otherwise, ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt.
     var isCreateIdempotent: Bool { get }
 
-    /// Finds out whether a change may be sent: whether another client has changed the item, and, if the response to an
-    /// earlier attempt was lost, whether that attempt was carried out.
+    /// Determines whether to send a change. This method checks whether another client has changed the item. If the
+    /// response to an earlier attempt was lost, it also checks whether the service has applied that attempt.
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - wasSent: Whether an earlier attempt may have been carried out.
-    ///   - claimed: Ids of items that other changes of this machine have created.
-    ///   - fetch: Sends a request with authorization.
+    ///   - wasSent: Whether the service may have applied an earlier attempt.
+    ///   - claimed: The IDs of items that other changes of this machine have created.
+    ///   - fetch: The function that sends a request with authorization.
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding
 
-    /// How long to wait after each change, if the service requires that.
+    /// The time to wait after each change, if the service requires a pause.
     var pause: Duration { get }
 }
 
@@ -94,26 +97,28 @@ extension RemoteCollection {
     /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
 
-    /// By default, every list shows a new item first, and no list shows a removed item. This is right for a service
-    /// with one list, or if all lists have all items.
+    /// Returns the default effect: every list shows a new item first, and no list shows a removed item. This is correct
+    /// for a service with one list, or if each list contains all items.
     public func effect(of change: Change, on list: String) -> ListEffect {
         change.kind == .create ? .shownFirst : change.kind == .delete ? .hidden : .none
     }
 
-    /// `false`: by default, the service assigns ids, and supports no idempotency key.
+    /// The default is `false`: the service assigns IDs and supports no idempotency keys.
     public var isCreateIdempotent: Bool { false }
 
-    /// By default, creating and deleting an item cancel each other out, and all other changes stay separate.
+    /// Combines two changes. By default, the creation and the deletion of an item cancel each other out, and all other
+    /// changes stay separate.
     public func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
         first.kind == .create && second.kind == .delete ? .nothing : .both
     }
 
-    /// By default, asks the service only if the change is an update, and the response to an earlier attempt was lost.
+    /// Determines whether to send a change. By default, this method sends a request only if the change is an update and
+    /// the response to an earlier attempt was lost.
     ///
-    /// The update counts as carried out if it would not change the item at the service. A create is sent again if
-    /// ``isCreateIdempotent``; otherwise the result is unknown. All other changes are sent again, so the app's own
-    /// kinds of changes must be harmless if carried out twice. The service detects other clients' changes by the
-    /// request's `If-Match` header.
+    /// If the update would not change the item at the service, it counts as applied. If the change creates an item,
+    /// AccountKit sends the change again if ``isCreateIdempotent`` is `true`. Otherwise, the result is unknown.
+    /// AccountKit sends all other changes again, so an app's own kinds of changes must be harmless if the service
+    /// applies them twice. The service detects changes by other clients with the request's `If-Match` header.
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -121,7 +126,7 @@ extension RemoteCollection {
         if change.kind == .create { return isCreateIdempotent ? .pending : .unknown }
         guard change.kind == .update else { return .pending }
         let (head, body) = try await fetch(request(forItem: change.object), nil)
-        // If the item is gone, the service refuses the change.
+        // If the item was deleted, the service will reject the change.
         if head.status == .notFound || head.status == .gone { return .pending }
         guard head.status == .ok else { throw RemoteFailure(head, body) }
         let found = try item(head, body)
@@ -129,23 +134,23 @@ extension RemoteCollection {
         return try Self.content(of: changed) == Self.content(of: found.json) ? .done(found) : .pending
     }
 
-    /// The content of a JSON text, independent of the order of members and of spaces.
+    /// Returns the content of a JSON text, independent of spaces and of the order of members.
     private static func content(of text: Data) throws -> JSONValue {
         try JSONDecoder().decode(JSONValue.self, from: text)
     }
 
-    /// Zero: by default, there is no pause.
+    /// The default is zero: there is no pause.
     public var pause: Duration { .zero }
 }
 
-/// Sends a request with the authorization of the account, for example with `AuthenticatedClient`.
+/// A function that sends a request with the authorization of the account, for example with `AuthenticatedClient`.
 ///
-/// A transport must obtain the token in the task that calls it, not in a detached one: an ``OfflineCollection`` binds
-/// the task to its user, and an `AccountStore` then returns no token of another user.
+/// A transport must obtain the token in the task that calls it, not in a detached task. An ``OfflineCollection`` binds
+/// the task to its user, so that an `AccountStore` does not return the token of another user.
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
-/// An unexpected response. Its status decides what it means.
+/// An unexpected response, whose status determines its meaning.
 public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
     /// The status and header fields.
     public let head: HTTPResponse
@@ -165,7 +170,7 @@ public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
 
 /// An item at the service.
 public struct RemoteItem: Sendable, Hashable {
-    /// The id, which never changes.
+    /// The ID, which never changes.
     public var id: String
 
     /// The JSON from the service.
@@ -178,7 +183,8 @@ public struct RemoteItem: Sendable, Hashable {
     }
 
     /// Creates an item from a decoded value, for pages with several items or for a service that wraps items. Equal
-    /// values give equal bytes, so that an unchanged item is not stored again. Fields that the value lacks are lost.
+    /// values result in equal bytes, so that AccountKit does not store an unchanged item again. The item contains only
+    /// the fields of the value.
     public init<Value: Encodable & Identifiable>(_ value: Value) throws where Value.ID == String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -191,7 +197,7 @@ public struct RemotePage: Sendable, Hashable {
     /// The items in the order of the service.
     public var items: [RemoteItem]
 
-    /// The cursor of the next page; `nil` after the last one.
+    /// The cursor of the next page, or `nil` for the last page.
     public var next: String?
 
     /// Creates a page.
@@ -204,30 +210,31 @@ public struct RemotePage: Sendable, Hashable {
 /// The effect of an unsent change on a list.
 public enum ListEffect: Sendable, Hashable {
     case none
-    /// The item is shown first, if it is not in the list.
+    /// The list shows the item first, if the list does not contain it.
     case shownFirst
-    /// The item is not shown.
+    /// The list does not show the item.
     case hidden
 }
 
-/// The combination of two unsent changes.
+/// The result of the combination of two unsent changes.
 public enum CoalescedChanges: Sendable, Hashable {
-    /// Both changes are sent, one after the other.
+    /// Send both changes, one after the other.
     case both
-    /// One change is sent instead of both: the first change, with this kind and body.
+    /// Send only the first change, with this kind and body.
     case one(ChangeKind, Data)
-    /// The changes cancel each other out, and neither is sent.
+    /// Send neither change, because the changes cancel each other out.
     case nothing
 }
 
-/// Whether a change still needs to be sent.
+/// The state of a change at the service, which determines whether to send the change.
 public enum ChangeStanding: Sendable, Hashable {
     case pending
-    /// An attempt whose response was lost has carried out the change. The item at the service, if there is one.
+    /// The service applied the change in an attempt whose response was lost. The value is the item at the service, if
+    /// there is one.
     case done(RemoteItem?)
     /// Another client has changed or removed the item. The user decides.
     case conflict(String)
-    /// It is impossible to find out whether it was carried out. The user decides.
+    /// It is not possible to determine whether the service has applied the change. The user decides.
     case unknown
 }
 #endif

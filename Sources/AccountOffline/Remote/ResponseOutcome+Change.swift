@@ -13,7 +13,7 @@ extension ResponseOutcome {
         self.init(
             status: head.status.code, body: body, at: date,
             missing: { words in
-                // If the item is missing, it is already removed.
+                // If the item of a deletion is missing, the service has already removed it.
                 switch change {
                 case .delete: .done
                 case .create: .refused(words)

@@ -17,15 +17,17 @@ public struct SynchronizationReport: Sendable {
     /// The remaining changes.
     public var pending: [PendingChange] = []
 
-    /// The reason why the synchronization ended early; `nil` if it tried to send all changes.
+    /// The reason why the synchronization ended early, or `nil` if it tried to send all changes.
     public var problem: AccountError?
 }
 
 extension OfflineCollection {
-    /// Adds a change. It is durable when this returns, and ``synchronize(ignoringBackOff:onProgress:)`` sends it.
+    /// Adds a change, which is durable when this method returns. To send the change, call
+    /// ``synchronize(ignoringBackOff:onProgress:)``.
     ///
-    /// - Returns: The change, combined with an earlier unsent one of the same item; `nil` if they cancel each other.
-    /// - Throws: `inaccessible` if the change cannot be stored. Then it was not added.
+    /// - Returns: The change, which may be combined with an earlier unsent change of the same item. `nil` if the two
+    ///   changes cancel each other out.
+    /// - Throws: `inaccessible` if AccountKit cannot store the change. In this case, the change is not added.
     @discardableResult
     public func add(_ change: Change) async throws(AccountError) -> Change? {
         try await errors {
@@ -39,17 +41,17 @@ extension OfflineCollection {
         try await errors { try await outbox.pending().map(\.pending) }
     }
 
-    /// The user's decision about a change that needs one.
+    /// The user's decision about a conflicting or rejected change.
     public enum Decision: Sendable, Hashable {
         /// Send the change, and overwrite the changes of other clients.
         case keepMine
-        /// Drop the change. If it would create an item, drop later changes of that item too.
+        /// Drop the change. If the change would create an item, also drop later changes of the item.
         case discard
     }
 
-    /// Carries out a decision.
+    /// Applies a decision to a change.
     ///
-    /// - Returns: `false` if there is no such change.
+    /// - Returns: `false` if there is no change with this ID.
     public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
         try await errors {
             try await storage.withRefreshLease(timeout: .seconds(30)) { _ in
@@ -59,7 +61,8 @@ extension OfflineCollection {
                 case .keepMine:
                     var change = entry.change
                     change.base = nil
-                    // If the response to a change was lost, the next run still asks the service for its effect first.
+                    // If the response to a change was lost, the next run still checks first at the service whether the
+                    // change took effect.
                     let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
                     let pending = PendingChange(
                         change: change, state: wasSent ? .unknown : .queued, attempts: entry.pending.attempts,
@@ -71,18 +74,19 @@ extension OfflineCollection {
         }
     }
 
-    /// Sends the unsent changes, each once, in order for each item.
+    /// Sends each unsent change once, in order for each item.
     ///
-    /// One process at a time sends. If the response to a change was lost, the synchronization checks at the service
-    /// whether the change took effect before sending it again. The synchronization ends if the service is unreachable.
-    /// A change that the service refuses waits for the user's decision, and the others continue.
+    /// Only one process at a time sends changes. If the response to a change was lost, the synchronization checks at
+    /// the service whether the change took effect before it sends the change again. If the service is unreachable, the
+    /// synchronization ends. If the service rejects a change, the change waits for the user's decision, and the
+    /// synchronization continues with the other changes.
     ///
     /// - Parameters:
-    ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user asked for it. A pause that the
-    ///     service asked for is kept.
-    ///   - onProgress: Called after each change with the numbers of sent and remaining changes.
-    /// - Throws: `busy` if another process is sending for a long time; `notSignedIn`; or an error if the changes cannot
-    ///   be read. An unreachable service is not an error, but part of the report.
+    ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user requested the synchronization.
+    ///     AccountKit always observes a pause that the service requested.
+    ///   - onProgress: A function that receives the numbers of sent and remaining changes after each change.
+    /// - Throws: `busy` if another process sends changes for too long; `notSignedIn` if the user has signed out; or an
+    ///   error if the changes cannot be read. An unreachable service is not an error: the report contains the problem.
     public func synchronize(
         ignoringBackOff: Bool = false, onProgress: (@Sendable (_ sent: Int, _ left: Int) -> Void)? = nil
     ) async throws(AccountError) -> SynchronizationReport {
@@ -118,7 +122,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             if let pause = try await collection.outbox.pause(at: now) {
                 let wait = Int(pause.until.timeIntervalSince(now).rounded(.up))
                 report.problem = AccountError(
-                    .serviceUnavailable, "the service asked for a pause of another \(wait) s (\(pause.reason))")
+                    .serviceUnavailable, "the service requested a pause of another \(wait) s (\(pause.reason))")
                 break
             }
             try Task.checkCancellation()
@@ -131,14 +135,14 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         return report
     }
 
-    /// Returns the first change of an item that may be tried now.
+    /// Returns the next change that may be tried now. Only the first change of each item is considered.
     private func nextEntry() async throws -> OutboxDatabase.Entry? {
         var held: Set<String> = []
         for entry in try await collection.outbox.pending() {
             guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
                 tries[entry.change.id, default: 0] < Self.maximumTries
             else { continue }
-            // The user's request counts once. After another failure the usual pause follows.
+            // Ignore the pause only once for the user's request. After another failure, the usual pause applies.
             if !ignoringBackOff || tries[entry.change.id] != nil, let notBefore = entry.pending.notBefore,
                 notBefore > now,
                 // A date further ahead means that the clock was set back.
@@ -153,13 +157,13 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
 
     private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
         tries[entry.change.id, default: 0] += 1
-        // A process died before it updated the lists.
+        // A process ended before it updated the lists.
         if let made = entry.made { return try await finish(entry, made) }
-        // If a process died while it sent the change, the service may have carried it out.
+        // If a process ended while it sent the change, the service may have applied the change.
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
         guard entry.change.kind == .create || !entry.change.hasLocalID else {
-            return try await park(entry, .conflict, "the item that it belongs to was never created")
+            return try await park(entry, .conflict, "the item of this change was never created")
         }
         let standing: ChangeStanding
         do {
@@ -167,7 +171,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 of: entry.change, wasSent: wasSent,
                 claimed: try await collection.outbox.claimedIDs(), fetching: collection.transport)
         } catch {
-            // The service was only asked, so the state does not change.
+            // Only the check failed, so the state of the change stays the same.
             return try await note(
                 ResponseOutcome(error, of: entry.change.kind, at: now), error, entry, ifNotDone: asBefore,
                 ifUnknown: asBefore)
@@ -178,7 +182,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         case .conflict(let why): try await park(entry, .conflict, why)
         case .unknown:
             try await park(
-                entry, .conflict, "its response was lost, and it is unknown whether the service carried it out")
+                entry, .conflict, "the response was lost, so it is unknown whether the service carried out this change")
         }
     }
 
@@ -189,15 +193,16 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         do {
             request = try collection.remote.request(for: change)
         } catch {
-            return try await park(entry, .refused, "no request can be made from this change (\(error)): discard it")
+            return try await park(
+                entry, .refused, "the app cannot create a request for this change (\(error)): discard the change")
         }
         try Task.checkCancellation()
-        // From here on the change counts as sent, even if this process dies.
+        // From now on, the change counts as sent, even if this process ends.
         let pending = PendingChange(
             change: change, state: .sending, attempts: entry.pending.attempts + 1,
             lastProblem: entry.pending.lastProblem, notBefore: nil)
         guard let sending = try await collection.outbox.replace(entry, with: pending) else {
-            // The user has changed it in between, so the new version is sent.
+            // The change was modified in between, so send the new version next.
             tries[entry.change.id] = nil
             return
         }
@@ -217,7 +222,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if outcome == .done, failure == nil {
             try await finish(sending, item)
         } else {
-            // A change that never left this machine can still be combined with others.
+            // A change that was never sent can still be combined with other changes.
             let neverLeft =
                 switch outcome {
                 case .later, .signIn: failure != nil
@@ -230,13 +235,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
     }
 
-    /// Stores that a change was not carried out (`state`), or that this is unknown (`unknownState`).
+    /// Stores the outcome of an attempt: `state` if the service did not apply the change, or `unknownState` if this is
+    /// unknown.
     private mutating func note(
         _ outcome: ResponseOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
         ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState
     ) async throws {
         func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
-            // The pause doubles each time, up to an hour, and is random, so that clients do not try again all at once.
+            // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
+            // the same time.
             let backOff =
                 BackOff(first: 2, longest: 3600).pause(after: entry.pending.attempts) * .random(in: 0.75...1.25)
             let pause = wait.map { Double($0.components.seconds) } ?? backOff
@@ -258,7 +265,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             try await postpone(state, why, wait)
             try await leaveAlone(for: wait, because: why)
         case .signIn(let why):
-            // The service may have carried out an earlier attempt, so that state stays.
+            // Keep the state `unknown`, because the service may have applied an earlier attempt.
             try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
             report.problem = AccountError(
                 .notSignedIn,
@@ -294,7 +301,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     private mutating func finish(_ entry: OutboxDatabase.Entry, _ item: RemoteItem?) async throws {
         var entry = entry
         if entry.change.kind == .create, entry.made == nil, let item,
-            // From here on the item is shown once even after a crash, with or without the lists.
+            // From now on, the item appears exactly once, even after a crash, whether or not the lists contain it.
             let noted = try await collection.outbox.replace(entry, with: entry.pending, made: item)
         {
             entry = noted
@@ -303,7 +310,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         do {
             try await show(entry.change, item)
         } catch {
-            // The lists can be requested again, but the record that the change was sent must be kept.
+            // Continue after this error: the app can request the lists again, but the outbox must record that the
+            // change was sent.
             failure = error
         }
         try await collection.outbox.remove(
@@ -320,7 +328,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         let names = try await collection.lists.all().map(\.record.name)
         var stored = item
         if stored == nil, change.kind != .delete {
-            // The service has only confirmed the change, so the item is computed from it until the next request.
+            // The service has confirmed the change without sending the item, so compute the item from the change.
             stored = try changed(try await collection.lists.item(id), change)
             if let detail = try changed(try await collection.lists.detail(of: id)?.item, change) {
                 try await collection.lists.storeDetail(detail, at: now)

@@ -12,26 +12,27 @@ extension OfflineCollection {
     /// The type of the lists in this collection.
     public typealias Snapshot = ListSnapshot<Remote.Item>
 
-    /// Returns a stored list with unsent changes, without a request.
+    /// Returns a stored list with unsent changes, without a request to the service.
     ///
-    /// Rows far down are found as quickly as the first ones.
+    /// The time to read rows does not depend on their position in the list.
     ///
     /// - Parameters:
     ///   - list: The name of the list.
-    ///   - id: The row to begin after, which must be in the list and have an id from the service; `nil` begins at the
-    ///     front with items that were created here. If this row is no longer in the list, the result has no rows.
+    ///   - id: The ID of the row after which to begin, which must be an ID from the service. If this row is no longer
+    ///     in the list, the result has no rows. `nil` begins at the front, with items that this machine has created.
     ///   - limit: The maximum number of rows.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
     ) async throws(AccountError) -> Snapshot {
         try await errors {
-            // Read the outbox before the list: a sent change is added to the list before it leaves the outbox.
+            // Read the outbox before the list, because AccountKit adds a sent change to the list before it removes the
+            // change from the outbox.
             let waiting = try await outbox.pending()
             var page = try await lists.page(of: list, after: id, limit: limit + 1)
             let hasMore = page.rows.count > limit
             if hasMore { page.rows.removeLast() }
             if page.list != nil, !isRecent(page.lastUsed) {
-                // The list can be read even if the disk is full.
+                // Ignore an error: the list is readable even if the disk is full.
                 try? await lists.use(list, at: clock.now)
             }
             var snapshot = Snapshot(
@@ -49,12 +50,13 @@ extension OfflineCollection {
         return (0..<3600).contains(age)
     }
 
-    /// Returns `nil` if the clock has been set back since, so that the age is unknown.
+    /// Returns the date, or `nil` if the clock has been set back since then, so that the age is unknown.
     private func known(_ asOf: Date?) -> Date? {
         asOf.flatMap { $0 > clock.now.addingTimeInterval(60) ? nil : $0 }
     }
 
-    /// Requests the first page of a list, and returns the list: the stored one while the service is unreachable.
+    /// Requests the first page of a list, and returns the list. If the request fails, this method returns the stored
+    /// list.
     ///
     /// - Parameters:
     ///   - list: The name of the list.
@@ -75,7 +77,7 @@ extension OfflineCollection {
         return snapshot
     }
 
-    /// Returns a stream with the stored list, and then with the list from the service.
+    /// Returns a stream that yields the stored list, and then the list from the service.
     ///
     /// - Parameters:
     ///   - list: The name of the list.
@@ -129,7 +131,8 @@ extension OfflineCollection {
         guard !stored.isDoubtful else {
             throw AccountError(
                 .requestFailed,
-                "the service says that the list is empty; the stored rows stay for now, and the next refresh asks again"
+                "the service reports that the list is empty; AccountKit keeps the stored rows for now, and the next refresh requests "
+                    + "the list again"
             )
         }
         return page.isNotModified ? .notModified : .network
@@ -140,21 +143,22 @@ extension OfflineCollection {
         return try remote.page(head, body)
     }
 
-    /// Requests the page after the stored ones.
+    /// Requests the page after the stored pages.
     ///
     /// Items that other clients insert or remove between two requests cause neither gaps nor duplicates.
     ///
-    /// - Returns: Whether there is more.
+    /// - Returns: Whether there are more pages.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
         try await loadMore(of: list, in: nil)
     }
 
-    /// Requests all pages of a list, and removes the rows that are no longer in them.
+    /// Requests all pages of a list, and removes the stored rows that are in none of these pages.
     ///
-    /// The service sends only the pages that have changed since the last time.
+    /// The service sends only the pages that have changed since the last call.
     ///
     /// - Returns: ``ListSnapshot/Source/notModified`` if no page has changed.
-    /// - Throws: The errors of ``loadMore(of:)``. The pages so far are stored, and the earlier rows follow after a gap.
+    /// - Throws: The errors of ``loadMore(of:)``. After an error, the pages received so far are stored, and the earlier
+    ///   rows follow after a gap.
     @discardableResult
     public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
         let sweep = Int64.random(in: 1...Int64.max)
@@ -171,12 +175,12 @@ extension OfflineCollection {
         guard var cursor = try await lists.list(list)?.record.segments.first?.next else { return }
         var page = try await fetchPage(of: list, at: cursor, in: sweep)
         while true {
-            // Request the next page while this page is stored.
+            // Request the next page while storing this page.
             let current = page
             async let following = fetchPage(of: list, after: current, in: sweep)
             let stored = try await store(current, of: list, in: sweep, at: cursor, mustOverlap: false)
             try await removeGone(stored.missing, from: list)
-            // If another process has changed the list, the run continues at the new end of the first segment.
+            // If another process has changed the list, continue at the new end of the first segment.
             guard let next = stored.next, next != cursor else { return }
             if next == current.next, let following = try await following {
                 page = following
@@ -204,7 +208,7 @@ extension OfflineCollection {
             } else if let taken = try await extend(list, in: sweep) {
                 missing = taken
             } else {
-                // No stored row is on these pages, so the stored rows would lead to the same place again.
+                // These pages contain no stored rows, so the stored rows would lead to the same position again.
                 _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true, in: sweep)
             }
             try await removeGone(missing, from: list)
@@ -212,7 +216,7 @@ extension OfflineCollection {
         }
     }
 
-    /// Removes rows that are missing from their place, unless they are at the front now.
+    /// Removes rows that are no longer at their previous position, unless they are now at the front.
     private func removeGone(_ missing: [Data], from list: String) async throws {
         guard !missing.isEmpty, remote.isGone(whenMissingFrom: list),
             try await fetchFirstPage(of: list) == .notModified
@@ -220,8 +224,8 @@ extension OfflineCollection {
         try await lists.removeGone(missing, from: list)
     }
 
-    /// Continues the first segment by numbered pages. Returns the rows that are missing from their place; `nil` if no
-    /// page has rows of the segment.
+    /// Continues the first segment with numbered pages. Returns the rows that are no longer at their previous position,
+    /// or `nil` if no page contains rows of the segment.
     private func extend(_ list: String, in sweep: Int64?) async throws -> [Data]? {
         var position = try await lists.count(of: list).first - 1
         var missing: [Data] = []
@@ -231,7 +235,8 @@ extension OfflineCollection {
             let own = remote.cursor(ofItemAt: position)
         {
             let last = try await lists.last(of: list)
-            // Request the next page first: the page that must overlap then shows whether items were removed since.
+            // Request the next page first. The overlapping page, which is requested later, then shows whether items
+            // were removed in between.
             var following: SealedPage?
             if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
                 following = try await fetchPage(of: list, at: cursor, in: sweep)
@@ -239,7 +244,7 @@ extension OfflineCollection {
             let page = try await fetchPage(of: list, at: own, in: sweep)
             let result = try await store(page, of: list, in: sweep, mustOverlap: true)
             guard result.isContiguous else {
-                // Other clients have removed so many items that the page begins further down, so look further up.
+                // Other clients have removed so many items that the page begins further down, so try a page further up.
                 position -= max(page.items.count, 1)
                 continue
             }
@@ -266,14 +271,15 @@ extension OfflineCollection {
         return nil
     }
 
-    /// - Parameter sweep: The run through the whole list that the page belongs to, for conditional requests.
+    /// - Parameter sweep: The pass through the whole list to which the page belongs, for conditional requests.
     private func fetchPage(of list: String, at cursor: String?, in sweep: Int64?) async throws -> SealedPage {
         var request = remote.request(for: list, at: cursor)
         var stored = sweep == nil ? nil : try await lists.page(for: Validators.place(of: request), of: list)
         if let stored { request.add(stored.validators) }
         let (head, body) = try await transport(request, nil)
         if head.status == .notModified, stored != nil {
-            // A 304 may have a new link, which can change without the page. A missing link means nothing.
+            // A 304 response may contain a new link, because the link can change without the page. If there is no link,
+            // keep the stored link.
             if let next = try remote.page(head, body).next { stored?.next = next }
             stored?.isNotModified = true
         } else {
@@ -302,10 +308,11 @@ extension OfflineCollection {
 
     // MARK: One item
 
-    /// Returns a stored item with unsent changes, or the item in a list if the item itself was never requested.
+    /// Returns a stored item with unsent changes. If the app has never requested the item itself, this is the item from
+    /// a list.
     ///
-    /// - Parameter id: The id from the service or from this machine.
-    /// - Returns: `nil` if the item is unknown here, or if an unsent change removes it.
+    /// - Parameter id: The ID from the service or from this machine.
+    /// - Returns: The item, or `nil` if this machine does not have it or if an unsent change removes it.
     public func item(_ id: String) async throws(AccountError) -> Remote.Item? {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
@@ -317,9 +324,9 @@ extension OfflineCollection {
         }
     }
 
-    /// Requests all of an item's data, and stores it.
+    /// Requests all data of an item, and stores the data.
     ///
-    /// - Throws: `requestFailed` with the service's explanation, for example if the item is gone;
+    /// - Throws: `requestFailed` with the service's explanation, for example if the item was deleted;
     ///   `serviceUnavailable` if the service is unreachable.
     public func refreshItem(_ id: String) async throws(AccountError) {
         try await errors {
@@ -333,8 +340,8 @@ extension OfflineCollection {
         }
     }
 
-    /// Returns the id at the service of an item that was created here. For other items, and until the service has
-    /// assigned an id, this is the id itself.
+    /// Returns the service's ID of an item that this machine has created. For other items, and until the service has
+    /// assigned an ID, this method returns `id`.
     public func currentID(of id: String) async throws(AccountError) -> String {
         try await errors { try await outbox.serviceID(of: id) ?? id }
     }
@@ -347,10 +354,10 @@ extension OfflineCollection {
         /// The number of rows.
         public let count: Int
 
-        /// The date of the last request; `nil` if it is unknown.
+        /// The date of the last request, or `nil` if the date is unknown.
         public let asOf: Date?
 
-        /// The size of the rows on the disk, in bytes. A row in several lists counts in each.
+        /// The size of the rows on the disk, in bytes. A row in several lists counts in each list.
         public let byteCount: Int
     }
 

@@ -10,8 +10,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The items of one kind that a user has at a service: lists that can be read offline, and changes that are sent when
-/// the network is back.
+/// The items of one kind that a user has at a service, with lists that are readable offline and changes that are sent
+/// when the service is reachable.
 ///
 /// ```swift
 /// let gists = try await OfflineCollection("gists", GistsAPI(), of: store, in: container, sending: transport)
@@ -26,8 +26,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     /// The adapter for the service.
     public let remote: Remote
 
-    /// The reason why stored lists were unusable and were dropped, so that they are requested again; `nil` if none were
-    /// dropped so far.
+    /// The reason why AccountKit dropped unusable stored lists, which must be requested again. `nil` if AccountKit has
+    /// dropped no lists.
     public var droppedLists: AccountError? { lists.whyDropped }
 
     let lists: ListDatabase
@@ -46,14 +46,17 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ///   - name: The name of the collection, such as `gists`.
     ///   - remote: The adapter for the service.
     ///   - store: The store of the account.
-    ///   - container: The folders of the app. Lists are in its caches, unsent changes in its documents.
-    ///   - maximumListBytes: The maximum size of the lists when the collection is closed. The least recently used lists
-    ///     are removed first. Until then the size may be twice as large; further data is not stored.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
-    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that
-    ///     calls it, so that it gets the error `conflict` instead of the token of a user who signs in later.
+    ///   - container: The folders of the app. AccountKit stores lists in its caches folder, and unsent changes in its
+    ///     documents folder.
+    ///   - maximumListBytes: The maximum size of the lists in bytes when the collection is closed. AccountKit removes
+    ///     the least recently used lists first. Before that, the lists may be twice as large. AccountKit stores no data
+    ///     beyond that size.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - transport: The function that sends requests with the authorization of the account. It must obtain the token
+    ///     in the task that calls it, so that it receives the error `conflict` instead of the token of a user who signs
+    ///     in later.
     /// - Throws: `notSignedIn` if no user is signed in; `damaged` or `unsupportedVersion` if unsent changes cannot be
-    ///   read. They stay unchanged.
+    ///   read. The unsent changes stay on the disk.
     public init(
         _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer,
         maximumListBytes: Int = 256 << 20, clock: (any WallClock)? = nil,
@@ -84,9 +87,10 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         }
     }
 
-    /// Removes lists beyond the limit, and releases unused space of the databases. Without this call nothing is lost.
+    /// Removes lists beyond the limit, and releases unused space of the databases. If an app does not call this method,
+    /// it loses no data.
     public func close() async {
-        // After a failure the next call tries again.
+        // After an error, the next call tries again.
         if let entries = try? await outbox.pending() {
             _ = try? await lists.evict(keeping: Set(entries.map { $0.made?.id ?? $0.change.object }))
         }
@@ -96,13 +100,13 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
 
     /// Returns a stream that yields when another process or another collection has changed lists or unsent changes.
     ///
-    /// Changes in quick succession may be one element. The first element comes at once, for earlier changes. The stream
-    /// throws when changes can no longer be observed.
+    /// The stream may yield one element for several changes in quick succession. It yields the first element
+    /// immediately, for earlier changes. It throws an error when AccountKit can no longer observe changes.
     public func changes() -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-        // The kernel reports each change of a log, including changes by this collection. The database distinguishes
-        // them.
+        // The kernel reports each change of a log, including changes by this collection. The version of the database
+        // changes only if another connection changes the database.
         let logs = [
             (lists.database, cacheStorage.changes(of: ArchiveEntry(rawValue: ListDatabase.name + "-wal"))),
             (outbox.database, storage.changes(of: ArchiveEntry(rawValue: OutboxDatabase.name + "-wal"))),
@@ -145,14 +149,14 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
 
     func removeFolders() async {
         await BlockingWork.run { [folders] in
-            // The key is already destroyed, so the data is unreadable.
+            // Ignore errors: the key is already destroyed, so the data is unreadable.
             for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
         }
     }
 }
 
 extension OfflineCollection: AccountLinkedStorage {
-    /// Describes the unsent changes; `nil` if there are none.
+    /// Returns a description of the unsent changes, or `nil` if there are none.
     public func unsentWork() async throws(AccountError) -> String? {
         let count = try await pendingChanges().count
         return count == 0 ? nil : count == 1 ? "1 unsent change" : "\(count) unsent changes"

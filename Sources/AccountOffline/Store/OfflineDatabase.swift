@@ -18,16 +18,17 @@ struct OfflineDatabase: Sendable {
 
     private static let busyTimeout: TimeInterval = 30
 
-    /// Opens a database, or creates it for the owner only.
+    /// Opens a database, or creates a database that only its owner can read.
     ///
     /// On a read-only or full disk, this opens an existing database for reading. Without an existing one, it returns an
     /// empty database in memory, which accepts changes only if they need not be durable.
     ///
     /// - Parameters:
-    ///   - storage: The lock of the folder, which also creates the folder.
-    ///   - isDurable: Whether a commit waits for the disk. Otherwise a power cut may lose a commit in WAL mode.
-    ///   - schema: Creates the schema, or updates it from an earlier version.
-    /// - Throws: `unsupportedVersion` for a later version, `damaged` if it is not a database. The file stays unchanged.
+    ///   - storage: The storage that locks the folder, and creates it if necessary.
+    ///   - isDurable: Whether a commit waits for the disk. If not, a power cut may lose a commit in WAL mode.
+    ///   - schema: The statements that create the schema, or update it from an earlier version.
+    /// - Throws: `unsupportedVersion` for a later version, `damaged` if the file is not a database. The file stays
+    ///   unchanged.
     static func open(
         _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String,
         maximumBytes: Int? = nil
@@ -42,8 +43,8 @@ struct OfflineDatabase: Sendable {
                     PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL"); PRAGMA journal_size_limit = 1048576;
                     """)
             if !isDurable {
-                // IDs are in random order. With SQLite's defaults of a 2 MB cache and a checkpoint each 4 MB, each row
-                // of a long list would read a page of the index, and each page would be written again every few rows.
+                // IDs are in random order. With its default cache of 2 MB and a checkpoint every 4 MB, SQLite would
+                // read a page of the index for each row of a long list, and write each page again every few rows.
                 try database.execute(
                     sql:
                         "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 33554432;"
@@ -69,12 +70,13 @@ struct OfflineDatabase: Sendable {
     private static func openForWriting(
         _ path: String, _ storage: FileArchiveStorage, _ settings: Configuration, version: Int, schema: String
     ) async throws -> OfflineDatabase {
-        // Timeouts alone do not keep two processes that create a database at the same time from disturbing each other.
+        // Use a lock: with timeouts alone, two processes that create a database at the same time would interfere with
+        // each other.
         try await storage.withTransaction(timeout: .seconds(30)) { _ in
             do {
                 let queue = try await BlockingWork.run {
-                    // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing
-                    // it would drop SQLite's own locks.
+                    // SQLite creates the files next to this file with the same mode. Don't open an existing file here:
+                    // closing it would release SQLite's own locks.
                     if !FileManager.default.fileExists(atPath: path) {
                         guard
                             FileManager.default.createFile(
@@ -84,8 +86,9 @@ struct OfflineDatabase: Sendable {
                     let queue = try DatabaseQueue(path: path, configuration: settings)
                     try queue.writeWithoutTransaction { database in
                         let stored = try storedVersion(database, path, atMost: version)
-                        // This changes the file, so the version must be known first. The configuration's `journalMode`
-                        // would set `synchronous` to NORMAL after this hook.
+                        // Check the version first, because this statement changes the file. Don't use the
+                        // configuration's `journalMode`, which would set `synchronous` to NORMAL after
+                        // `prepareDatabase`.
                         try database.execute(sql: "PRAGMA journal_mode = WAL")
                         if stored < version { try make(schema, version, in: database) }
                     }
@@ -130,7 +133,7 @@ struct OfflineDatabase: Sendable {
         guard stored <= version else {
             throw AccountError(
                 .unsupportedVersion,
-                "\(path) was written by a later version", hint: "update this program. It was not changed")
+                "\(path) was written by a later version, and was not changed", hint: "update this program")
         }
         return stored
     }
@@ -179,7 +182,7 @@ struct OfflineDatabase: Sendable {
         try await readOnce { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
 
-    /// Empties a damaged database. Other processes that have it open see the empty database too.
+    /// Empties a damaged database. Other processes that have the database open also see the empty database.
     func makeAnew(_ schema: String, _ version: Int) async throws {
         try requireWritable()
         do {
@@ -198,11 +201,12 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    /// Moves the log into the database. The connection closes with its last reference, since a task that still reads
-    /// would crash on a closed one.
+    /// Moves the log into the database. This method does not close the connection, because a task that still reads
+    /// would crash. The connection closes with its last reference.
     func settle() async {
         guard !isReadOnly else { return }
-        // Another process that has the database open does this later. After reads only, the log is unchanged.
+        // Ignore an error: another process that has the database open moves the log later. If this connection only read
+        // data, the log is unchanged.
         _ = try? await queue.writeWithoutTransaction { database in
             if database.totalChangesCount > 0 { _ = try database.checkpoint(.truncate) }
         }

@@ -5,11 +5,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Unsent changes, applied to the items from the service. A dropped change has no effect.
+/// The unsent changes, which are applied to the items from the service. A dropped change has no effect.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
-    /// Items that the service has created but lists may lack. The changes that created them are not applied again, and
-    /// only determine where the items are shown.
+    /// The items that the service has created but that the lists may lack. The changes that created these items are not
+    /// applied again, and only determine where the lists show the items.
     private let made: [Change.ID: RemoteItem]
     private let remote: Remote
 

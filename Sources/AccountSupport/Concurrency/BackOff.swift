@@ -1,4 +1,4 @@
-/// An exponential back-off: each pause is twice the one before, up to a limit.
+/// An exponential back-off: each pause is twice as long as the previous pause, up to a limit.
 package struct BackOff: Sendable {
     private let first: Double
     private let longest: Double
@@ -9,7 +9,7 @@ package struct BackOff: Sendable {
         self.longest = longest
     }
 
-    /// The pause in seconds. No failure counts as one.
+    /// Returns the pause in seconds. A count of 0 gives the same pause as a count of 1.
     package func pause(after failureCount: Int) -> Double {
         min(first * Double(1 << min(max(failureCount, 1) - 1, 30)), longest)
     }

@@ -1,22 +1,24 @@
 import Synchronization
 
-/// Runs blocking work on separate threads. Tasks share one thread per processor, so two unlocks at a time would delay
-/// every other task of an app, including its timeouts. Reading an archive does not use this, since it takes less time
-/// than a change of threads.
+/// Runs blocking work on separate threads. Tasks share one thread per processor, so two simultaneous unlocks could
+/// delay every other task of an app, including its timeouts. Code that reads an archive does not use this type, because
+/// the read takes less time than a change of threads.
 package enum BlockingWork {
-    /// More threads would only wait for the same disk, or need a gigabyte for Argon2id.
+    /// The worker threads. More than four threads would only wait for the same disk, or require a gigabyte for
+    /// Argon2id.
     static let threads = WorkerThreads(limit: 4, idleSeconds: 5)
 
     private static let hasOwnExecutor = Atomic(false)
     private static let ownExecutor = Mutex<UnownedTaskExecutor?>(nil)
 
-    /// Lets tasks with this executor preference block its thread. In a command, nothing else runs on it.
+    /// Allows tasks with this executor preference to block the executor's thread. In a command, no other code runs on
+    /// this thread.
     package static func stays(on executor: UnownedTaskExecutor) {
         ownExecutor.withLock { $0 = executor }
         hasOwnExecutor.store(true, ordering: .releasing)
     }
 
-    /// A cancellation does not interrupt `body`.
+    /// Runs `body` on a worker thread. A cancellation of the task does not interrupt `body`.
     package static func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -33,7 +35,8 @@ package enum BlockingWork {
         return try result.get()
     }
 
-    /// A lock, since a sanitizer cannot see that a continuation that resumes before its task waits is safe.
+    /// The result behind a lock. The lock is for the thread sanitizer, which reports a continuation that resumes before
+    /// its task waits.
     private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
         let result = Mutex<Result<Value, Failure>?>(nil)
     }

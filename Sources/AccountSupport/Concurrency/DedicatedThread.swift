@@ -10,7 +10,8 @@ package enum DedicatedThread {
     // The default stack size in some C libraries is too small.
     private static let stackByteCount = 1024 * 1024
 
-    /// Returns 0, or the error of pthread_create(3) if the system cannot create a thread. Then `body` does not run.
+    /// Runs `body` on a new thread. Returns 0, or the error of pthread_create(3) if the system cannot create a thread
+    /// and `body` does not run.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         let failure = pthread_attr_init(&attributes)

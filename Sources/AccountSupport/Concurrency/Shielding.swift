@@ -7,7 +7,7 @@ package func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> V
     await Task { await body() }.value
 }
 
-/// Runs `body`, and cancels it at a deadline. The result is then `nil`.
+/// Runs `body`, and cancels it at a deadline. Returns `nil` if the deadline has passed.
 package func withDeadline<Value: Sendable>(
     _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {

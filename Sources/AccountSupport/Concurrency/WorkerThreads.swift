@@ -6,8 +6,10 @@ import Musl
 import Darwin
 #endif
 
-/// @unchecked Sendable: the mutex protects all mutable state. It is not a `Mutex`, since threads use it to wait for
-/// work.
+/// A limited number of threads that run jobs.
+///
+/// @unchecked Sendable: the mutex protects all mutable state. It is a POSIX mutex and not a `Mutex`, because threads
+/// wait for work with a condition variable.
 final class WorkerThreads: @unchecked Sendable {
     private let limit: Int
     private let idleSeconds: Int
@@ -26,7 +28,7 @@ final class WorkerThreads: @unchecked Sendable {
         pthread_cond_init(newWork, nil)
     }
 
-    // Each thread holds this object, so all threads have ended.
+    // Each thread retains this object, so all threads have ended.
     deinit {
         pthread_cond_destroy(newWork)
         pthread_mutex_destroy(mutex)
@@ -48,7 +50,7 @@ final class WorkerThreads: @unchecked Sendable {
             }
             return nil
         }
-        // No thread can be created, so the current one blocks.
+        // The system cannot create a thread, so run the job on the current thread.
         rest?()
     }
 
@@ -59,14 +61,14 @@ final class WorkerThreads: @unchecked Sendable {
     }
 
     private func run() {
-        // Signals are handled by the other threads of the program.
+        // Block all signals: the other threads of the program handle them.
         var all = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_BLOCK, &all, nil)
         while let job = next() { job() }
     }
 
-    /// Returns `nil` if there was no job for a while, so that the thread ends.
+    /// Returns the next job, or `nil` after `idleSeconds` without a job, so that the thread ends.
     private func next() -> (@Sendable () -> Void)? {
         withLock {
             var isTimeUp = false
@@ -86,6 +88,7 @@ final class WorkerThreads: @unchecked Sendable {
         }
     }
 
-    /// Starts a thread, which holds this object until it ends; `false` if no thread can be created.
+    /// Starts a thread, which retains this object until the thread ends. Returns `false` if the system cannot create a
+    /// thread.
     private func start() -> Bool { DedicatedThread.start { self.run() } == 0 }
 }

@@ -16,7 +16,8 @@ package enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object(JSONObject)
 
-    /// Returns `nil` if the text is not an object, or if hostile text could use the whole stack or minutes of time.
+    /// Parses an object. Returns `nil` if the text is not an object, or if it exceeds the limits that protect against
+    /// hostile text: parsing such a text could exhaust the stack or take minutes.
     // Inlined, so that the runtime does not have to look up the type by its name.
     @inlinable
     package static func object(from text: some Collection<UInt8>) -> JSONObject? {
@@ -26,11 +27,12 @@ package enum JSONValue: Sendable, Hashable {
 
     package static func object(from bytes: UnsafeRawBufferPointer) -> JSONObject? {
         guard isBounded(bytes) else { return nil }
-        // The error would quote the text.
+        // Drop the error, which would quote the text.
         return try? JSONDecoder().decode(Members.self, from: Data(bytes)).object
     }
 
-    /// At most 32 levels and 10 000 values. No zero bytes: UTF-16 and UTF-32 hide brackets (RFC 8259, section 8.1).
+    /// Returns whether the text has at most 32 levels and 10,000 values, and no zero bytes. Zero bytes occur in UTF-16
+    /// and UTF-32, which would hide brackets from this check (RFC 8259, section 8.1).
     private static func isBounded(_ text: UnsafeRawBufferPointer) -> Bool {
         var (depth, values, isInString, isEscaped) = (0, 0, false, false)
         for byte in text {
@@ -63,7 +65,8 @@ package enum JSONValue: Sendable, Hashable {
     }
 }
 
-/// The members of an object. To decode a dictionary, the Swift runtime would search all conformances of the program.
+/// The members of an object. This type exists because the Swift runtime would search all conformances of the program to
+/// decode a dictionary.
 private struct Members: Decodable {
     private struct Name: CodingKey {
         let stringValue: String
@@ -87,7 +90,8 @@ private struct Members: Decodable {
 extension JSONValue: Decodable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder does not report types, so a failed attempt means another type. The last attempt throws.
+        // A decoder does not report the type of a value, so try each type in turn. Only the last attempt throws its
+        // error.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(String.self) {

@@ -1,13 +1,14 @@
-/// RFC 3986, sections 3.2.2 and 3.2.3. Stricter where programs read URLs differently, so that AccountKit connects to
-/// the host that it checked: ASCII letters, digits, `-`, `.` and `_`, or an IPv6 address in brackets.
+/// The host and the port of a URL (RFC 3986, sections 3.2.2 and 3.2.3). The host consists of ASCII letters, digits,
+/// `-`, `.` and `_`, or is an IPv6 address in brackets. This syntax is stricter than the RFC where programs parse URLs
+/// differently, so that AccountKit connects to the host that it checked.
 package struct HostAndPort: Sendable, Hashable {
-    /// The host in lower case. An IPv6 address is in brackets, in the form in which it was written.
+    /// The host in lower case. An IPv6 address is in brackets, as spelled in the text.
     package let host: String
 
-    /// From 1 to 65,535.
+    /// The port, from 1 to 65,535, or `nil` if the text contains no port.
     package let port: UInt16?
 
-    /// Reads `host`, `host:port`, `[address]` or `[address]:port`; `nil` if the text is malformed.
+    /// Parses `host`, `host:port`, `[address]` or `[address]:port`. Returns `nil` if the text is malformed.
     package init?(_ text: some StringProtocol) {
         let text = Substring(text)
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }

@@ -9,7 +9,7 @@ import Darwin
 package struct IPAddress: Sendable, Hashable {
     private let bytes: [UInt8]
 
-    /// Reads an address in dotted-decimal form or as RFC 4291, section 2.2, writes it, without brackets.
+    /// Parses an IPv4 address in dotted-decimal form, or an IPv6 address without brackets (RFC 4291, section 2.2).
     package init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {

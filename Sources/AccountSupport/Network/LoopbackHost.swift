@@ -1,12 +1,13 @@
-/// The host names of URLs that mean this machine.
+/// The host names in URLs that refer to this machine.
 package enum LoopbackHost {
-    /// A name that AccountKit never looks up: it connects to ``addresses``, regardless of hosts files and name servers.
+    /// A name that AccountKit never looks up. Instead, it connects to ``addresses``, regardless of hosts files and name
+    /// servers.
     package static let name = "localhost"
 
-    /// The addresses of ``name``, in the order in which they are tried (RFC 6761, section 6.3).
+    /// The addresses of ``name``, in the order in which AccountKit tries them (RFC 6761, section 6.3).
     package static let addresses = ["127.0.0.1", "[::1]"]
 
-    /// - Parameter host: In lower case; an IPv6 address in brackets.
+    /// - Parameter host: The host in lower case. An IPv6 address is in brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {
         if host == name { return true }
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")

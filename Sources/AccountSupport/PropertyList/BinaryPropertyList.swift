@@ -1,20 +1,21 @@
 package import AccountCrypto
 
-/// Reads a binary property list object by object, straight from memory that may hold secrets. Copies bytes only on
-/// request.
+/// Reads a binary property list object by object, directly from memory that may contain secrets. This type copies bytes
+/// only on request.
 ///
-/// For any input, reading ends with objects or an error: every offset is checked, and depth and object count are
-/// limited. The decoder of FoundationEssentials exposes no UIDs, and its conformance lookups in the Swift runtime took
-/// longer than the rest of reading an archive. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation.
+/// The reader checks every offset, and limits the depth and the number of objects, so any input results in objects or
+/// an error. AccountKit does not use the decoder of FoundationEssentials, because it exposes no UIDs. In addition, its
+/// conformance lookups in the Swift runtime took longer than all other steps of reading an archive. Source of the
+/// layout: CFBinaryPList.c of swift-corelibs-foundation.
 package struct BinaryPropertyList {
     package struct Malformed: Error {
-        /// Completes "it is damaged: …".
+        /// The reason, which completes the sentence "it is damaged: …".
         package let reason: String
 
         package init(_ reason: String) { self.reason = reason }
     }
 
-    /// An object. A range locates its content; ``References`` locate its elements.
+    /// An object. A range contains the position of its content, and ``References`` the positions of its elements.
     package enum Object {
         case null
         case boolean(Bool)
@@ -26,7 +27,7 @@ package struct BinaryPropertyList {
         case utf16(Range<Int>)
         case uid(UInt64)
         case array(References)
-        /// The references to all keys, then to all values.
+        /// A dictionary, as references to all keys, followed by references to all values.
         case dictionary(References)
     }
 
@@ -42,13 +43,14 @@ package struct BinaryPropertyList {
     private let objectCount: Int
     private let tableOffset: Int
 
-    /// Each reference takes at least a byte, so more references than bytes mean that lists share elements.
+    /// The number of objects that may still be read. Each reference takes at least one byte, so a list with more
+    /// references than bytes shares elements.
     private var remainingCount: Int
 
     /// The number of the root object.
     package let top: Int
 
-    /// Reads the trailer. The bytes must outlive the reader. Each reference to an object counts towards `maximumCount`.
+    /// Parses the trailer. The bytes must outlive the reader. Each reference to an object counts toward `maximumCount`.
     package init(
         _ bytes: UnsafeRawBufferPointer, maximumDepth: Int, maximumCount: Int = .max
     ) throws(Malformed) {
@@ -112,7 +114,8 @@ package struct BinaryPropertyList {
         References(start: range.lowerBound, count: range.count / referenceByteCount)
     }
 
-    /// The low half of the marker at `start` is the count, or 15 if the count follows as an integer.
+    /// Returns the range of an object's content. The low half of the marker at `start` is the count, or 15 if the count
+    /// follows as an integer.
     private func content(at start: Int, unit: Int) throws(Malformed) -> Range<Int> {
         var first = start + 1
         var count = Int(bytes[start] & 0xF)
@@ -155,7 +158,7 @@ extension BinaryPropertyList {
 
     /// Returns a string that is not a secret.
     package func string(ascii range: Range<Int>) throws(Malformed) -> String {
-        // Combine all bytes before the comparison: this checks many bytes at a time.
+        // Combine all bytes before the comparison, which checks many bytes at a time.
         guard self[range].reduce(0, |) < 0x80 else { throw Malformed("a string is not ASCII") }
         return String(decoding: self[range], as: UTF8.self)
     }

@@ -15,7 +15,7 @@ package enum Base64URL {
         bytes.base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// Decodes a string; `nil` if it has other characters, or padding.
+    /// Decodes a string. Returns `nil` if the string contains other characters or padding.
     package static func decode(_ text: some Collection<UInt8>) -> Data? {
         var base64 = Data(capacity: text.count + 3)
         for byte in text {

@@ -1,5 +1,6 @@
 extension String {
-    /// Text from a service must not be able to draw on the screen. For JSON see ``escapingDisplayControls``.
+    /// The text without characters that control a terminal, so that text from a service cannot change the screen. For
+    /// JSON, see ``escapingDisplayControls``.
     package var shown: String {
         if utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return self }
         var visible = ""
@@ -9,7 +10,8 @@ extension String {
         return visible
     }
 
-    /// JSON text that escapes each character that controls a terminal or reorders its text (RFC 8259, section 7).
+    /// The JSON text with an escape for each character that controls a terminal or reorders its text (RFC 8259, section
+    /// 7).
     package var escapingDisplayControls: String {
         if utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return self }
         var escaped = ""
@@ -28,7 +30,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether the character controls a terminal, reorders the ones beside it, or hides them.
+    /// Whether the character controls a terminal, or reorders or hides adjacent characters.
     package var controlsDisplay: Bool {
         switch properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true

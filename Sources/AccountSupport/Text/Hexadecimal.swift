@@ -1,5 +1,5 @@
 extension Collection<UInt8> {
-    /// The bytes as lower-case hexadecimal digits (RFC 4648, section 8), two for each byte.
+    /// The bytes as lowercase hexadecimal digits (RFC 4648, section 8), two for each byte.
     package var hexadecimal: String {
         String(decoding: flatMap { [UInt8.hexDigit($0 >> 4), .hexDigit($0 & 0xF)] }, as: UTF8.self)
     }

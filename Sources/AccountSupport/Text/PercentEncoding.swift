@@ -1,5 +1,6 @@
 extension String {
-    /// RFC 3986, section 2.1. Returns `nil` if the encoding is malformed, or the result is not UTF-8.
+    /// Decodes percent-encoded text (RFC 3986, section 2.1). Returns `nil` if the encoding is malformed, or if the
+    /// result is not UTF-8.
     package init?(percentEncoded text: some StringProtocol) {
         var bytes: [UInt8] = []
         var rest = text.utf8.makeIterator()

@@ -5,8 +5,9 @@ package import Foundation
 #endif
 
 extension Date {
-    /// Uses the proleptic Gregorian calendar and UTC. Returns `nil` if there is no such day; the caller checks the
-    /// time. `Calendar` uses the Julian calendar before 1582, and converts 30 February to 2 March.
+    /// Creates a date in the proleptic Gregorian calendar and UTC. Returns `nil` if the day does not exist. The caller
+    /// must check the time. This initializer does not use `Calendar`, which uses the Julian calendar before 1582 and
+    /// converts 30 February to 2 March.
     package init?(year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0) {
         let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let dayCounts = [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

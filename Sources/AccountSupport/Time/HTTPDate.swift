@@ -4,7 +4,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Reads the dates of HTTP header fields in all three forms that a recipient must accept (RFC 9110, section 5.6.7).
+/// Parses the dates of HTTP header fields in all three formats that a recipient must accept (RFC 9110, section 5.6.7).
 package enum HTTPDate {
     package static func date(from text: String) -> Date? {
         guard text.utf8.count <= 40 else { return nil }

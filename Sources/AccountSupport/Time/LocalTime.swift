@@ -12,7 +12,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Formats dates for the user: in the local time zone, or relative to the present.
+/// Formats dates for the user, either in the local time zone or relative to the current time.
 ///
 /// JSON and files contain ISO 8601 dates in UTC instead.
 package enum LocalTime {
@@ -26,8 +26,8 @@ package enum LocalTime {
         return day.joined(separator: "-") + " " + twoDigits(Int(parts.tm_hour)) + ":" + twoDigits(Int(parts.tm_min))
     }
 
-    /// Formats a date as the time before or after the present, such as "just now", "2 min ago" or "in 58 min". A date
-    /// more than two days away is formatted as "on 2026-11-20 15:02".
+    /// Formats a date as the time before or after the current time, such as "just now", "2 min ago" or "in 58 min". If
+    /// the date is more than two days away, the text is for example "on 2026-11-20 15:02".
     package static func relativeText(of date: Date, to now: Date) -> String {
         let distance = date.timeIntervalSince(now)
         guard abs(distance) < 2 * 86_400 else { return "on " + text(of: date) }

@@ -15,7 +15,7 @@ final class GuardedProcess {
         process.standardInput = input
         process.standardOutput = output
         if onTerminal {
-            // Does the work of posix_openpt(3), unlockpt(3) and ptsname(3), which are not imported (ioctl_tty(2)).
+            // Replaces posix_openpt(3), unlockpt(3) and ptsname(3), which Swift does not import (ioctl_tty(2)).
             let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
             var (isLocked, number) = (Int32(0), Int32(-1))
             let controller = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -61,7 +61,7 @@ final class GuardedProcess {
         return try end()
     }
 
-    /// The text on standard error so far, which contains at least `text`.
+    /// Waits until standard error contains `text`, and returns all its text so far.
     func errors(until text: String) throws -> String {
         var seen = ""
         while !seen.contains(text), let byte = try errors.nextByte() {

@@ -17,7 +17,7 @@ struct ArchiveKeysTests {
             parsing: Envelope.seal(SampleArchive.padded([1, 2]), generation: 1, keys: keys, context: context))
     }
 
-    @Test func `An additional slot opens the same data`() throws {
+    @Test func `Opens the same data with an additional key slot`() throws {
         let keys = try ArchiveKeys(for: [new(first, .keyFile)], context: context)
         let both = try keys.adding(new(second, .command), context: context)
         #expect(both.dataKeyID == keys.dataKeyID)
@@ -29,7 +29,7 @@ struct ArchiveKeysTests {
         }
     }
 
-    @Test func `Removing a key renews the data key and keeps the other slots' ids`() throws {
+    @Test func `Renews the data key and keeps the other slots' ids on key removal`() throws {
         let keys = try ArchiveKeys(
             for: [new(first, .keyFile), new(second, .command), new(passphrase, .passphrase)], context: context)
         let slots = keys.slots
@@ -58,7 +58,7 @@ struct ArchiveKeysTests {
         }
     }
 
-    @Test func `A key derived from a passphrase opens only its own slot`()
+    @Test func `Opens only its own slot with a key derived from a passphrase`()
         throws
     {
         let keys = try ArchiveKeys(

@@ -5,12 +5,12 @@ import Testing
 
 struct ArchivePropertyListTests {
     @Test(arguments: [0, 1, 14, 15, 255, 256, 65_535, 65_536, 1024 * 1024 - 126])
-    func `An encoded envelope decodes unchanged from its property list`(count: Int) throws {
+    func `Encodes and decodes an envelope without changes`(count: Int) throws {
         let envelope = Sodium.randomBytes(count: count)
         #expect(try ArchivePropertyList.decode(ArchivePropertyList.encode(sealed: envelope)) == envelope)
     }
 
-    @Test func `The property list has the bytes of the format page`() {
+    @Test func `Encodes the archive's property list with the bytes of the format page`() {
         let expected =
             [UInt8](
                 hex: """
@@ -26,7 +26,7 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [0, 1, 300, 70_000])
-    func `Foundation reads the property list`(count: Int) throws {
+    func `Encodes an archive as a property list that Foundation reads`(count: Int) throws {
         let envelope = Sodium.randomBytes(count: count)
         let list = try PropertyListSerialization.propertyList(
             from: Data(ArchivePropertyList.encode(sealed: envelope)), format: nil)
@@ -47,16 +47,16 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [0, 2, 3, 255] as [UInt8])
-    func `Refuses another archive version by its number`(version: UInt8) {
+    func `Refuses an archive of another version and reports the version number`(version: UInt8) {
         let file = ArchivePropertyList.encode(sealed: [1, 2, 3]).replacing(at: 59, with: [version])
         let error = EnvelopeError.unsupported("archive version \(version)")
         #expect(throws: error) { try ArchivePropertyList.decode(file) }
-        // A later version may add anything after its number.
+        // A later version may write any data after the version number.
         let later = Array(file.prefix(60)) + [UInt8](repeating: 0xAB, count: 20)
         #expect(throws: error) { try ArchivePropertyList.decode(later) }
     }
 
-    @Test func `Refuses a file of more than 1 MiB`() {
+    @Test func `Refuses an archive file of more than 1 MiB`() {
         let largest = ArchivePropertyList.encode(sealed: [UInt8](repeating: 0, count: 1024 * 1024 - 126))
         #expect(largest.count == ArchivePropertyList.maximumByteCount)
         let larger = ArchivePropertyList.encode(sealed: [UInt8](repeating: 0, count: 1024 * 1024 - 125))
@@ -64,14 +64,14 @@ struct ArchivePropertyListTests {
     }
 
     @Test(arguments: [0, 1, 2, 4, 100, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF] as [UInt32])
-    func `Refuses a wrong data length`(length: UInt32) {
+    func `Refuses an archive whose data has the wrong length`(length: UInt32) {
         let file = ArchivePropertyList.encode(sealed: [1, 2, 3])
         let changed = file.replacing(at: 62, with: withUnsafeBytes(of: length.bigEndian) { Array($0) })
         expect(.damaged) { _ = try ArchivePropertyList.decode(changed) }
     }
 
     @Test(arguments: ["", "bplist00", "bplist01", "<?xml version=\"1.0\"?>", "ACCT\r\n\u{1A}\n"])
-    func `Rejects other property lists as damaged`(text: String) {
+    func `Rejects a property list that is not an archive as damaged`(text: String) {
         expect(.damaged) { _ = try ArchivePropertyList.decode(Array(text.utf8)) }
         expect(.damaged) {
             _ = try ArchivePropertyList.decode(Array(text.utf8) + [UInt8](repeating: 0, count: 500))

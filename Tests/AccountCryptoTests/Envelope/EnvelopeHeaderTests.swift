@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct EnvelopeHeaderTests {
-    @Test func `Each header field is at its offset on the format page`() {
+    @Test func `Encodes each header field at the offset on the format page`() {
         var header = EnvelopeHeader(
             slotCount: 3, ciphertextByteCount: 0x0102_0304, generation: 0x1112_1314_1516_1718,
             storeID: [UInt8](repeating: 0xA1, count: 16), dataKeyID: [UInt8](repeating: 0xA2, count: 16))
@@ -24,14 +24,14 @@ struct EnvelopeHeaderTests {
         #expect(Array(bytes[120..<128]) == [0, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test func `An encoded header decodes unchanged`() throws {
+    @Test func `Encodes and decodes an envelope header without changes`() throws {
         let header = EnvelopeHeader(
             slotCount: 8, ciphertextByteCount: 528, generation: .max, storeID: Sodium.randomBytes(count: 16),
             dataKeyID: Sodium.randomBytes(count: 16))
         #expect(try EnvelopeHeader(parsing: header.bytes) == header)
     }
 
-    @Test func `Flag 1 binds the ciphertext to a place`() throws {
+    @Test func `Encodes the binding to a place as flag 1`() throws {
         let header = EnvelopeHeader(
             slotCount: 1, ciphertextByteCount: 528, generation: 1, storeID: Sodium.randomBytes(count: 16),
             dataKeyID: Sodium.randomBytes(count: 16), isBoundToPlace: true)
@@ -57,8 +57,8 @@ struct EnvelopeHeaderTests {
     }
 
     @Test(arguments: [
-        Change("magic", 0, [0x42], .damaged("it does not begin like an envelope")),
-        Change("line ends", 4, [0x0A, 0x1A], .damaged("it does not begin like an envelope")),
+        Change("magic", 0, [0x42], .damaged("it does not begin with the magic number of an envelope")),
+        Change("line ends", 4, [0x0A, 0x1A], .damaged("it does not begin with the magic number of an envelope")),
         Change("version 0", 8, [0, 0], .unsupported("envelope version 0")),
         Change("version 2", 8, [2, 0], .unsupported("envelope version 2")),
         Change("version 257", 8, [1, 1], .unsupported("envelope version 257")),
@@ -83,13 +83,13 @@ struct EnvelopeHeaderTests {
         Change("last reserved bytes", 120, [1], .unsupported("header extension")),
         Change("reserved bytes at 127", 127, [128], .unsupported("header extension")),
     ])
-    func `Refuses an invalid header field and names it`(change: Change) throws {
+    func `Refuses an invalid header field and names the field`(change: Change) throws {
         let envelope = try SampleArchive().envelope.replacing(at: change.offset, with: change.bytes)
         #expect(throws: change.error) { try Envelope(parsing: envelope) }
     }
 
     @Test(arguments: [0, 9])
-    func `Refuses zero or nine slots even if the lengths match`(count: Int) throws {
+    func `Refuses zero or nine key slots even if the lengths match`(count: Int) throws {
         let sample = try SampleArchive()
         let slot = Array(sample.envelope[128..<288])
         var envelope = Array(sample.envelope[..<128]) + (0..<count).flatMap { _ in slot } + sample.envelope[288...]
@@ -100,7 +100,7 @@ struct EnvelopeHeaderTests {
     }
 
     @Test(arguments: [0, 15, 16, 17, 527, 529, 1039] as [UInt32])
-    func `Refuses a ciphertext of impossible length`(count: UInt32) throws {
+    func `Refuses a ciphertext with an impossible length`(count: UInt32) throws {
         let sample = try SampleArchive()
         var length: [UInt8] = []
         length.append(littleEndian: count)

@@ -6,25 +6,25 @@ struct EnvelopeTests {
     // MARK: Opening
 
     @Test(arguments: [0, 1, 100, 511, 512, 513, 100_000])
-    func `An archive returns its payload unchanged`(count: Int) throws {
+    func `Returns the payload of an archive unchanged`(count: Int) throws {
         let payload = Sodium.randomBytes(count: count)
         let sample = try SampleArchive(payload: payload)
         #expect(try sample.read(sample.file) == payload)
     }
 
     @Test(arguments: KeySlot.Kind.allCases)
-    func `Each slot opens the archive`(kind: KeySlot.Kind) throws {
+    func `Opens an archive with each of its key slots`(kind: KeySlot.Kind) throws {
         let sample = try SampleArchive(kinds: KeySlot.Kind.allCases)
         #expect(try Envelope(parsing: sample.envelope).slots.map(\.kind) == KeySlot.Kind.allCases)
         #expect(try sample.read(sample.file, kind: kind) == sample.payload)
     }
 
-    @Test func `An archive has room for eight slots`() throws {
+    @Test func `Accepts eight key slots in an archive`() throws {
         let sample = try SampleArchive(kinds: Array(repeating: .keyFile, count: 7) + [.command])
         #expect(try sample.read(sample.file, kind: .command) == sample.payload)
     }
 
-    @Test func `A slot of the same kind for another key does not interfere`() throws {
+    @Test func `Opens an archive that has two slots of one kind for different keys`() throws {
         let storeID = Sodium.randomBytes(count: 16)
         let dataKey = GuardedBytes.random(count: 32)
         let openers = [SampleArchive.opener(of: .keyFile), SampleArchive.opener(of: .keyFile)]
@@ -44,7 +44,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `An archive bound to a place opens only there`() throws {
+    @Test func `Opens an archive that is bound to a place only at that place`() throws {
         func context(_ place: String?) -> SealingContext {
             SealingContext(appIdentifier: "com.example.gists", sessionName: "default", place: place)
         }
@@ -67,7 +67,7 @@ struct EnvelopeTests {
         #expect(try unbound.payload(with: sample.keys, context: context("team")) == sample.payload)
     }
 
-    @Test func `The keys of the first write also open later envelopes`() throws {
+    @Test func `Opens later envelopes with the keys of the first write`() throws {
         let keys = try ArchiveKeys(
             for: [.init(opener: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1)],
             context: SampleArchive.context)
@@ -85,7 +85,7 @@ struct EnvelopeTests {
 
     // MARK: Failing to open
 
-    @Test func `Another key does not open the archive`() throws {
+    @Test func `Does not open an archive with a wrong key`() throws {
         let sample = try SampleArchive()
         #expect(throws: EnvelopeError.authenticationFailed) {
             try sample.read(sample.file, opener: .key(.random(count: 32)))
@@ -93,7 +93,7 @@ struct EnvelopeTests {
     }
 
     @Test(arguments: ["", "Correct horse battery staple", "correct horse battery staple\n"])
-    func `Another passphrase does not open the archive`(passphrase: String) throws {
+    func `Does not open an archive with a wrong passphrase`(passphrase: String) throws {
         let sample = try SampleArchive(kinds: [.passphrase])
         #expect(throws: EnvelopeError.authenticationFailed) {
             try sample.read(
@@ -105,7 +105,7 @@ struct EnvelopeTests {
         ("com.example.gist", "default"), ("com.example.gists", "work"), ("com.example.gists", "Default"),
         ("com.example.gistsd", "efault"), ("", ""),
     ])
-    func `The right key does not open another app's or session's archive`(app: String, session: String) throws {
+    func `Does not open another app's or session's archive with the right key`(app: String, session: String) throws {
         let sample = try SampleArchive()
         let context = SealingContext(appIdentifier: app, sessionName: session)
         #expect(throws: EnvelopeError.authenticationFailed) { try sample.read(sample.file, context: context) }
@@ -114,7 +114,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `Keys of another archive do not open it`() throws {
+    @Test func `Does not open an archive with the keys of another archive`() throws {
         let sample = try SampleArchive()
         let other = try SampleArchive()
         #expect(throws: EnvelopeError.authenticationFailed) {
@@ -128,7 +128,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `Parts of two writes cannot be combined`() throws {
+    @Test func `Detects parts of another write of the same archive`() throws {
         let sample = try SampleArchive()
         let next = Envelope.seal(sample.plaintext, generation: 2, keys: sample.keys, context: SampleArchive.context)
         // Generation, salt, nonce, ciphertext, commitment.
@@ -140,7 +140,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `Detects reordered slots`() throws {
+    @Test func `Detects reordered key slots`() throws {
         let sample = try SampleArchive(kinds: [.keyFile, .command])
         let bytes = sample.envelope
         let changed = Array(bytes[..<128] + bytes[288..<448] + bytes[128..<288] + bytes[448...])
@@ -151,7 +151,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `Refuses a plaintext without padding`() throws {
+    @Test func `Refuses an archive whose plaintext has no padding`() throws {
         let sample = try SampleArchive()
         for bytes in [[UInt8](repeating: 0, count: 512), [UInt8](repeating: 0xFF, count: 512)] {
             let sealed = Envelope.seal(
@@ -164,7 +164,7 @@ struct EnvelopeTests {
 
     // MARK: Visible content
 
-    @Test func `Two writes of the same plaintext differ in all random parts`() throws {
+    @Test func `Writes the same plaintext with different random parts each time`() throws {
         let sample = try SampleArchive()
         let first = sample.envelope
         let second = Envelope.seal(sample.plaintext, generation: 1, keys: sample.keys, context: SampleArchive.context)
@@ -177,7 +177,7 @@ struct EnvelopeTests {
     }
 
     @Test(arguments: [(0, 1), (1, 511), (512, 1023), (1024, 1025)])
-    func `Payloads within 512 bytes have archives of the same length`(shorter: Int, longer: Int) throws {
+    func `Encodes payloads within one step of 512 bytes to equal lengths`(shorter: Int, longer: Int) throws {
         let counts = try [shorter, longer].map { count in
             try SampleArchive(payload: [UInt8](repeating: 1, count: count)).file.count
         }
@@ -185,13 +185,13 @@ struct EnvelopeTests {
     }
 
     @Test(arguments: [(0, 512), (1, 512), (511, 512), (512, 1024), (1023, 1024), (1024, 1536)])
-    func `A plaintext is padded by 1 to 512 bytes`(count: Int, padded: Int) throws {
+    func `Pads a plaintext by 1 to 512 bytes`(count: Int, padded: Int) throws {
         #expect(Envelope.paddedByteCount(count) == padded)
         let file = try SampleArchive(payload: [UInt8](repeating: 1, count: count)).file
         #expect(file.count == 66 + 128 + 160 + padded + 16 + 32 + 60)
     }
 
-    @Test func `No part of the payload is legible`() throws {
+    @Test func `Leaves no part of the payload legible in an archive`() throws {
         let payload = Array("a payload that is long enough to be found".utf8)
         let sample = try SampleArchive(payload: payload)
         for start in 0...payload.count - 4 {

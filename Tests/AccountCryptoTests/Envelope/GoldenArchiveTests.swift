@@ -3,7 +3,7 @@ import Testing
 
 @testable import AccountCrypto
 
-/// An archive written by version 1, which every later version opens. It is the worked example of the format page.
+/// An archive that version 1 wrote. Every later version opens it. The format page contains it as an example.
 struct GoldenArchiveTests {
     private let file: [UInt8]
     private let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
@@ -23,16 +23,16 @@ struct GoldenArchiveTests {
             with: try envelope.unlock(with: opener, kind: kind, context: context), context: context)
     }
 
-    @Test func `The golden archive opens with its key`() throws {
+    @Test func `Opens the golden archive with its key`() throws {
         let payload = try payload(key, .keyFile)
-        // The access token, then the hash of everything, which other implementations must reproduce.
+        // Check the access token, and the hash of the whole payload, which other implementations must reproduce.
         #expect(Array(payload[..<31]) == [0x4E, 0, 0, 0, 1, 0, 0, 0, 19, 0, 0, 0] + Array("golden-access-token".utf8))
         #expect(payload.count == 606)
         #expect(
             Sodium.hash(payload) == [UInt8](hex: "bbc26f24b1a0ffde0d905524d2a5dd68aa6856e46dcb98fc94a5abdded79a3e3"))
     }
 
-    @Test func `The golden archive opens with its passphrase`() throws {
+    @Test func `Opens the golden archive with its passphrase`() throws {
         #expect(try payload(passphrase, .passphrase) == payload(key, .keyFile))
     }
 
@@ -47,7 +47,7 @@ struct GoldenArchiveTests {
         #expect(envelope.slots[0].keyID == [UInt8](hex: "d1222b944b1c26b27fcfa04f85426710"))
     }
 
-    @Test func `The golden archive opens with no other key, app or session`() throws {
+    @Test func `Does not open the golden archive with another key, app or session`() throws {
         expect(.authenticationFailed) { _ = try payload(.key(.random(count: 32)), .keyFile) }
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(file))
         for (app, session) in [("com.example.gists", "default"), ("account", "work")] {

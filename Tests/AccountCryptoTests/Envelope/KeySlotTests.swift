@@ -13,7 +13,7 @@ struct KeySlotTests {
     }
 
     @Test(arguments: KeySlot.Kind.allCases)
-    func `A slot of each kind returns the data key, even after encoding`(kind: KeySlot.Kind) throws {
+    func `Unwraps the data key from a key slot of each kind, even after encoding`(kind: KeySlot.Kind) throws {
         let opener = SampleArchive.opener(of: kind)
         let slot = try slot(opener, kind)
         let read = try KeySlot(parsing: slot.bytes[...])
@@ -24,7 +24,7 @@ struct KeySlotTests {
         #expect(unwrapped.copy == dataKey.copy)
     }
 
-    @Test func `Each slot field is at its offset on the format page`() throws {
+    @Test func `Encodes each key slot field at the offset on the format page`() throws {
         let slot = try slot(SampleArchive.opener(of: .passphrase), .passphrase)
         let bytes = slot.bytes
         #expect(bytes.count == 160)
@@ -39,14 +39,14 @@ struct KeySlotTests {
     }
 
     @Test(arguments: KeySlot.Kind.allCases)
-    func `Refuses to create a slot with a key of another kind`(kind: KeySlot.Kind) {
+    func `Refuses to create a key slot with a key of another kind`(kind: KeySlot.Kind) {
         let unfit: KeySlot.Opener =
             kind == .passphrase ? .key(.random(count: 32)) : .passphrase(GuardedBytes(copying: "passphrase".utf8))
         #expect(throws: EnvelopeError.unfitKey(kind)) { try slot(unfit, kind) }
     }
 
     @Test(arguments: [0, 1, 31, 33, 64])
-    func `A key that is not 32 bytes long neither creates nor opens a slot`(count: Int) throws {
+    func `Refuses to create or open a key slot with a key of a wrong length`(count: Int) throws {
         let key = KeySlot.Opener.key(.random(count: count))
         #expect(throws: EnvelopeError.unfitKey(.keyFile)) { try slot(key, .keyFile) }
         let fitting = try slot(SampleArchive.opener(of: .keyFile), .keyFile)
@@ -55,7 +55,7 @@ struct KeySlotTests {
         }
     }
 
-    @Test func `A slot does not open in another archive, app or session`() throws {
+    @Test func `Does not open a key slot in another archive, app or session`() throws {
         let opener = SampleArchive.opener(of: .keyFile)
         let slot = try slot(opener, .keyFile)
         expect(.authenticationFailed) {
@@ -71,7 +71,7 @@ struct KeySlotTests {
     }
 
     @Test(arguments: KeySlot.Kind.allCases.filter { $0 != .passphrase })
-    func `A slot with any flipped bit does not open`(kind: KeySlot.Kind) throws {
+    func `Does not open a key slot with any flipped bit`(kind: KeySlot.Kind) throws {
         let opener = SampleArchive.opener(of: kind)
         let bytes = try slot(opener, kind).bytes
         for bit in 0..<bytes.count * 8 {
@@ -84,13 +84,13 @@ struct KeySlotTests {
     }
 
     @Test(arguments: [0, 5, 6, 255] as [UInt8])
-    func `Refuses an unknown slot type by its number`(type: UInt8) throws {
+    func `Refuses an unknown key slot type and reports its number`(type: UInt8) throws {
         let bytes = try slot(SampleArchive.opener(of: .keyFile), .keyFile).bytes.replacing(at: 0, with: [type])
         #expect(throws: EnvelopeError.unsupported("key slot type \(type)")) { try KeySlot(parsing: bytes[...]) }
     }
 
     @Test(arguments: [0, 2, 255] as [UInt8])
-    func `Refuses an unknown algorithm by its number`(algorithm: UInt8) throws {
+    func `Refuses an unknown key slot algorithm and reports its number`(algorithm: UInt8) throws {
         let bytes = try slot(SampleArchive.opener(of: .keyFile), .keyFile).bytes.replacing(at: 1, with: [algorithm])
         #expect(throws: EnvelopeError.unsupported("key slot algorithm \(algorithm)")) {
             try KeySlot(parsing: bytes[...])
@@ -98,7 +98,7 @@ struct KeySlotTests {
     }
 
     @Test(arguments: [2, 3] + Array(152..<160))
-    func `Refuses a nonzero reserved byte`(offset: Int) throws {
+    func `Refuses a key slot with a nonzero reserved byte`(offset: Int) throws {
         let bytes = try slot(SampleArchive.opener(of: .keyFile), .keyFile).bytes.replacing(at: offset, with: [1])
         expect(.unsupported) { _ = try KeySlot(parsing: bytes[...]) }
     }
@@ -119,12 +119,12 @@ struct KeySlotTests {
     }
 
     @Test(arguments: [24, 28])
-    func `Refuses a cost in a slot without a passphrase`(offset: Int) throws {
+    func `Refuses a passphrase cost in a key slot without a passphrase`(offset: Int) throws {
         let bytes = try slot(SampleArchive.opener(of: .command), .command).bytes.replacing(at: offset, with: [1])
         expect(.damaged) { _ = try KeySlot(parsing: bytes[...]) }
     }
 
-    @Test func `Two slots for the same key share no random values`() throws {
+    @Test func `Creates two slots for the same key with different random values`() throws {
         let opener = SampleArchive.opener(of: .keyFile)
         let slots = [try slot(opener, .keyFile), try slot(opener, .keyFile)]
         #expect(slots[0].keyID != slots[1].keyID)

@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct SealingContextTests {
-    @Test func `A context contains format, app and session with their lengths`() {
+    @Test func `Encodes a sealing context as format, app and session with lengths`() {
         let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
         #expect(
             context.bytes
@@ -11,7 +11,7 @@ struct SealingContextTests {
                 + [4, 0, 0, 0] + Array("work".utf8))
     }
 
-    @Test func `A bound context adds the place with its length`() {
+    @Test func `Adds the place and its length to a bound sealing context`() {
         let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work", place: "notes")
         let unbound = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
         #expect(context.boundBytes == unbound.bytes + [5, 0, 0, 0] + Array("notes".utf8))
@@ -19,7 +19,7 @@ struct SealingContextTests {
         #expect(context != unbound && context.isSameSession(as: unbound))
     }
 
-    @Test func `Splitting the same letters differently gives another context`() {
+    @Test func `Distinguishes sealing contexts that split the same letters differently`() {
         let contexts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc")].map {
             SealingContext(appIdentifier: $0, sessionName: $1)
         }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AccountCrypto
 
-/// Files that were changed.
+/// Archive files with changed bytes.
 struct TamperingTests {
     /// A part of the file, and the possible errors of a change in it.
     struct Field: CustomTestStringConvertible, Sendable {
@@ -64,13 +64,13 @@ struct TamperingTests {
         sample = try SampleArchive(kinds: [.keyFile, .passphrase])
     }
 
-    @Test func `The listed fields cover the whole file`() {
+    @Test func `Covers the whole archive file with the fields that the tests change`() {
         #expect(Self.fields.last?.range.upperBound == sample.file.count)
         #expect(Self.fields.reduce(0) { $0 + $1.range.count } == sample.file.count)
     }
 
     @Test(arguments: fields)
-    func `Detects every flipped bit, with an opener and with known keys`(field: Field) throws {
+    func `Detects every flipped bit of an archive, by opener and by known keys`(field: Field) throws {
         let file = sample.file
         for offset in field.range {
             for bit in 0..<8 {
@@ -83,14 +83,14 @@ struct TamperingTests {
         }
     }
 
-    @Test func `Every truncated file is damaged`() {
+    @Test func `Rejects every truncated archive file as damaged`() {
         let file = sample.file
         for count in 0..<file.count {
             #expect(refuses(Array(file.prefix(count)), as: [.damaged]), "\(count) bytes")
         }
     }
 
-    @Test func `Every truncated envelope is damaged, even in a whole property list`() {
+    @Test func `Rejects every truncated envelope in a whole property list as damaged`() {
         for count in 0..<sample.envelope.count {
             let file = ArchivePropertyList.encode(sealed: Array(sample.envelope.prefix(count)))
             #expect(refuses(file, as: [.damaged]), "\(count) bytes")
@@ -98,19 +98,19 @@ struct TamperingTests {
     }
 
     @Test(arguments: [1, 2, 32, 160, 512, 4096], [0, 0x80, 0xFF] as [UInt8])
-    func `Bytes after the end are damaged`(count: Int, byte: UInt8) {
+    func `Rejects bytes after the end of an archive as damaged`(count: Int, byte: UInt8) {
         let more = [UInt8](repeating: byte, count: count)
         #expect(refuses(sample.file + more, as: [.damaged]))
         #expect(refuses(ArchivePropertyList.encode(sealed: sample.envelope + more), as: [.damaged]))
     }
 
     @Test(arguments: [1, 66, 128, 194])
-    func `A file without its first bytes is damaged`(count: Int) {
+    func `Rejects an archive file without its first bytes as damaged`(count: Int) {
         #expect(refuses(Array(sample.file.dropFirst(count)), as: [.damaged]))
     }
 
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func `Random changes never crash and never open`(seed: UInt64) {
+    func `Never opens an archive with random changes, and never crashes`(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<500 {
             var file = sample.file
@@ -126,7 +126,7 @@ struct TamperingTests {
     }
 
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func `Random bytes are damaged`(seed: UInt64) {
+    func `Rejects random bytes in place of an archive as damaged`(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<200 {
             let count = Int.random(in: 0...600, using: &random)
@@ -138,7 +138,7 @@ struct TamperingTests {
 
     // MARK: Helpers
 
-    /// Whether a file does not open, for a reason of one of the categories.
+    /// Returns whether a file fails to open with an error of one of the categories.
     ///
     /// - Parameter keys: Known keys. By default, the key file opens the archive.
     private func refuses(

@@ -21,7 +21,7 @@ struct KeyTextTests {
         #expect(key(text) == Self.key)
     }
 
-    @Test func `Reads both alphabets of Base64`() {
+    @Test func `Reads a key in both alphabets of Base64`() {
         let ones = [UInt8](repeating: 0xFF, count: 32)
         #expect(key(String(repeating: "/", count: 42) + "8=") == ones)
         #expect(key(String(repeating: "_", count: 42) + "8=") == ones)
@@ -35,7 +35,7 @@ struct KeyTextTests {
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e", String(repeating: "0", count: 66),
         "0x0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
     ])
-    func `Rejects any other key text`(text: String) {
+    func `Rejects key text in any other form`(text: String) {
         #expect(key(text) == nil)
     }
 }

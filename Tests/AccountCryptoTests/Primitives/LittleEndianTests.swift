@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct LittleEndianTests {
-    @Test func `Numbers have their least significant byte first`() {
+    @Test func `Encodes a number with its least significant byte first`() {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: UInt8(0x01))
         bytes.append(littleEndian: UInt16(0x0302))
@@ -12,7 +12,7 @@ struct LittleEndianTests {
         #expect(bytes == Array(1...15))
     }
 
-    @Test func `Reads fields one after the other`() {
+    @Test func `Reads consecutive fields of different sizes`() {
         var fields = FieldReader([0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xFE][1...])
         #expect(fields.number(UInt8.self) == 0x01)
         #expect(fields.number(UInt16.self) == 0x0302)
@@ -21,14 +21,14 @@ struct LittleEndianTests {
         #expect(fields.bytes(1) == [0xFE])
     }
 
-    @Test func `Reads the largest numbers`() {
+    @Test func `Reads the largest number of each size`() {
         var fields = FieldReader([UInt8](repeating: 0xFF, count: 14)[...])
         #expect(fields.number(UInt16.self) == .max)
         #expect(fields.number(UInt32.self) == .max)
         #expect(fields.number(UInt64.self) == .max)
     }
 
-    @Test func `A length prefix has four bytes`() {
+    @Test func `Encodes a length prefix in four bytes`() {
         var bytes: [UInt8] = [9]
         bytes.append(lengthPrefixed: [])
         bytes.append(lengthPrefixed: [UInt8](repeating: 7, count: 258))

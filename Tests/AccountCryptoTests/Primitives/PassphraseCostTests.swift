@@ -9,22 +9,22 @@ struct PassphraseCostTests {
             (.max, 8192, false), (1, 8191, false), (1, 0, false), (1, 1_048_577, false), (1, .max, false),
             (.max, .max, false),
         ] as [(UInt32, UInt32, Bool)])
-    func `Rejects an out-of-range cost`(operations: UInt32, memoryKiB: UInt32, isPossible: Bool) {
+    func `Rejects an out-of-range passphrase cost`(operations: UInt32, memoryKiB: UInt32, isPossible: Bool) {
         #expect((PassphraseCost(operations: operations, memoryKiB: memoryKiB) != nil) == isPossible)
     }
 
-    @Test func `The default cost is libsodium's MODERATE`() {
+    @Test func `Uses libsodium's MODERATE as the default passphrase cost`() {
         #expect(PassphraseCost.moderate == PassphraseCost(operations: 3, memoryKiB: 256 * 1024))
     }
 
     // The expected bytes are from argon2-cffi 25.1, which contains the reference implementation of Argon2.
-    @Test func `A passphrase's key is Argon2id 1.3 with one lane`() throws {
+    @Test func `Derives a passphrase's key with Argon2id 1.3 and one lane`() throws {
         let cost = try #require(PassphraseCost(operations: 2, memoryKiB: 8192))
         let key = cost.key(passphrase: GuardedBytes(copying: "correct horse battery staple".utf8), salt: Array(0..<16))
         #expect(key?.copy == [UInt8](hex: "a891dd91a3d123add6ea78ceedcc94a7f1dc1e4ca480e57e6f240a113662ea2f"))
     }
 
-    @Test func `Passphrase, salt, passes and memory each change the key`() {
+    @Test func `Derives another key if passphrase, salt, passes or memory differ`() {
         let salt = [UInt8](0..<16)
         let passphrase = GuardedBytes(copying: "passphrase".utf8)
         let keys = [

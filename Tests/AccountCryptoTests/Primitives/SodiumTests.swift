@@ -3,7 +3,7 @@ import Testing
 @testable import AccountCrypto
 
 struct SodiumTests {
-    @Test func `The hash is BLAKE2b of RFC 7693, Appendix A`() {
+    @Test func `Computes BLAKE2b hashes as in RFC 7693, Appendix A`() {
         let expected = [UInt8](
             hex: """
                 ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1
@@ -12,7 +12,7 @@ struct SodiumTests {
         #expect(Sodium.hash(Array("abc".utf8), count: 64) == expected)
     }
 
-    @Test func `A shorter hash is not a prefix of a longer one`() {
+    @Test func `Computes a short hash that is not a prefix of a longer hash`() {
         #expect(Sodium.hash([1, 2, 3], count: 32).count == 32)
         #expect(Sodium.hash([1, 2, 3], count: 32) != Array(Sodium.hash([1, 2, 3], count: 64).prefix(32)))
     }
@@ -22,7 +22,7 @@ struct SodiumTests {
         #expect(Sodium.randomBytes(count: count).count == count)
     }
 
-    @Test func `Random bytes differ each time`() {
+    @Test func `Returns different random bytes each time`() {
         #expect(Sodium.randomBytes(count: 16) != Sodium.randomBytes(count: 16))
     }
 
@@ -32,7 +32,7 @@ struct SodiumTests {
             ([1, 2], [1], false),
             ([], [0], false),
         ] as [([UInt8], [UInt8], Bool)])
-    func `Byte sequences are equal only if every byte is equal`(left: [UInt8], right: [UInt8], isEqual: Bool) {
+    func `Compares byte sequences as equal only if every byte matches`(left: [UInt8], right: [UInt8], isEqual: Bool) {
         #expect(Sodium.isEqual(left, right) == isEqual)
     }
 }

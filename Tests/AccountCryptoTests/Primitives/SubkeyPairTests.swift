@@ -21,21 +21,21 @@ struct SubkeyPairTests {
                 """)
     }
 
-    @Test func `Encryption is XChaCha20-Poly1305 of draft-irtf-cfrg-xchacha-03, A.3.1`() {
+    @Test func `Encrypts with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03, A.3.1)`() {
         let example = Example()
         let ciphertext = example.pair.encrypt(
             GuardedBytes(copying: example.plaintext), nonce: example.nonce, additionalData: example.additionalData)
         #expect(ciphertext == example.ciphertext)
     }
 
-    @Test func `Decryption returns the plaintext`() {
+    @Test func `Returns the plaintext of an encrypted message`() {
         let example = Example()
         let plaintext = example.pair.decrypt(
             example.ciphertext[...], nonce: example.nonce, additionalData: example.additionalData)
         #expect(plaintext?.copy == example.plaintext)
     }
 
-    @Test func `A changed ciphertext, nonce or additional data does not decrypt`() {
+    @Test func `Does not decrypt a changed ciphertext, nonce or additional data`() {
         let example = Example()
         for offset in example.ciphertext.indices {
             var ciphertext = example.ciphertext
@@ -54,7 +54,7 @@ struct SubkeyPairTests {
     }
 
     @Test(arguments: [0, 15, 16])
-    func `A ciphertext that is too short does not decrypt`(count: Int) {
+    func `Does not decrypt a ciphertext that is too short`(count: Int) {
         let example = Example()
         #expect(
             example.pair.decrypt(
@@ -63,7 +63,7 @@ struct SubkeyPairTests {
 
     // The expected bytes of the next two tests are from Python's hashlib.blake2b, which shares no code with libsodium.
 
-    @Test func `The commitment is BLAKE2b-256 keyed with the second half`() {
+    @Test func `Computes the commitment as BLAKE2b-256 keyed with the second subkey`() {
         let pair = SubkeyPair(bytes: Array(0..<64))
         let expected = [UInt8](hex: "fac48e285741da065f5df31d1ecd60d33c4d35dbf45b25b4b9b9919f62d35779")
         #expect(pair.commitment(to: Array("abc".utf8)) == expected)
@@ -85,7 +85,7 @@ struct SubkeyPairTests {
             """
         ),
     ])
-    func `Derives a pair by personalized BLAKE2b-512`(purpose: SubkeyPair.Purpose, expected: String) {
+    func `Derives a subkey pair with personalized BLAKE2b-512`(purpose: SubkeyPair.Purpose, expected: String) {
         let derived = SubkeyPair(
             key: GuardedBytes(copying: Array(0..<32)), message: Array("message".utf8), purpose: purpose)
         let stated = SubkeyPair(bytes: [UInt8](hex: expected))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Wiped bytes")
 struct WipedBytesTests {
-    @Test("Keeps any number of bytes in order")
+    @Test("Keeps any number of wiped bytes in order")
     func contents() {
         var bytes = WipedBytes()
         #expect(bytes.isEmpty)
@@ -17,7 +17,7 @@ struct WipedBytesTests {
         #expect(WipedBytes() == WipedBytes([]))
     }
 
-    @Test("Decodes Base64 with white space, and rejects other text")
+    @Test("Decodes Base64 with white space to wiped bytes, and rejects other text")
     func base64() {
         for (text, bytes) in [
             ("", []), ("AQID", [1, 2, 3]), ("\n\tAQID\r\n BAU = \n", [1, 2, 3, 4, 5]), ("+/8=", [0xFB, 0xFF]),
@@ -30,7 +30,7 @@ struct WipedBytesTests {
         }
     }
 
-    @Test("A copy and its original change independently")
+    @Test("Changes a copy of wiped bytes independently of the original")
     func values() {
         var original = WipedBytes([1, 2])
         var copy = original

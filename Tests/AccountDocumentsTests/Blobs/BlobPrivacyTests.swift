@@ -12,7 +12,7 @@ struct BlobPrivacyTests {
     private static let marker = "MARKER-9d2e40"
     private static let text = Array(String(repeating: marker + "\n", count: 20_000).utf8)
 
-    @Test func `A blob's content and name are illegible in private files`()
+    @Test func `Encrypts the content and name of a blob in private files`()
         async throws
     {
         let scene = try await BlobScene()
@@ -33,12 +33,12 @@ struct BlobPrivacyTests {
         for path in scene.files {
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         }
-        // Proves that a legible marker would be found.
+        // Check that the search finds a legible marker.
         try Data(Self.text).write(to: URL(filePath: scene.wholeFiles[0]))
         #expect(try scene.scene.files(with: Self.marker).count == 1)
     }
 
-    @Test func `After a sign-out, blobs cannot be read, and their files are removed`() async throws {
+    @Test func `Removes the blob files on sign-out so that no blob can be read`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(Self.text)
         let blobs = try await scene.open()
@@ -58,7 +58,7 @@ struct BlobPrivacyTests {
         #expect(try await scene.open().storedBlob("a", owner: "o") == nil)
     }
 
-    @Test func `Blobs of another user are hidden until that user signs in again`() async throws {
+    @Test func `Hides blobs of another user until that user signs in again`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(Self.text)
         _ = try await scene.open().blob("a", owner: "o")
@@ -72,9 +72,10 @@ struct BlobPrivacyTests {
         #expect(try await scene.open().storedBlob("a", owner: "o")?.data() == Data(Self.text))
     }
 
-    /// When the user leaves: before the first byte, in the middle, and before the last chunk.
+    /// The user signs out before the first byte, in the middle, and before the last chunk.
     @Test(arguments: [0, 100_000, 8_995_000], [true, false])
-    func `Does not store a blob that arrives after the user has left`(_ position: Int, _ isSignOut: Bool) async throws {
+    func `Does not store a blob that arrives after the user signed out`(_ position: Int, _ isSignOut: Bool) async throws
+    {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(9_000_100))
         let blobs = try await scene.open()
@@ -88,7 +89,7 @@ struct BlobPrivacyTests {
         #expect(reports.all.isEmpty == (position == 0))
     }
 
-    @Test func `Ends a download as soon as the user has left`() async throws {
+    @Test func `Ends a blob download as soon as the user signs out`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(20_000_000))
         let reports = Reports<BlobProgress>()
@@ -104,7 +105,7 @@ struct BlobPrivacyTests {
 
     private static let page = "<html>\(marker)</html>"
 
-    @Test func `Never stores the page of a captive portal`() async throws {
+    @Test func `Never stores a captive portal's page as a blob`() async throws {
         let html: HTTPFields = [.contentType: "text/html; charset=utf-8", .contentLength: String(Self.page.utf8.count)]
         var tagged = html
         tagged[.eTag] = "\"page\""
@@ -119,7 +120,7 @@ struct BlobPrivacyTests {
             #expect(error?.code == (files.expected == nil ? .serviceUnavailable : .conflict))
             #expect(scene.files.isEmpty)
         }
-        // A page that is the requested blob.
+        // Here, the page is the requested blob.
         for (files, fields) in [(Files(), tagged), (Files(accept: "text/html"), html)] {
             let scene = try await BlobScene()
             await scene.service.fail(.status(.ok, fields, Self.page))
@@ -134,7 +135,7 @@ struct BlobPrivacyTests {
             (503, .serviceUnavailable), (511, .serviceUnavailable), (302, .serviceUnavailable),
             (304, .serviceUnavailable), (204, .requestFailed), (206, .requestFailed), (207, .requestFailed),
         ] as [(Int, AccountError.Code)])
-    func `Stores a blob only on success, and removes it only if it is gone`(_ status: Int, _ code: AccountError.Code)
+    func `Stores a blob only on success, and removes it only on 404 or 410`(_ status: Int, _ code: AccountError.Code)
         async throws
     {
         let scene = try await BlobScene()
@@ -150,7 +151,7 @@ struct BlobPrivacyTests {
     }
 
     @Test(arguments: ["/Library", "/Library/Caches", "/Library/Caches/Offline"])
-    func `Refuses blobs below a folder that others can write to`(place: String) async throws {
+    func `Refuses to store blobs below a folder that others can write to`(place: String) async throws {
         let scene = try await BlobScene()
         await scene.service.put([1, 2, 3], "1")
         _ = try await scene.open().blob("1", owner: "a")

@@ -7,10 +7,10 @@ import Testing
 
 @testable import AccountDocuments
 
-/// Downloads with random faults, of a file that changes. A failing seed fails again.
+/// Downloads of a changing file with random faults. Each seed gives the same run.
 struct BlobRandomTests {
     @Test(arguments: 0..<40)
-    func `Always shows exactly one version of the file, whatever goes wrong`(_ seed: Int) async throws {
+    func `Returns exactly one version of a blob despite any sequence of faults`(_ seed: Int) async throws {
         var generator = SeededGenerator(seed)
         let scene = try await BlobScene()
         var versions: [String: [UInt8]] = [:]

@@ -30,7 +30,7 @@ struct BlobRequestUserTests {
             try await scene.store.signIn { [account] in account }
         }
 
-        /// Runs `body` once, after a request has begun and before it has a token.
+        /// Runs `body` once, after a request has begun and before the request has a token.
         func beforeNextToken(_ body: @escaping @Sendable () async throws -> Void) {
             beforeToken.withLock { $0 = body }
         }

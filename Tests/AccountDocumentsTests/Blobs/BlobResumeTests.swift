@@ -11,10 +11,10 @@ import Testing
 struct BlobResumeTests {
     private static let size = 1_000_000
     private static let bytes = BlobScene.bytes(size)
-    /// The stored part of 600,000 bytes: whole chunks.
+    /// The length of the whole chunks in 600,000 bytes, which AccountKit stores.
     private static let kept = 600_000 / ChunkSeal.chunkByteCount * ChunkSeal.chunkByteCount
 
-    /// A download that was cut at 60 %, in the state that another process finds.
+    /// Returns a download that was cut at 60 %, in the state that another process finds.
     private func cut(tag: String? = "\"v1\"") async throws -> BlobScene {
         let scene = try await BlobScene()
         await scene.service.put(Self.bytes, tag: tag)
@@ -26,7 +26,7 @@ struct BlobResumeTests {
         return scene
     }
 
-    @Test func `Resumes an interrupted download`() async throws {
+    @Test func `Resumes an interrupted blob download`() async throws {
         let scene = try await cut()
         let reports = Reports<BlobProgress>()
         let blob = try await scene.open().blob("a", owner: "o") { reports.add($0) }
@@ -40,7 +40,7 @@ struct BlobResumeTests {
         #expect(scene.files.count == 1)
     }
 
-    @Test func `Completes a download after several interruptions`() async throws {
+    @Test func `Completes a blob download after several interruptions`() async throws {
         let scene = try await cut()
         for _ in 0..<3 {
             await scene.service.fail(.cut(after: 100_000))
@@ -83,7 +83,7 @@ struct BlobResumeTests {
     ]
 
     @Test(arguments: wrongAnswers)
-    func `Any response except the right range restarts the download`(_ answer: Answer) async throws {
+    func `Restarts a blob download if the service returns a wrong range`(_ answer: Answer) async throws {
         let scene = try await cut()
         await scene.service.fail(answer.fault)
         let blob = try await scene.open().blob("a", owner: "o")
@@ -94,7 +94,7 @@ struct BlobResumeTests {
     }
 
     @Test(arguments: [401, 403, 412, 429, 500, 503, 511, 302])
-    func `Keeps the stored part after any other response`(_ status: Int) async throws {
+    func `Keeps the stored part of a blob after an error or a web page`(_ status: Int) async throws {
         let scene = try await cut()
         await scene.service.fail(.status(.init(code: status)))
         await #expect(throws: AccountError.self) { try await scene.open().blob("a", owner: "o") }
@@ -106,7 +106,7 @@ struct BlobResumeTests {
         #expect(await scene.service.ranges == ["bytes=\(Self.kept)-"])
     }
 
-    @Test func `Accepts a range without a total`() async throws {
+    @Test func `Accepts a Content-Range without a total length`() async throws {
         let scene = try await cut()
         let field = "bytes \(Self.kept)-\(Self.size - 1)/*"
         await scene.service.fail(.part(Self.kept..<Self.size, [.contentRange: field]))
@@ -115,7 +115,7 @@ struct BlobResumeTests {
         #expect(await scene.service.requests.count == 1)
     }
 
-    @Test func `Continues after a short range, and fails after one without progress`()
+    @Test func `Continues a download after a short range, and fails without progress`()
         async throws
     {
         let scene = try await cut()
@@ -132,7 +132,7 @@ struct BlobResumeTests {
         #expect(other.files.isEmpty)
     }
 
-    @Test func `Restarts the download of a file that has changed`() async throws {
+    @Test func `Restarts the download of a blob that changed at the service`() async throws {
         for count in [Self.size, 10, Self.kept, 2 * Self.size] {
             let scene = try await cut()
             let new = BlobScene.bytes(count, seed: 2)
@@ -145,15 +145,15 @@ struct BlobResumeTests {
     }
 
     @Test(arguments: [nil, "W/\"v1\"", "v1", "\"" + String(repeating: "x", count: 600) + "\""])
-    func `Stores nothing without a reliable entity tag`(_ tag: String?) async throws {
+    func `Stores no part of a blob without a reliable entity tag`(_ tag: String?) async throws {
         let scene = try await cut(tag: tag)
         #expect(scene.files.isEmpty)
         #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == Self.bytes)
         #expect(await scene.service.ranges == [nil])
     }
 
-    @Test func `Fetches damaged or missing chunks again`() async throws {
-        // In the record, in the third chunk, and in the last one.
+    @Test func `Fetches damaged or missing chunks of a blob again`() async throws {
+        // Flip a bit in the record, in the third chunk, and in the last chunk.
         for offset in [100, BlobFormat.contentOffset + 2 * ChunkSeal.sealedChunkByteCount + 9, -1] {
             let scene = try await cut()
             let path = try #require(scene.partialFiles.first)
@@ -168,14 +168,14 @@ struct BlobResumeTests {
         let file = try FileHandle(forUpdating: URL(filePath: path))
         try file.truncate(atOffset: UInt64(BlobFormat.contentOffset + 3 * ChunkSeal.sealedChunkByteCount + 5))
         try file.seekToEnd()
-        // As after a power cut.
+        // A power cut can leave zeros in place of data.
         try file.write(contentsOf: Data(count: 2 * ChunkSeal.sealedChunkByteCount))
         try file.close()
         #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == Self.bytes)
         #expect(await scene.service.ranges == ["bytes=\(3 * ChunkSeal.chunkByteCount)-"])
     }
 
-    @Test func `A body shorter than its length counts as interrupted`() async throws {
+    @Test func `Treats a body shorter than its declared length as interrupted`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(Self.bytes)
         await scene.service.fail(.endsEarly(after: 300_000), .endsEarly(after: 100_000))
@@ -185,7 +185,7 @@ struct BlobResumeTests {
         #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == Self.bytes)
     }
 
-    @Test func `Refuses a body that is too long or of unknown length`() async throws {
+    @Test func `Refuses a blob whose body is too long or has an unknown length`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(Self.bytes)
         await scene.service.fail(
@@ -204,7 +204,7 @@ struct BlobResumeTests {
         #expect(try await scene.open().storedBlob("a", owner: "o")?.byteCount == Self.size)
     }
 
-    @Test func `A cancelled download resumes with the next one`() async throws {
+    @Test func `Resumes a cancelled blob download on the next request`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(Self.bytes)
         let (begun, hasBegun) = AsyncStream.makeStream(of: Void.self)

@@ -15,7 +15,7 @@ struct BlobScene: Sendable {
 
     var clock: ManualClock { scene.clock }
 
-    /// The blobs of a new process.
+    /// Opens the blobs in a new process.
     func open(
         _ remote: Files = Files(), maximumByteCount: Int = 4 << 30, maximumMemoryByteCount: Int = 1 << 20
     ) async throws -> OfflineBlobs {
@@ -41,13 +41,13 @@ struct BlobScene: Sendable {
     func flip(_ path: String, at offset: Int) throws {
         var bytes = try scene.bytes(path)
         bytes[offset] ^= 1
-        // Writes in place, as a disk error would.
+        // Write in place, because a disk error changes only the damaged bytes.
         let file = try FileHandle(forWritingTo: URL(filePath: path))
         try file.write(contentsOf: bytes)
         try file.close()
     }
 
-    /// Bytes in which all chunks differ.
+    /// Returns bytes in which all chunks differ.
     static func bytes(_ count: Int, seed: Int = 1) -> [UInt8] {
         var generator = SeededGenerator(seed)
         var bytes: [UInt8] = []

@@ -3,7 +3,7 @@ import AccountDocuments
 import Foundation
 import HTTPTypes
 
-/// A test service with blobs under `/files/`, which can misbehave.
+/// A test service with blobs under `/files/`, which can return faulty responses.
 actor BlobService {
     struct File: Sendable {
         var bytes: [UInt8]
@@ -15,12 +15,12 @@ actor BlobService {
     enum Fault: Sendable {
         /// Sends this many bytes and cuts the connection.
         case cut(after: Int)
-        /// Sends this many bytes and ends as if complete.
+        /// Sends this many bytes and ends the response as if it were complete.
         case endsEarly(after: Int)
-        /// Sends the whole file, whatever range is requested.
+        /// Sends the whole file in response to a request for a range.
         case ignoresRange
-        /// Sends a range and declares it, with these header fields instead of the right ones. A field without a value
-        /// is omitted.
+        /// Sends a range with a `Content-Range`, but with these header fields in place of the right ones. Omits a field
+        /// without a value.
         case part(Range<Int>, [HTTPField.Name: String?])
         /// Sends the whole file with these header fields instead of the right ones.
         case whole([HTTPField.Name: String?])
@@ -109,7 +109,7 @@ actor BlobService {
         let end = min(range.upperBound, range.lowerBound + min(limit, range.count))
         while position < end {
             try await beforePiece?(position)
-            // Piece sizes that do not align with chunks.
+            // The size of the pieces does not align with chunks.
             let next = min(position + 9973, end)
             try await receive(head, Data(file.bytes[position..<next]))
             position = next

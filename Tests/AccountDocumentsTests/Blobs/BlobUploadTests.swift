@@ -10,7 +10,7 @@ import Testing
 /// Files that are sent to the service.
 struct BlobUploadTests {
     @Test(arguments: [0, 1, 65_536, 200_001])
-    func `Uploads a file in pieces and stores it for reading offline`(_ count: Int) async throws {
+    func `Uploads a file in pieces and stores the file for offline use`(_ count: Int) async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(count)
         let blobs = try await scene.open()
@@ -26,7 +26,7 @@ struct BlobUploadTests {
         #expect(scene.files.count == 1)
     }
 
-    @Test func `Uploads a file above the storage limit without storing it`() async throws {
+    @Test func `Uploads a file above the storage limit without storing the file`() async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(100_001)
         let blobs = try await scene.open(maximumByteCount: 100_000)
@@ -35,7 +35,7 @@ struct BlobUploadTests {
         #expect(scene.files.isEmpty)
     }
 
-    @Test func `Sends a condition, and does not replace another client's version`() async throws {
+    @Test func `Uploads conditionally and does not replace another client's version`() async throws {
         let scene = try await BlobScene()
         let blobs = try await scene.open()
         let source = try scene.source(BlobScene.bytes(100_000))
@@ -57,7 +57,7 @@ struct BlobUploadTests {
         #expect(await scene.service.file()?.bytes.count == 100_000)
     }
 
-    @Test func `Without an entity tag, the uploaded version is downloaded on demand`() async throws {
+    @Test func `Downloads an uploaded file on demand if the service sent no entity tag`() async throws {
         let scene = try await BlobScene()
         let blobs = try await scene.open()
         let source = try scene.source(BlobScene.bytes(100_000))
@@ -91,7 +91,7 @@ struct BlobUploadTests {
         #expect(scene.files.isEmpty)
     }
 
-    @Test func `Fails if the file becomes shorter during the upload`()
+    @Test func `Fails an upload if the file becomes shorter during the upload`()
         async throws
     {
         let scene = try await BlobScene()
@@ -106,7 +106,7 @@ struct BlobUploadTests {
         #expect(await scene.service.file() == nil)
     }
 
-    @Test func `A download in progress does not replace a newer upload`() async throws {
+    @Test func `Does not replace a newer upload with a download in progress`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(100_000))
         let blobs = try await scene.open()
@@ -123,7 +123,7 @@ struct BlobUploadTests {
         #expect(scene.files.count == 1)
     }
 
-    @Test func `An upload succeeds if the user leaves or the caches vanish`() async throws {
+    @Test func `Completes an upload if the user signs out or the caches are removed`() async throws {
         let scene = try await BlobScene()
         let source = try scene.source(BlobScene.bytes(100_000))
         for isSignOut in [false, true] {

@@ -10,7 +10,7 @@ import Testing
 /// Blobs from the service, from the disk and from memory.
 struct OfflineBlobsTests {
     @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 131_072, 300_000])
-    func `Downloads a blob of any size once, and reads it offline afterwards`(_ count: Int) async throws {
+    func `Downloads a blob of any size once, and later reads the blob offline`(_ count: Int) async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(count)
         await scene.service.put(bytes, type: "image/png")
@@ -34,7 +34,7 @@ struct OfflineBlobsTests {
         #expect(try scene.scene.bytes(scene.files[0]).count == BlobFormat.fileByteCount(of: count))
     }
 
-    @Test func `A missing blob that cannot be fetched is an error`() async throws {
+    @Test func `Throws an error for a blob that is neither stored nor available`() async throws {
         let scene = try await BlobScene()
         let blobs = try await scene.open()
         #expect(try await blobs.storedBlob("a", owner: "o") == nil)
@@ -45,7 +45,7 @@ struct OfflineBlobsTests {
         #expect(scene.wholeFiles.isEmpty)
     }
 
-    @Test func `Concurrent callers share one download`() async throws {
+    @Test func `Shares one blob download among concurrent callers`() async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(200_000)
         await scene.service.put(bytes)
@@ -60,7 +60,7 @@ struct OfflineBlobsTests {
         #expect(scene.files.count == 1)
     }
 
-    @Test func `A refresh is conditional and replaces the blob once it is complete`() async throws {
+    @Test func `Refreshes a blob conditionally, and replaces it after the download`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(100_000))
         let blobs = try await scene.open()
@@ -86,7 +86,7 @@ struct OfflineBlobsTests {
         #expect(scene.files.isEmpty)
     }
 
-    @Test func `A replaced blob cannot be read through its old value`() async throws {
+    @Test func `Does not read a replaced blob through its old value`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(100_000))
         let blobs = try await scene.open()
@@ -98,7 +98,7 @@ struct OfflineBlobsTests {
         #expect([UInt8](try #require(try await blobs.storedBlob("a", owner: "o")?.data())) == new)
     }
 
-    @Test func `Does not show a damaged blob, and fetches it again`() async throws {
+    @Test func `Does not return a damaged blob, and fetches the blob again`() async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(200_000)
         await scene.service.put(bytes)
@@ -117,7 +117,7 @@ struct OfflineBlobsTests {
         }
     }
 
-    @Test func `Rejects a truncated or swapped file`() async throws {
+    @Test func `Rejects a truncated or swapped blob file`() async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(200_000)
         await scene.service.put(bytes)
@@ -134,7 +134,7 @@ struct OfflineBlobsTests {
         #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == bytes)
     }
 
-    @Test func `A lookup does not remove a blob that appears at the same time`() async throws {
+    @Test func `Does not remove a blob that appears during a lookup`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(10))
         let blobs = try await scene.open()
@@ -148,7 +148,7 @@ struct OfflineBlobsTests {
             defer { group.cancelAll() }
             for _ in 1...5000 {
                 try #require(link(copy, blob.path) == 0)
-                // Removed at the end, like an evicted blob.
+                // Remove the file at the end, as an eviction would.
                 try #require(unlink(blob.path) == 0, "the reader removed the blob")
             }
         }
@@ -171,7 +171,7 @@ struct OfflineBlobsTests {
         }
     }
 
-    @Test func `Does not show another version's bytes from memory`() async throws {
+    @Test func `Does not return another version of a blob from memory`() async throws {
         let scene = try await BlobScene()
         await scene.service.put([1])
         let blobs = try await scene.open()
@@ -182,7 +182,7 @@ struct OfflineBlobsTests {
 
     // MARK: Removing
 
-    @Test func `Removes the blobs of an owner, even while they download`() async throws {
+    @Test func `Removes the blobs of an owner, even during their downloads`() async throws {
         let scene = try await BlobScene()
         for id in ["a", "b", "late"] { await scene.service.put(BlobScene.bytes(100_000), id) }
         let blobs = try await scene.open()
@@ -202,7 +202,7 @@ struct OfflineBlobsTests {
         #expect(scene.files.isEmpty)
     }
 
-    @Test func `Evicts the least recently used blobs once per run`() async throws {
+    @Test func `Evicts the least recently used blobs once per process`() async throws {
         let scene = try await BlobScene()
         let size = 100_000
         for id in ["a", "b", "c", "d", "e", "f"] { await scene.service.put(BlobScene.bytes(size), id) }
@@ -232,7 +232,7 @@ struct OfflineBlobsTests {
     }
 
     @Test
-    func `Evicts abandoned parts, but no running download or unknown file`()
+    func `Evicts abandoned partial blobs, but no running or unknown downloads`()
         async throws
     {
         let scene = try await BlobScene()

@@ -13,7 +13,7 @@ struct DocumentArchiveTests {
     // MARK: Content
 
     @Test(arguments: [false, true], [DocumentFormat.binary, .xml])
-    func `Reads back what it saved in a private file`(
+    func `Saves a document in a private file and reads the same content`(
         isSealed: Bool, format: DocumentFormat
     ) async throws {
         let archive = try folder.archive(sealed: isSealed, format: format)
@@ -28,14 +28,14 @@ struct DocumentArchiveTests {
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.document)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(folder.names(in: folder.documents) == ["Notes.lock", "Notes.plist"])
-        // A property list in both cases, but legible only in plain text.
+        // Both documents are property lists, but only the plain document is legible.
         let bytes = try folder.bytes(folder.document)
         #expect((try? PropertyListSerialization.propertyList(from: Data(bytes), format: nil)) != nil)
         #expect(bytes.starts(with: format == .xml && !isSealed ? "<?xml".utf8 : "bplist00".utf8))
         #expect(bytes.firstRange(of: Array("first".utf8)) == nil || !isSealed)
     }
 
-    @Test @MainActor func `Runs a change on the caller's actor`() async throws {
+    @Test @MainActor func `Runs a document change on the caller's actor`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { notes in
             // Ends the process on another executor.
@@ -45,7 +45,7 @@ struct DocumentArchiveTests {
         #expect(try archive.read()?.count == 1)
     }
 
-    @Test func `A change that throws changes nothing`() async throws {
+    @Test func `Keeps the document if the body of a change throws`() async throws {
         struct Refused: Error {}
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
@@ -59,7 +59,7 @@ struct DocumentArchiveTests {
         #expect(try folder.bytes(folder.document) == before)
     }
 
-    @Test func `A hundred concurrent changes from a hundred archives are all saved`() async throws {
+    @Test func `Saves a hundred concurrent document changes from a hundred archives`() async throws {
         let folder = folder
         try await withThrowingTaskGroup { group in
             for number in 0..<100 {
@@ -75,7 +75,7 @@ struct DocumentArchiveTests {
         #expect(Set(texts) == Set((0..<100).map(String.init)) && texts.count == 100)
     }
 
-    @Test func `A held lock makes a change time out, but not a read`() async throws {
+    @Test func `Times out a change, but no read, while another caller holds the lock`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         do {
@@ -92,7 +92,7 @@ struct DocumentArchiveTests {
         "", "a.b", "a/b", "..", "Account", "account", "SignOut", "Refresh", "Revocation-1", "Offline", "Offline-1",
         "Sessions",
     ])
-    func `Refuses a name that is reserved or not a file name`(name: String) async throws {
+    func `Refuses a document name that is reserved or is not a file name`(name: String) async throws {
         let folder = folder
         await #expect(
             code { _ = try DocumentArchive<[Note]>(name, in: AppContainer(root: folder.root, identifier: "test")) }
@@ -104,7 +104,7 @@ struct DocumentArchiveTests {
     @Test(arguments: [
         "", "nonsense", "bplist00", "<?xml version=\"1.0\"?><plist><array>", "<plist><string>text</string></plist>",
     ])
-    func `A damaged document is an error and is never overwritten`(content: String) async throws {
+    func `Reports a damaged document and never overwrites the document`(content: String) async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "lost")) }
         try folder.write(content.utf8, to: folder.document)
@@ -114,7 +114,7 @@ struct DocumentArchiveTests {
         #expect(folder.names(in: folder.documents) == ["Notes.lock", "Notes.plist"])
     }
 
-    @Test func `An error in a document names its place but no content`() async throws {
+    @Test func `Names the position of an error in a document, but no content`() async throws {
         try await folder.archive().change(from: []) { $0.append(Note(text: "right")) }
         try folder.write(
             "<plist><array><dict><key>text</key><integer>4711</integer></dict></array></plist>".utf8,
@@ -124,7 +124,7 @@ struct DocumentArchiveTests {
         #expect(message.contains("at 1, text") && !message.contains("4711"), "\(message)")
     }
 
-    @Test func `Neither reads nor replaces a link in place of the document`() async throws {
+    @Test func `Neither reads nor replaces a link in place of a document`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         try FileManager.default.moveItem(atPath: folder.document, toPath: folder.root + "/elsewhere")
@@ -138,7 +138,7 @@ struct DocumentArchiveTests {
             try FileManager.default.destinationOfSymbolicLink(atPath: folder.document) == folder.root + "/elsewhere")
     }
 
-    @Test func `Refuses a folder that others can write to`() async throws {
+    @Test func `Refuses a document folder that others can write to`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.documents)
@@ -146,14 +146,14 @@ struct DocumentArchiveTests {
         await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .insecureContainer)
     }
 
-    @Test func `Does not look for a document in a container that others can write to`() async throws {
+    @Test func `Reads no document in a container that others can write to`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.root)
         await #expect(code { _ = try archive.exists() } == .insecureContainer)
     }
 
-    @Test func `A document that is too large is an error and stays unchanged`() async throws {
+    @Test func `Reports a document that is too large and leaves the file unchanged`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         let size = DocumentArchive<[Note]>.maximumByteCount + 1
@@ -164,17 +164,17 @@ struct DocumentArchiveTests {
         #expect(attributes[.size] as? Int == size)
     }
 
-    @Test func `A file in place of the folder is an error`() async throws {
+    @Test func `Reports a file in place of the document folder`() async throws {
         let folder = folder
         try folder.write([1], to: folder.documents)
         await #expect(code { _ = try folder.archive().read() } == .inaccessible)
         await #expect(code { try await folder.archive().change(from: []) { _ in } } == .inaccessible)
     }
 
-    @Test func `Does not save a value that could not be read again`() async throws {
+    @Test func `Refuses to save a document that could not be read again`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
-        // The property-list decoder reads it as nil.
+        // The property-list decoder reads this text as nil.
         await #expect(
             code { try await archive.change(from: []) { $0.append(Note(text: "$null")) } } == .invalidArgument)
         #expect(try archive.read() == [Note(text: "kept")])
@@ -182,12 +182,12 @@ struct DocumentArchiveTests {
 
     // MARK: Sealed documents
 
-    @Test func `A sealed document opens only with its key and accepts no replacement`() async throws {
+    @Test func `Opens a sealed document only with its key, and rejects a replacement`() async throws {
         let (sealed, plain, other) = (try folder.archive(sealed: true), try folder.archive(), try DocumentFolder())
         try await sealed.change(from: []) { $0.append(Note(text: "secret")) }
         await #expect(code { _ = try plain.read() } == .noKey)
         await #expect(code { try await plain.change(from: []) { $0.removeAll() } } == .noKey)
-        // With another key, or as another document.
+        // Open the file with another key and as another document.
         let bytes = try folder.bytes(folder.document)
         try await other.archive(sealed: true).change(from: []) { _ in }
         try other.write(bytes, to: other.document)
@@ -200,7 +200,7 @@ struct DocumentArchiveTests {
         await #expect(code { _ = try sealed.read() } == .authenticationFailed)
     }
 
-    @Test func `A sealed document does not decode as a plain one without fields`() async throws {
+    @Test func `Does not decode a sealed document as a plain one without fields`() async throws {
         struct Settings: Codable { var theme: String? }
         let folder = folder
         try await folder.archive(sealed: true).change(from: []) { $0.append(Note(text: "secret")) }
@@ -212,7 +212,7 @@ struct DocumentArchiveTests {
 
     // MARK: Leftovers
 
-    @Test func `Removes only its own temporary files after a crash`()
+    @Test func `Removes only the document's own temporary files after a crash`()
         async throws
     {
         let archive = try folder.archive()

@@ -23,7 +23,7 @@ struct DocumentFilesTests {
     }
 
     @Test(arguments: [false, true], [0, 1, 65_535, 65_536, 65_537, 200_000])
-    func `Returns a file of any size unchanged`(isSealed: Bool, size: Int) async throws {
+    func `Exports a document's file of any size unchanged`(isSealed: Bool, size: Int) async throws {
         let archive = try folder.archive(sealed: isSealed)
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
         let id = try await add(bytes, to: archive)
@@ -36,7 +36,7 @@ struct DocumentFilesTests {
         if isSealed, size > 100 { #expect(stored.firstRange(of: bytes.prefix(32)) == nil) }
     }
 
-    @Test func `Removes a file when no note refers to it any more`() async throws {
+    @Test func `Removes a document's file after its last reference is removed`() async throws {
         let archive = try folder.archive()
         let (first, second) = (try await add([1], to: archive), try await add([2], to: archive))
         let staged = try await archive.stage(contentsOf: folder.source([3]))
@@ -47,7 +47,7 @@ struct DocumentFilesTests {
         #expect(folder.names(in: folder.files) == [])
     }
 
-    @Test func `Removes staged files that are not used, and refuses unknown ids`() async throws {
+    @Test func `Removes unused staged files, and refuses unknown file ids`() async throws {
         let archive = try folder.archive()
         let unnamed = try await archive.stage(contentsOf: folder.source([1]))
         #expect(folder.names(in: folder.files) == [".\(unnamed.id).tmp"])
@@ -69,7 +69,7 @@ struct DocumentFilesTests {
         #expect(try archive.read() == [Note(text: "without")])
     }
 
-    @Test func `Removes only abandoned staged files, and no other files`() async throws {
+    @Test func `Removes abandoned staged files, but no other files`() async throws {
         let archive = try folder.archive()
         let kept = try await add([1], to: archive)
         let staged = try await folder.archive().stage(contentsOf: folder.source([2]))
@@ -84,7 +84,7 @@ struct DocumentFilesTests {
         #expect(try await exported(staged.id, from: archive) == [2])
     }
 
-    @Test func `Keeps files whose document is missing, and refuses a new document`() async throws {
+    @Test func `Keeps the files of a missing document, and refuses a new document`() async throws {
         let archive = try folder.archive()
         let id = try await add([1], to: archive)
         let document = try folder.bytes(folder.document)
@@ -96,7 +96,7 @@ struct DocumentFilesTests {
         #expect(try await exported(id, from: archive) == [1])
     }
 
-    @Test func `Refuses a source that is not a regular file`() async throws {
+    @Test func `Refuses to add a source that is not a regular file`() async throws {
         let archive = try folder.archive()
         for path in [folder.root, folder.root + "/none", "/dev/null"] {
             await #expect(code { _ = try await archive.stage(contentsOf: path) } == .inaccessible)
@@ -117,7 +117,7 @@ struct DocumentFilesTests {
 
     // MARK: Sealed files
 
-    @Test func `A truncated, changed or swapped sealed file reveals nothing`() async throws {
+    @Test func `Reveals no content of a truncated, changed or swapped sealed file`() async throws {
         let archive = try folder.archive(sealed: true)
         let bytes = [UInt8](repeating: 7, count: 3 * ChunkSeal.chunkByteCount)
         let (id, other) = (try await add(bytes, to: archive), try await add(bytes, to: archive))

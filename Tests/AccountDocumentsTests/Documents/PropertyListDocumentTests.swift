@@ -16,13 +16,13 @@ struct PropertyListDocumentTests {
     }
 
     @Test(arguments: [DocumentFormat.binary, .xml])
-    func `All types of values decode unchanged`(format: DocumentFormat) throws {
+    func `Encodes and decodes all value types of a property list unchanged`(format: DocumentFormat) throws {
         let bytes = [UInt8](try PropertyListDocument.encode(Everything(), format: format))
         #expect(try PropertyListDocument.decode(Everything.self, from: bytes) == Everything())
     }
 
     @Test(arguments: [DocumentFormat.binary, .xml])
-    func `Any flipped bit gives a value or an error`(format: DocumentFormat) throws {
+    func `Decodes a property list with any flipped bit to a value or an error`(format: DocumentFormat) throws {
         let bytes = [UInt8](try PropertyListDocument.encode(Everything(), format: format))
         var failures = 0
         for index in bytes.indices {
@@ -36,7 +36,7 @@ struct PropertyListDocumentTests {
     }
 
     @Test(arguments: [DocumentFormat.binary, .xml])
-    func `Any truncation is an error`(format: DocumentFormat) throws {
+    func `Rejects any truncated property list document`(format: DocumentFormat) throws {
         let bytes = [UInt8](try PropertyListDocument.encode(Everything(), format: format))
         let end = format == .xml ? bytes.count - "</plist>\n".utf8.count : bytes.count
         for count in 0..<end {
@@ -46,7 +46,7 @@ struct PropertyListDocumentTests {
         }
     }
 
-    @Test func `Nesting that would exhaust the stack is an error`() throws {
+    @Test func `Rejects a property list whose nesting would exhaust the stack`() throws {
         let count = 20_000
         for comment in ["", "<!-- </array> -->", "<![CDATA[</array>]]>"] {
             let deep =

@@ -50,7 +50,7 @@ struct SealedDocumentTests {
         return try Data(contentsOf: URL(filePath: copy))
     }
 
-    /// Moves the plain document's content, like an app.
+    /// Moves the plain document's content, as an app would.
     @discardableResult
     private func move() async throws -> Int? {
         try await sealed().moveContents(of: try plain(), from: []) { notes, others in
@@ -59,7 +59,7 @@ struct SealedDocumentTests {
         }
     }
 
-    @Test @MainActor func `Moves the content on the caller's actor`() async throws {
+    @Test @MainActor func `Moves a plain document's content on the caller's actor`() async throws {
         try await plain().change(from: []) { $0.append(Note(text: "first")) }
         try await sealed().moveContents(of: try plain(), from: []) { notes, others in
             // Ends the process on another executor.
@@ -71,7 +71,7 @@ struct SealedDocumentTests {
 
     // MARK: The user
 
-    @Test func `Only its user can read a sealed document`() async throws {
+    @Test func `Opens a sealed document only for its user`() async throws {
         #expect(try await !isSealed())
         let archive = try await sealed()
         #expect(try archive.read() == nil)
@@ -98,7 +98,7 @@ struct SealedDocumentTests {
                 == Data(repeatElement(Array(Self.marker.utf8), count: 8000).joined()))
     }
 
-    @Test func `A sealed document survives if the service ended the session`() async throws {
+    @Test func `Keeps a sealed document if the service ends the session`() async throws {
         try await add("kept", to: sealed())
         await scene.endSession()
         await #expect(code { _ = try await sealed() } == .notSignedIn)
@@ -107,7 +107,7 @@ struct SealedDocumentTests {
         #expect(try await sealed().read()?.map(\.text) == ["kept"])
     }
 
-    @Test func `Signing out destroys a sealed document after a warning`() async throws {
+    @Test func `Destroys a sealed document on sign-out after a warning`() async throws {
         let archive = try await sealed()
         #expect(try plain().linkedStorage { _ in "everything" } == nil)
         let data = try #require(archive.linkedStorage { $0.isEmpty ? nil : "\($0.count) notes" })
@@ -145,7 +145,7 @@ struct SealedDocumentTests {
         #expect(try archive.read() == before)
     }
 
-    @Test func `Merges a plain document into an existing sealed one`() async throws {
+    @Test func `Merges a plain document into an existing sealed document`() async throws {
         try await add("sealed", to: sealed())
         try await add("plain", to: plain())
         #expect(try await move() == 1)
@@ -155,7 +155,7 @@ struct SealedDocumentTests {
         for note in notes { #expect(try await !content(of: note, in: archive).isEmpty) }
     }
 
-    @Test func `A move that was interrupted is repeated without duplicates`() async throws {
+    @Test func `Repeats an interrupted move of a document without duplicates`() async throws {
         try await add("first", to: plain())
         try await add("second", to: plain())
         let before = try #require(try plain().read())
@@ -181,7 +181,7 @@ struct SealedDocumentTests {
         }
     }
 
-    @Test func `A failed move leaves the plain document unchanged`() async throws {
+    @Test func `Leaves the plain document unchanged if the move fails`() async throws {
         struct Refused: Error {}
         try await add("kept", to: plain())
         let (archive, other) = (try await sealed(), try plain())
@@ -208,7 +208,7 @@ struct SealedDocumentTests {
         await #expect(code { try await move() } == .damaged)
     }
 
-    @Test func `Moves nothing after a sign-out`() async throws {
+    @Test func `Moves no plain document after a sign-out`() async throws {
         try await add("kept", to: plain())
         let (archive, other) = (try await sealed(), try plain())
         try await scene.store.signOut()

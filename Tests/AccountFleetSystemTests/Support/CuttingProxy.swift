@@ -5,10 +5,10 @@ import Synchronization
 /// A proxy between a storage and a node. It cuts the connection of the next change, or drops the events of watches.
 final class CuttingProxy: Sendable {
     enum Fault: Sendable {
-        /// Before the node receives the change.
+        /// Cuts the connection before the node receives the change.
         case request
 
-        /// After the node has made the change, and before the client learns of it.
+        /// Cuts the connection after the node has made the change and before the client receives the response.
         case response
     }
 
@@ -39,7 +39,7 @@ final class CuttingProxy: Sendable {
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { client in
-                // Nothing is read from the client until the node is connected, because this future completes later.
+                // Until this future completes, the proxy has no node and reads nothing from the client.
                 ClientBootstrap(group: client.eventLoop)
                     .channelInitializer { node in
                         node.eventLoop.makeCompletedFuture {
@@ -84,7 +84,7 @@ final class CuttingProxy: Sendable {
             let buffer = unwrapInboundIn(data)
             let text = String(buffer: buffer)
             let isCut = state.value.withLock { state in
-                // Only a change touches the lock's key.
+                // Only a change contains the lock's key.
                 switch (state.fault, isRequest) {
                 case (.request, true) where text.contains("ignore_lease"),
                     (.response, false) where text.contains("succeeded"):

@@ -51,7 +51,7 @@ final class EtcdCluster: Sendable {
         for name in processes.withLock({ Array($0.keys) }) { kill(name) }
     }
 
-    /// Ports that the kernel has just assigned, which it does not assign again soon.
+    /// Returns ports that the kernel has just assigned, because the kernel does not soon assign the same ports again.
     private static func freePorts(count: Int) throws -> [Int] {
         var descriptors: [Int32] = []
         defer { for descriptor in descriptors { close(descriptor) } }
@@ -74,7 +74,7 @@ final class EtcdCluster: Sendable {
 
     // MARK: Nodes
 
-    /// Not a shell: a thread that starts processes may have blocked the signals that a shell uses to wait.
+    /// A Python program in place of a shell, because the signals that a shell uses to wait may be blocked.
     private static let keeper =
         "import subprocess, sys; node = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); "
         + "sys.stdin.read(1); node.kill(); node.wait()"
@@ -83,7 +83,7 @@ final class EtcdCluster: Sendable {
         let node = try #require(nodes.first { $0.name == name })
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/python3")
-        // The node ends on command, or when the other end of the pipe closes, however the tests end.
+        // The node ends on command, or when the other end of the pipe closes, even if the tests crash.
         process.arguments = ["-c", Self.keeper, "/usr/bin/etcd"] + node.arguments
         process.standardInput = Pipe()
         process.standardOutput = FileHandle.nullDevice
@@ -96,7 +96,7 @@ final class EtcdCluster: Sendable {
     /// Kills a node.
     func kill(_ name: String) {
         guard let process = processes.withLock({ $0.removeValue(forKey: name) }) else { return }
-        // Nodes that were started later hold that end too, so closing it would not be enough.
+        // Nodes that were started later also have that end of the pipe open, so closing it would not be enough.
         (process.standardInput as? Pipe)?.fileHandleForWriting.write(Data("\n".utf8))
         do { try process.waitForEnd() } catch { Issue.record(error) }
     }
@@ -217,7 +217,7 @@ final class EtcdCluster: Sendable {
     }
 }
 
-/// `EtcdCluster` has a method with the name of the system call.
+/// Calls kill(2), because `EtcdCluster` has a method with the same name.
 private func sendSignal(_ signal: Int32, to process: Int32) -> Int32 { kill(process, signal) }
 
 /// One node for all tests of a suite.

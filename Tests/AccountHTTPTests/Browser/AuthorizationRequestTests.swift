@@ -16,7 +16,7 @@ struct AuthorizationRequestTests {
     private static let end = "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256"
 
     @Test(
-        "Encodes all parameters and keeps an existing query",
+        "Encodes all authorization parameters and keeps an existing query",
         arguments: [
             ("https://id.example/auth", "https://id.example/auth?"),
             ("https://id.example/auth?", "https://id.example/auth?"),
@@ -29,7 +29,7 @@ struct AuthorizationRequestTests {
                 == prefix + Self.start + Self.redirect + "&scope=openid+a%3Ab&state=s&nonce=n" + Self.end)
     }
 
-    @Test("Omits what is not requested")
+    @Test("Omits authorization parameters that are not requested")
     func without() throws {
         #expect(
             request([], nonce: nil).url(at: try ServiceURL("https://id.example/a"))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Authorization responses")
 struct AuthorizationResponseTests {
-    @Test("Decodes all known parameters and ignores others")
+    @Test("Decodes the known parameters of an authorization response")
     func parameters() throws {
         let response = try #require(
             AuthorizationResponse(
@@ -16,7 +16,9 @@ struct AuthorizationResponseTests {
         #expect(response.error == nil)
     }
 
-    @Test("A parameter without a value counts as missing", arguments: ["code=&state", "", "&&", "=", "Code=1"])
+    @Test(
+        "Treats a response parameter without a value as missing",
+        arguments: ["code=&state", "", "&&", "=", "Code=1"])
     func empty(_ query: String) throws {
         let response = try #require(AuthorizationResponse(query: query[...]))
         #expect(response.code == nil)
@@ -25,7 +27,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "Rejects a malformed query",
+        "Rejects an authorization response with a malformed query",
         arguments: [
             "code=a&code=b", "state=s&state=s", "code=a&co%64e=b", "code=%", "code=%4", "code=%zz", "code=%FF",
             "code=%+1", "%=1", "code=&code=a",
@@ -35,7 +37,8 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "Matches a response by its state", arguments: [("abc", true), ("abC", false), ("ab", false), ("", false)])
+        "Matches an authorization response by its state",
+        arguments: [("abc", true), ("abC", false), ("ab", false), ("", false)])
     func state(_ state: String, _ isAnswer: Bool) throws {
         #expect(try #require(AuthorizationResponse(query: "code=1&state=\(state)")).answers("abc") == isAnswer)
     }
@@ -48,7 +51,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "Requires the requested issuer if the response names or must name it",
+        "Rejects a response with a wrong issuer or without a required issuer",
         arguments: [
             ("code=c", false, true), ("code=c", true, false),
             ("code=c&iss=https://id.example", false, true), ("code=c&iss=https://id.example", true, true),
@@ -64,7 +67,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "Reports an error of the service with a sanitized description",
+        "Reports an authorization error with a sanitized description",
         arguments: [
             ("error=access_denied", .oauthError(.accessDenied)),
             ("error=access_denied&code=c", .oauthError(.accessDenied)),
@@ -87,7 +90,7 @@ struct AuthorizationResponseTests {
         #expect(!String(reflecting: thrown).contains(canary))
     }
 
-    @Test("An error does not repeat the code that comes with it")
+    @Test("Hides the authorization code that accompanies an error")
     func errorWithCode() {
         let thrown = failure { try outcome("code=SECRETCODE&error=x&error_description=SECRETCODE") }
         #expect(thrown == .oauthError("x"))

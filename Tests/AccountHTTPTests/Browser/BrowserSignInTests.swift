@@ -26,7 +26,7 @@ struct BrowserSignInTests {
         }
     }
 
-    /// Begins a sign-in, waits for its end, and lets `browse` act as the browser.
+    /// Begins a sign-in, calls `browse` in the role of the browser, and waits for the end of the sign-in.
     ///
     /// - Returns: The result. The listener has closed by then, and no response contained a secret.
     private func signIn(
@@ -73,7 +73,7 @@ struct BrowserSignInTests {
     // MARK: Other programs on the machine
 
     @Test(arguments: ["", "GET /done HTTP/1.1\r\n"])
-    func `Idle connections do not keep the browser out`(start: String) async throws {
+    func `Accepts the browser's request despite idle connections`(start: String) async throws {
         let service = Service()
         let result = try await signIn(service: service) { visit, server in
             service.setClaims(claims(visit, server))
@@ -91,7 +91,7 @@ struct BrowserSignInTests {
 
     // MARK: Successful
 
-    @Test("Exchanges the code, returns the account and shows its user")
+    @Test("Exchanges the browser's code, returns the account, and shows the user")
     func success() async throws {
         let service = Service()
         let result = try await signIn(service: service) { visit, server in
@@ -137,7 +137,7 @@ struct BrowserSignInTests {
         #expect(account.credentials.clientID == "tool")
     }
 
-    @Test("Asks user info without an ID token, and escapes the user name")
+    @Test("Requests user info without an ID token, and escapes the user name")
     func withoutIDToken() async throws {
         let service = Service()
         service.setUser(#"{"sub":"1","preferred_username":"<b onload=x>&\"\u202e"}"#)
@@ -152,7 +152,7 @@ struct BrowserSignInTests {
         #expect(try result.get().id == "1")
     }
 
-    @Test("Returns the account even if the browser does not fetch the page")
+    @Test("Returns the account even if the browser requests no result page")
     func noDelivery() async throws {
         let result = try await signIn(deliveryTime: .zero) { visit, _ in
             [try await visit.callBack("code=\(Self.code)")]
@@ -162,7 +162,7 @@ struct BrowserSignInTests {
 
     // MARK: Refused or failed
 
-    @Test("A refusal ends the wait and appears on the page")
+    @Test("Ends the wait after a refusal, and shows the refusal on the page")
     func denied() async throws {
         let result = try await signIn { visit, server in
             let redirect = try await visit.callBack("error=access_denied&error_description=Not+<today>")
@@ -176,7 +176,7 @@ struct BrowserSignInTests {
         #expect(result.signal == .oauthError(.accessDenied, description: "Not <today>"))
     }
 
-    @Test("Reports a rejected code without repeating the request")
+    @Test("Reports a rejected authorization code without a second request")
     func expiredCode() async throws {
         let result = try await signIn { request, _ in
             .json(
@@ -191,7 +191,7 @@ struct BrowserSignInTests {
         #expect(result.signal == .oauthError(.invalidGrant, description: "Too old"))
     }
 
-    @Test("Shows no secret that the token endpoint echoes")
+    @Test("Hides a secret that the token endpoint echoes")
     func echo() async throws {
         let result = try await signIn { request, _ in
             let body = request.body.replacing("&", with: " ").replacing("=", with: " ")
@@ -202,7 +202,7 @@ struct BrowserSignInTests {
         #expect(result.signal == .oauthError(.invalidGrant))
     }
 
-    @Test("Rejects an ID token that is foreign, expired or invalid", arguments: ["nonce", "exp", "form"])
+    @Test("Rejects an ID token that is expired, invalid or for another client", arguments: ["nonce", "exp", "form"])
     func wrongIDToken(_ flaw: String) async throws {
         let service = Service()
         let result = try await signIn(service: service) { visit, server in
@@ -222,7 +222,7 @@ struct BrowserSignInTests {
 
     // MARK: Requests that do not end the wait
 
-    @Test("Turns away any other request and continues to wait")
+    @Test("Rejects other requests and continues to wait for the right response")
     func noise() async throws {
         let result = try await signIn { visit, server in
             let port = visit.port
@@ -257,7 +257,7 @@ struct BrowserSignInTests {
         #expect(try result.get().id == "1")
     }
 
-    @Test("Listens on both loopback addresses and no other")
+    @Test("Listens for the browser only on the two loopback addresses")
     func addresses() async throws {
         let result = try await signIn { visit, _ in
             let redirect: RawClient.Response
@@ -277,7 +277,7 @@ struct BrowserSignInTests {
 
     // MARK: The end of listening
 
-    @Test("Cancelling ends the wait and closes the port")
+    @Test("Ends the wait for the browser and closes the port on cancellation")
     func cancelled() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn()
         let visit = try BrowserVisit(signIn.url)
@@ -288,7 +288,7 @@ struct BrowserSignInTests {
         #expect(await !RawClient.isOpen(visit.port))
     }
 
-    @Test("A timeout ends the wait and closes the port")
+    @Test("Ends the wait for the browser and closes the port on a timeout")
     func nobodyCame() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1")
             .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
@@ -299,7 +299,7 @@ struct BrowserSignInTests {
         #expect(await !RawClient.isOpen(visit.port))
     }
 
-    @Test("Cancelling does not interrupt the exchange of the single-use code")
+    @Test("Completes the exchange of the single-use code despite a cancellation")
     func cancelledExchange() async throws {
         let asked = AsyncStream<Void>.makeStream()
         try await LoopbackServer.run { request, _ in
@@ -325,7 +325,7 @@ struct BrowserSignInTests {
 
     // MARK: Step by step
 
-    @Test("Exchanges the code once, and may ask for the user again")
+    @Test("Exchanges the code once, and allows a retry of the user request")
     func steps() async throws {
         let asked = Counter()
         try await LoopbackServer.run { request, _ in
@@ -353,7 +353,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("Shows an app's own failure on the page, such as a full disk")
+    @Test("Shows an app's own failure, such as a full disk, on the result page")
     func ownFailure() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(
             deliveryTime: .seconds(600))
@@ -368,7 +368,7 @@ struct BrowserSignInTests {
 
     // MARK: Released
 
-    @Test("A released sign-in stops listening")
+    @Test("Stops listening when the sign-in object is released")
     func dropped() async throws {
         var signIn: (any BrowserSignIn)? = try await OAuthAuthority.testBrowser("http://127.0.0.1:1")
             .beginBrowserSignIn()
@@ -380,7 +380,7 @@ struct BrowserSignInTests {
         #expect(!isOpen)
     }
 
-    @Test("Waits for a response only once")
+    @Test("Waits for an authorization response only once")
     func twice() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn()
         let task = Task { try await signIn.run() }
@@ -391,14 +391,14 @@ struct BrowserSignInTests {
 
     // MARK: The service's metadata
 
-    @Test("Needs an authorization endpoint")
+    @Test("Requires an authorization endpoint for a browser sign-in")
     func noEndpoint() async throws {
         let authority = try OAuthAuthority.test(
             "http://127.0.0.1:1", endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token"))
         #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
     }
 
-    @Test("Requires the iss parameter if the service announces it", arguments: [true, false])
+    @Test("Requires the iss parameter if the service announces the parameter", arguments: [true, false])
     func issuer(_ isNamed: Bool) async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {

@@ -21,7 +21,7 @@ struct RedirectReceiverTests {
         }
     }
 
-    @Test("Accepts the first response with the right state, once")
+    @Test("Accepts only the first response with the right state")
     func once() async {
         let others = ["/callback?code=a&state=wrong", "/callback?code=b", "/callback?code=%", "/done", "/"]
         for target in others { get(target) }
@@ -39,7 +39,7 @@ struct RedirectReceiverTests {
         #expect(taken.map(\.code) == [Secret("c")])
     }
 
-    @Test("Delivers the result page when the result is known, and again later")
+    @Test("Delivers the result page to all requests after the result is known")
     func result() {
         get("/callback?error=e&state=right")
         get("/done")
@@ -50,7 +50,7 @@ struct RedirectReceiverTests {
         #expect(answers.all == [.redirect(to: "/done")] + Array(repeating: .page(.refused(nil)), count: 3))
     }
 
-    @Test("Accepts nothing after the end")
+    @Test("Accepts no response after the end of the sign-in")
     func ended() async {
         receiver.finish(with: .failed("x"))
         get("/callback?code=c&state=right")

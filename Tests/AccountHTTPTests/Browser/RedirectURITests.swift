@@ -22,7 +22,7 @@ struct RedirectURITests {
     }
 
     @Test(
-        "Listens on the registered port and path, and again right away",
+        "Listens on the registered port and path twice in immediate succession",
         arguments: ["/a/b", "/done", ""])
     func registered(_ path: String) async throws {
         let port = try FreePort.find()
@@ -43,7 +43,7 @@ struct RedirectURITests {
         }
     }
 
-    @Test("An occupied registered port is named, with the fix")
+    @Test("Names an occupied registered port and the fix")
     func taken() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
@@ -51,12 +51,14 @@ struct RedirectURITests {
             #expect(error?.code == .inaccessible)
             #expect(error?.description.contains("another program is using port \(server.port) of 127.0.0.1") == true)
             #expect(error?.description.contains("register another redirect URI") == true)
+            #expect(error?.description.contains("--redirect-uri") == true)
+            #expect(error?.description.contains("errno") == false)
         }
     }
 
     // MARK: The listener
 
-    @Test func `Closes a connection without a complete request`() async throws {
+    @Test func `Closes a browser connection that sends no complete request`() async throws {
         let receiver = RedirectReceiver(expecting: "state")
         let listener = try await LoopbackListener.open(for: receiver, requestTime: .milliseconds(10))
         for text in ["", "GET /done HTTP/1.1\r\n"] {
@@ -71,7 +73,7 @@ struct RedirectURITests {
         await listener.close()
     }
 
-    @Test func `A redirect to localhost owns the port of both addresses`() async throws {
+    @Test func `Listens on both addresses of localhost for a redirect to localhost`() async throws {
         try await LoopbackServer.run(host: "::1", port: FreePort.find()) { _, _ in
             .stall
         } _: { other in
@@ -92,7 +94,7 @@ struct RedirectURITests {
 
     // MARK: Pasted URLs
 
-    @Test("A pasted redirect URL replaces the browser's visit")
+    @Test("Accepts a pasted redirect URL in place of the browser's request")
     func pasted() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? #"{"access_token":"access-1"}"# : #"{"sub":"1"}"#)
@@ -109,7 +111,7 @@ struct RedirectURITests {
         }
     }
 
-    @Test("Refuses a pasted URL that does not match, and continues to wait")
+    @Test("Refuses a pasted URL other than the redirect URL, and keeps waiting")
     func wronglyPasted() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
         let visit = try BrowserVisit(signIn.url)
@@ -135,7 +137,7 @@ struct RedirectURITests {
         await signIn.finish(with: .failure(CancellationError()))
     }
 
-    @Test("A pasted refusal counts, but a URL with another issuer is rejected")
+    @Test("Accepts a pasted refusal, but rejects a URL with another issuer")
     func pastedRefusal() async throws {
         for (query, expected) in [
             ("error=access_denied", AuthorityError.oauthError(.accessDenied)),

@@ -12,7 +12,7 @@ struct ResultPageTests {
         .wrongState, .usedBefore, .notFound, .badRequest,
     ]
 
-    @Test("Names the next step, without scripts or external resources", arguments: all)
+    @Test("Names the next step on the result page without external resources", arguments: all)
     func form(_ page: ResultPage) {
         #expect(page.html.hasPrefix("<!DOCTYPE html>"))
         #expect(page.html.contains("You can close this window and go back to the terminal."))
@@ -24,7 +24,7 @@ struct ResultPageTests {
     }
 
     @Test(
-        "Says what happened",
+        "Shows the outcome of the sign-in on the result page",
         arguments: zip(
             all,
             [
@@ -36,7 +36,7 @@ struct ResultPageTests {
         #expect(page.html.contains(words))
     }
 
-    @Test("Escapes everything that comes from outside")
+    @Test("Escapes all external text on the result page")
     func escaping() {
         let evil = #"<script>alert('1')</script>&"quoted""#
         let safe = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;quoted&quot;"
@@ -48,7 +48,7 @@ struct ResultPageTests {
         #expect(ResultPage.escaped("e\u{301}<\u{301}") == "e\u{301}&lt;\u{301}")
     }
 
-    @Test("The policy allows only the page's own style")
+    @Test("Allows only the result page's own style in the content policy")
     func policy() throws {
         let html = ResultPage.wrongState.html
         let start = try #require(html.firstRange(of: "<style>")).upperBound
@@ -62,28 +62,28 @@ struct ResultPageTests {
     }
 
     @Test(
-        "Describes a failure in plain words",
+        "Describes a failure on the result page in plain words",
         arguments: [
             (.oauthError(.accessDenied), .refused(nil)),
             (.oauthError(.accessDenied, description: "No."), .refused("No.")),
             (
                 .oauthError(.invalidGrant, description: "Old"),
-                .failed("the service says that the sign-in has expired or was already used (Old)")
+                .failed("the service reports that the sign-in has expired or was already used (Old)")
             ),
             (.oauthError("odd"), .failed("the service responded with odd")),
-            (.oauthError("odd", description: canary), .failed("the service gave an unexpected response")),
+            (.oauthError("odd", description: canary), .failed("the service returned an unexpected response")),
             (.noResponse(.timeout), .failed("the service did not respond in time")),
-            (.noResponse(.init(.refused, host: "h", port: 1)), .failed("connection to h:1 was refused")),
+            (.noResponse(.init(.refused, host: "h", port: 1)), .failed("the connection to h:1 was refused")),
             (.unclear("a\u{1B}[2Jb"), .failed("a[2Jb")),
-            (.unclear("x \(canary)"), .failed("the service gave an unexpected response")),
-            (.otherUser(id: canary), .failed("the service gave contradictory information about the user")),
+            (.unclear("x \(canary)"), .failed("the service returned an unexpected response")),
+            (.otherUser(id: canary), .failed("the service returned contradictory information about the user")),
         ] as [(AuthorityError, ResultPage)])
     func outcome(_ failure: AuthorityError, _ page: ResultPage) {
         #expect(ResultPage(failure, hiding: [Secret(canary)]) == page)
     }
 
     @Test(
-        "Shows the user name, else the id, but no token",
+        "Shows the user name or else the id, but no token",
         arguments: [("jane", "jane"), (nil, "42"), (" \u{202E} ", "42"), (canary, "42")] as [(String?, String)])
     func user(_ username: String?, _ shown: String) {
         var account = account(at: "https://id.example", id: "42")

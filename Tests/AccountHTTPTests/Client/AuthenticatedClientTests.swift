@@ -36,7 +36,7 @@ struct AuthenticatedClientTests {
 
     // MARK: The token
 
-    @Test("A request carries the token, its own fields and its body")
+    @Test("Sends an API request with the token, the header fields and the body")
     func request() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"name":"x"}"#, status: 201)
@@ -62,7 +62,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Refreshes a token that is about to expire before sending it")
+    @Test("Refreshes a token that is about to expire before an API request")
     func early() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in
             let authority = ScriptedAuthority()
@@ -74,7 +74,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Sends a token from the environment, and asks the authority if refused")
+    @Test("Sends a token from the environment, and checks the token if refused")
     func given() async throws {
         try await LoopbackServer.run(answer: taking("given")) { server in
             for (token, answer) in [
@@ -90,7 +90,7 @@ struct AuthenticatedClientTests {
                     #expect(authority.requests == [])
                 } else {
                     let error = await expectAccountError(.notSignedIn) { try await client.get("/") }
-                    #expect(error?.description.hasSuffix("set another one, or unset NOTES_TOKEN") == true)
+                    #expect(error?.description.hasSuffix("set another token, or unset NOTES_TOKEN") == true)
                     #expect(authority.requests == [.signIn])
                 }
             }
@@ -109,7 +109,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("An API that refuses the new token too costs no more refresh tokens")
+    @Test("Spends no second refresh token if the API refuses the new token too")
     func refusedAgain() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority()
@@ -122,7 +122,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A hundred requests with a refused token share one refresh")
+    @Test("Shares one refresh among a hundred requests with a refused token")
     func together() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in
             let authority = ScriptedAuthority()
@@ -135,7 +135,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Adopts a token of another process without a request")
+    @Test("Adopts a token that another process stored, without a refresh")
     func replaced() async throws {
         let storage = InMemoryArchiveStorage()
         let other = try await AccountStore.testing(signedIn: Self.old, storage: storage)
@@ -154,7 +154,7 @@ struct AuthenticatedClientTests {
     enum Way: CaseIterable { case send, stream, authorize }
 
     @Test(arguments: Way.allCases)
-    func `A request never has the token of a user who signs in during it`(way: Way) async throws {
+    func `Never sends a request with the token of a user who signs in later`(way: Way) async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"ok":true}"#)
         } _: { server in
@@ -192,7 +192,7 @@ struct AuthenticatedClientTests {
     // MARK: Responses that end a session, and others
 
     @Test(
-        "Passes other refusals to the app without a refresh",
+        "Returns other API refusals to the app without a refresh",
         arguments: [
             LoopbackServer.Action.response(401), .response(401, ["WWW-Authenticate": "Basic realm=x"]),
             .response(401, ["WWW-Authenticate": "Bearer realm=x"]),
@@ -213,7 +213,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Without a refresh token, the authority decides on the session", arguments: [true, false])
+    @Test("Checks a refused token with the authority if no refresh token exists", arguments: [true, false])
     func withoutRefreshToken(_ hasEnded: Bool) async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(
@@ -230,7 +230,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A failed refresh after a refusal is reported and keeps the account")
+    @Test("Reports a failed refresh after a refusal, and keeps the account")
     func refreshFails() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))])
@@ -238,13 +238,13 @@ struct AuthenticatedClientTests {
             for _ in 1...3 {
                 await expectAccountError(.serviceUnavailable) { try await client.get("/") }
             }
-            // The service is not asked again right after the first failure.
+            // The client sends no second refresh right after the first failure.
             #expect(authority.requests == [.refresh])
             #expect(store.account == Self.old)
         }
     }
 
-    @Test("Reports a refresh that ends the session")
+    @Test("Reports an API request whose refresh ends the session")
     func sessionEnded() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))])
@@ -254,7 +254,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Sends no request if no user is signed in")
+    @Test("Sends no API request if no user is signed in")
     func nobody() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let (client, _) = try await client(server, ScriptedAuthority(), signedIn: nil)
@@ -263,7 +263,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A missing response is an error that keeps the account")
+    @Test("Throws an error if an API does not respond, and keeps the account")
     func offline() async throws {
         try await LoopbackServer.run { _, _ in
             .reset
@@ -274,7 +274,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Stops reading a response that is too long")
+    @Test("Stops reading an API response that is too long")
     func tooLong() async throws {
         try await LoopbackServer.run { _, _ in
             .json(String(repeating: "x", count: 1001))
@@ -287,7 +287,7 @@ struct AuthenticatedClientTests {
     // MARK: Where the token is sent
 
     @Test(
-        "Sends the token to no other origin",
+        "Sends the access token to no other origin",
         arguments: [
             "https://elsewhere.example/", "//elsewhere.example/", "http://127.0.0.1:1/", "https://127.0.0.1/",
             "@elsewhere.example/", ":8080/", "\\\\elsewhere.example", "/\\elsewhere.example", "", "gists",
@@ -301,7 +301,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Neither sends nor refreshes another service's token")
+    @Test("Neither sends nor refreshes the token of another service")
     func otherService() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             // The user has signed in to another service in the same session.
@@ -315,7 +315,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Accepts an absolute URL on the origin")
+    @Test("Accepts an absolute request URL on the client's origin")
     func wholeURL() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
@@ -331,7 +331,7 @@ struct AuthenticatedClientTests {
     }
 
     @Test(
-        "Refuses header fields that the client sets itself",
+        "Refuses header fields that the API client sets",
         arguments: ["Authorization", "host", "Content-Length", "Transfer-Encoding"])
     func badHeader(_ name: String) async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
@@ -343,7 +343,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A header field cannot smuggle in another one")
+    @Test("Refuses a header value that would add another field")
     func smuggledHeader() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
@@ -357,7 +357,7 @@ struct AuthenticatedClientTests {
     }
 
     @Test(
-        "Refuses an origin that must not receive a token",
+        "Refuses an API client for an origin that must not receive a token",
         arguments: ["http://api.example.com", "api.example.com", "https://api.example.com/v1", "https://a.example?x"])
     func badOrigin(_ origin: String) async throws {
         let store = try await AccountStore.testing(signedIn: nil)
@@ -366,7 +366,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Only a service's own API uses its documented rejection")
+    @Test("Applies a service's documented rejection only to the service's own API")
     func documentedRefusal() async throws {
         let dead = LoopbackServer.Action.json(#"{"message":"Bad credentials"}"#, status: 401)
         try await LoopbackServer.run { _, _ in

@@ -11,7 +11,7 @@ import Testing
         return (try AuthorityClient(origin: "https://api.example.com", transport: transport.send), transport)
     }
 
-    @Test func `Sends JSON and the token, and returns the response`() async throws {
+    @Test func `Sends an authority's request with JSON and token to its service`() async throws {
         let (client, transport) = try client(.json(#"{"id": 7}"#))
         let response = try await client.post("/login?v=2", ["username": "alice"], token: Secret("token-1"))
         #expect(try response.decoded(as: [String: Int].self) == ["id": 7])
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [200, 204, 400, 401, 403, 404, 422])
-    func `Returns every response that only the authority can interpret`(status: Int) async throws {
+    func `Returns responses that only the app's authority can interpret`(status: Int) async throws {
         let (client, _) = try client(.json(#"{"code": "wrong_password"}"#, status: .init(code: status)))
         let response = try await client.get("/user")
         #expect(response.head.status.code == status)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [408, 425, 429, 500, 502, 503, 599])
-    func `Reports an unavailable service`(status: Int) async throws {
+    func `Reports an unavailable service to an app's authority`(status: Int) async throws {
         let head = HTTPResponse(status: .init(code: status), headerFields: [.retryAfter: "7"])
         let (client, _) = try client(.response(head, Data()))
         await #expect(throws: AuthorityError.unavailable(status: status, retryAfter: .seconds(7))) {
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `Reports a response that another server sent`() async throws {
+    @Test func `Reports an intercepted response to an app's authority`() async throws {
         let page = HTTPResponse(status: .ok, headerFields: [.contentType: "text/html"])
         let redirect = HTTPResponse(status: .found, headerFields: [.location: "https://portal.example"])
         let answers = [
@@ -59,19 +59,19 @@ import Testing
         }
     }
 
-    @Test func `Reports that there was no response`() async throws {
+    @Test func `Reports a missing response to an app's authority`() async throws {
         let (client, _) = try client(.offline)
         await #expect(throws: AuthorityError.noResponse(.unreachable)) { try await client.get("/user") }
     }
 
     @Test(arguments: ["user", "//evil.example/user", "/a b", "https://evil.example/user"])
-    func `Sends nothing to a path that is not at the origin`(path: String) async throws {
+    func `Sends no request for a path outside of the authority's origin`(path: String) async throws {
         let (client, transport) = try client()
         await #expect(throws: AuthorityError.self) { try await client.get(path, token: Secret("token-1")) }
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `Refuses a request for another origin or with its own credentials`() async throws {
+    @Test func `Refuses an authority's request with another origin or own credentials`() async throws {
         let (client, transport) = try client()
         let requests = [
             HTTPRequest(method: .get, scheme: "https", authority: "evil.example", path: "/user"),
@@ -85,7 +85,7 @@ import Testing
         #expect(try await client.send(here).statusCode == 204)
     }
 
-    @Test func `An error does not repeat a secret of the request`() async throws {
+    @Test func `Hides the secrets of a request in its errors`() async throws {
         let (client, _) = try client(.json(#"{"message": "wrong: hunter2hunter2"}"#, status: .badRequest))
         let secret = Secret("hunter2hunter2")
         let response = try await client.post("/login", ["password": secret.reveal()], hiding: [secret])
@@ -98,11 +98,11 @@ import Testing
     }
 
     @Test(arguments: ["http://api.example.com", "https://api.example.com/v1", "api.example.com", "https://u@h"])
-    func `Refuses an origin that must not get a token`(origin: String) {
+    func `Refuses an authority's origin that must not receive a token`(origin: String) {
         #expect(throws: AccountError.self) { try AuthorityClient(origin: origin) }
     }
 
-    @Test func `A refused connection fails at once, without a retry`() async throws {
+    @Test func `Fails at once after a refused connection, without a retry`() async throws {
         let client = try AuthorityClient(origin: "http://127.0.0.1:\(FreePort.find())", timeout: .seconds(60))
         do {
             _ = try await client.get("/user")

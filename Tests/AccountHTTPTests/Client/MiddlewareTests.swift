@@ -61,7 +61,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test func `Adds the token to a request, and returns the response unchanged`() async throws {
+    @Test func `Adds the token to a request of another client, and keeps the response`() async throws {
         let sender = Sender(taking: "access-1")
         let response = try await authorize(sender)
         #expect(response.head.status == .ok && response.body == "body of 1")
@@ -71,13 +71,13 @@ struct MiddlewareTests {
         #expect(authority.requests == [])
     }
 
-    @Test func `Refreshes a refused token once and sends the request again`() async throws {
+    @Test func `Refreshes another client's refused token once and resends the request`() async throws {
         let sender = Sender(taking: "access-2")
         #expect(try await authorize(sender).body == "body of 2")
         #expect(await sender.tokens == ["Bearer access-1", "Bearer access-2"])
         #expect(authority.requests == [.refresh])
 
-        // A new token that is refused too costs no more refresh tokens.
+        // If the API refuses the new token too, the middleware spends no second refresh token.
         let never = Sender(taking: "none")
         let response = try await authorize(never)
         #expect(response.head.status == .unauthorized && response.body == "why, read")
@@ -85,7 +85,7 @@ struct MiddlewareTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Does not repeat a one-time request, and uses a new token for the next`() async throws {
+    @Test func `Does not resend a one-time request, and refreshes before the next one`() async throws {
         let sender = Sender(taking: "access-2")
         #expect(try await authorize(sender, canBeRepeated: false).head.status == .unauthorized)
         #expect(await sender.sent.count == 1)
@@ -93,7 +93,7 @@ struct MiddlewareTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `A 401 that does not reject the token causes no refresh`() async throws {
+    @Test func `Sends no refresh after a 401 that does not reject the token`() async throws {
         let sender = Sender(taking: "access-2", refusal: [:])
         #expect(try await authorize(sender).head.status == .unauthorized)
         #expect(await sender.sent.count == 1)
@@ -104,13 +104,13 @@ struct MiddlewareTests {
         "https://api.example.com.evil.example/v1", "https://evil@api.example.com:8443/", "http://api.example.com/v1",
         "https://api.example.com:8443",
     ])
-    func `Sends neither token nor request to another origin`(base: String) async throws {
+    func `Sends neither another client's request nor its token to another origin`(base: String) async throws {
         let sender = Sender(taking: "access-1")
         await expectAccountError(.invalidArgument) { try await authorize(sender, at: base) }
         #expect(await sender.sent.isEmpty)
     }
 
-    @Test func `Refuses a request with another host or its own Authorization`() async throws {
+    @Test func `Refuses a request with another host or an Authorization field`() async throws {
         let sender = Sender(taking: "access-1")
         var request = request
         (request.scheme, request.authority) = ("https", "evil.example")
@@ -121,7 +121,7 @@ struct MiddlewareTests {
         #expect(await sender.sent.isEmpty)
     }
 
-    @Test func `Rethrows an error of the sender and keeps the session`() async throws {
+    @Test func `Rethrows an error of another HTTP client and keeps the session`() async throws {
         struct Offline: Error {}
         await #expect(throws: Offline.self) {
             _ = try await client.authorize(

@@ -22,7 +22,7 @@ struct ScriptedTransportTests {
             transport: transport.send)
     }
 
-    @Test func `Refreshes a refused token and sends the request again`() async throws {
+    @Test func `Refreshes a token that a scripted transport refuses, and resends once`() async throws {
         let transport = ScriptedTransport([.expiredToken, .json(#"[{"id": 1}]"#)])
         let gists: [Gist] = try await api(transport).get("/gists?page=2").decoded()
         #expect(gists == [Gist(id: 1)])
@@ -31,7 +31,7 @@ struct ScriptedTransportTests {
         #expect(transport.requests.map(\.head.headerFields[.authorization]) == ["Bearer access-1", "Bearer access-2"])
     }
 
-    @Test func `Sends a value as JSON, and returns an empty response without a script`() async throws {
+    @Test func `Sends JSON, and returns an empty response from an empty script`() async throws {
         let transport = ScriptedTransport()
         let api = try await api(transport)
         #expect(try await api.post("/gists", Gist(id: 7)).head.status == .noContent)
@@ -58,7 +58,7 @@ struct ScriptedTransportTests {
             (.response(HTTPResponse(status: 404, headerFields: [.contentType: "text/html"]), .init("<p>".utf8)), "404"),
             (.status(302), "302"),
         ] as [(ScriptedTransport.Response, String)])
-    func `A failure status is an error with the service's message`(
+    func `Throws an error with the service's message for a failure status`(
         response: ScriptedTransport.Response, expected: String
     ) async throws {
         let transport = ScriptedTransport([response])
@@ -67,7 +67,7 @@ struct ScriptedTransportTests {
         #expect(error?.message == "https://api.example.com responded with status \(expected)")
     }
 
-    @Test func `Being offline is an error that keeps the account`() async throws {
+    @Test func `Throws an error for an offline transport and keeps the account`() async throws {
         let transport = ScriptedTransport([.offline, .json(#"{"id":1}"#)])
         let api = try await api(transport)
         let error = await expectAccountError(.serviceUnavailable) { try await api.get("/gists/1") }
@@ -75,7 +75,7 @@ struct ScriptedTransportTests {
         #expect(try await api.get("/gists/1").decoded(as: Gist.self) == Gist(id: 1))
     }
 
-    @Test func `Refuses a response that is too long, even from a custom transport`() async throws {
+    @Test func `Refuses a response from a custom transport that is too long`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),

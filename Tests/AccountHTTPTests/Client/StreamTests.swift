@@ -49,7 +49,7 @@ struct StreamTests {
         )
     }
 
-    @Test func `Streams the body of a success of any length, but not of a failure`() async throws {
+    @Test func `Streams a successful response of any length, but not a failed response`() async throws {
         let long = String(repeating: "0123456789", count: 100_000)
         try await LoopbackServer.run { request, _ in
             request.target == "/file" ? .response(200, ["ETag": "\"x\""], long) : .response(404, [:], "nothing")
@@ -72,7 +72,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `Streams a body in chunks, and again from the start with a new token`() async throws {
+    @Test func `Streams a request body in chunks, and again for a new token`() async throws {
         try await LoopbackServer.run { request, _ in
             request.headers["authorization"] == "Bearer access-1"
                 ? .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#]) : .response(201)
@@ -91,7 +91,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A truncated response is not a success`() async throws {
+    @Test func `Rejects a truncated response to a streamed request`() async throws {
         try await LoopbackServer.run { _, _ in
             .sendAndClose("HTTP/1.1 200 x\r\nContent-Length: 100\r\n\r\nbegin")
         } _: { server in
@@ -100,12 +100,12 @@ struct StreamTests {
             let error = await expectAccountError(.serviceUnavailable) {
                 try await client.stream(request()) { received.add($1) }
             }
-            #expect(error?.description.contains("cut off") == true)
+            #expect(error?.description.contains("truncated") == true)
             #expect(received.text == "begin")
         }
     }
 
-    @Test func `An error of the caller's own code ends the request and is rethrown`() async throws {
+    @Test func `Rethrows an error of the caller's code, and ends the streamed request`() async throws {
         try await LoopbackServer.run { request, _ in
             request.method == "PUT" ? .response(200) : .response(200, [:], "text")
         } _: { server in
@@ -125,7 +125,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `An idle connection times out`() async throws {
+    @Test func `Times out a streamed request on an idle connection`() async throws {
         try await LoopbackServer.run { _, _ in
             .send("HTTP/1.1 200 x\r\nContent-Length: 100\r\n\r\nbegin")
         } _: { server in
@@ -137,7 +137,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `An active transfer may take longer than the timeout`() async throws {
+    @Test func `Continues an active transfer for longer than the timeout`() async throws {
         try await LoopbackServer.run { _, _ in
             .response(200, [:], "text")
         } _: { server in
@@ -152,7 +152,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `Cancelling the task ends the transfer`() async throws {
+    @Test func `Ends a transfer if the task is cancelled`() async throws {
         let (begun, hasBegun) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             .send("HTTP/1.1 200 x\r\nContent-Length: 100\r\n\r\nbegin")
@@ -166,7 +166,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A custom transport receives and returns whole bodies`() async throws {
+    @Test func `Passes whole bodies to and from a custom transport`() async throws {
         let transport = ScriptedTransport([.json("[1]"), .json("[2]", status: .notFound)])
         let client = try AuthenticatedClient(
             origin: "https://api.example.com", store: try await .testing(signedIn: .fresh(at: ManualClock().now)),

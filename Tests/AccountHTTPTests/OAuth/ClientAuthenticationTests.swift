@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountHTTP
 
-/// How a client with a secret authenticates.
+/// The methods by which a client with a secret authenticates.
 struct ClientAuthenticationTests {
     private static let secret = "s p&c:r/t-\(canary)"
 
@@ -52,7 +52,7 @@ struct ClientAuthenticationTests {
         "", methods(#""client_secret_basic""#), methods(#""client_secret_post","client_secret_basic""#),
         methods(#""none","client_secret_basic""#),
     ])
-    func `Sends the secret in a header if the service lists that or no method`(methods: String) async throws {
+    func `Sends the client secret in a header by default, or if listed`(methods: String) async throws {
         try await run(methods) { authority, server in
             let requests = await ask(authority, server)
             #expect(requests.map(\.target) == ["/token", "/device", "/revoke", "/revoke"])
@@ -65,7 +65,7 @@ struct ClientAuthenticationTests {
     }
 
     @Test(arguments: [nil, KnownService.google])
-    func `Sends the secret in the form if the service requires that`(
+    func `Sends the client secret in the form if the service requires the form`(
         service: KnownService?
     ) async throws {
         let named = service == nil ? #""client_secret_post""# : #""client_secret_basic""#
@@ -108,7 +108,7 @@ struct ClientAuthenticationTests {
         return used
     }
 
-    @Test func `A sign-in tries the other method once and remembers the result`() async throws {
+    @Test func `Tries the other client secret method once and remembers the result`() async throws {
         let both = #""client_secret_basic","client_secret_post""#
         #expect(try await signIn(["basic": 401, "post": 200], listing: both) == ["basic", "post", "post"])
         #expect(try await signIn(["basic": 200, "post": 200], listing: both) == ["basic", "basic"])
@@ -118,7 +118,7 @@ struct ClientAuthenticationTests {
         #expect(try await signIn(["basic": 401, "post": 200], listing: onlyBasic) == ["basic", "basic"])
     }
 
-    @Test func `The revocation endpoint may require another method`() async throws {
+    @Test func `Uses another client secret method for revocation if listed`() async throws {
         let methods =
             Self.methods(#""client_secret_post""#)
             + #","revocation_endpoint_auth_methods_supported":["client_secret_basic"]"#
@@ -140,7 +140,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `Sends the secret only for its own client`() async throws {
+    @Test func `Sends the client secret only with its own client ID`() async throws {
         try await run("") { authority, server in
             _ = await asyncFailure { try await authority.refresh(kept(server, clientID: "other")) }
             _ = await asyncFailure { try await authority.revoke(kept(server, clientID: "other")) }
@@ -154,7 +154,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `An account keeps the client secret of its sign-in`() async throws {
+    @Test func `Uses the client secret with which the account signed in`() async throws {
         try await run(
             "", response: { _ in .json(#"{"access_token":"a","refresh_token":"r"}"#) }
         ) { authority, server in
@@ -181,7 +181,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `A sign-in stores the client secret or its absence`() async throws {
+    @Test func `Stores the client secret or its absence at the sign-in`() async throws {
         for secret in [nil, Secret(Self.secret)] {
             try await LoopbackServer.run { request, _ in
                 .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)
@@ -199,7 +199,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `No error repeats the secret in any of its forms`() async throws {
+    @Test func `Hides the client secret in any encoding from errors`() async throws {
         for methods in ["", Self.methods(#""client_secret_post""#)] {
             try await run(
                 methods,

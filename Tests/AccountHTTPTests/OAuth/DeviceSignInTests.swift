@@ -18,7 +18,7 @@ struct DeviceSignInTests {
         "verification_uri_complete":"https://example.com/device?user_code=WDJB-MJHT","expires_in":900,"interval":7}
         """
 
-    @Test("Returns the code that the service issued")
+    @Test("Returns the device code that the service issued")
     func begin() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.response)
@@ -40,7 +40,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("Polling returns tokens, and the user is requested separately")
+    @Test("Returns tokens from a device poll before a separate user request")
     func poll() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token"
@@ -66,7 +66,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "Reports a pending or failed poll with the service's error code",
+        "Reports a pending or failed device poll with the service's error code",
         arguments: ["authorization_pending", "slow_down", "expired_token", "access_denied"])
     func pending(code: String) async throws {
         try await LoopbackServer.run { _, _ in
@@ -124,7 +124,7 @@ struct DeviceSignInTests {
     }
 
     @Test(.timeLimit(.minutes(10)))
-    func `A thousand sign-ins complete despite random slow_down responses`() async throws {
+    func `Completes a thousand device sign-ins despite random failures`() async throws {
         let service = RandomService()
         try await LoopbackServer.run { request, _ in
             service.action(for: request)
@@ -161,7 +161,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "Rejects a device code that cannot be shown or has no URL",
+        "Rejects a device code that cannot be displayed or has no URL",
         arguments: [
             "{}",
             #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://example.com"}"#,
@@ -181,7 +181,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "Clamps invalid lifetimes and intervals",
+        "Clamps invalid lifetimes and intervals of a device code",
         arguments: [
             ("900", "7", 900, 7), ("-1", "-5", 1, 1), ("900", "0", 900, 1), ("999999999", "100000", 86_400, 300),
             ("null", "null", 600, 5),

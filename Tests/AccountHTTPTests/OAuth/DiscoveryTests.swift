@@ -7,7 +7,7 @@ import Testing
 @Suite("Discovery documents")
 struct DiscoveryTests {
     @Test(
-        "Appends the well-known path for OpenID Connect, inserts it for RFC 8414",
+        "Builds the well-known URLs of OpenID Connect and RFC 8414",
         arguments: [
             (
                 "https://id.example",
@@ -28,7 +28,7 @@ struct DiscoveryTests {
         #expect(try Discovery(issuer: Issuer(issuer)).urls.map(\.description) == expected)
     }
 
-    @Test("Accepts endpoints on other hosts and with a query")
+    @Test("Accepts discovered endpoints on other hosts and with a query")
     func endpoints() throws {
         let response = ServiceResponse.json(
             200,
@@ -75,14 +75,14 @@ struct DiscoveryTests {
         ("[]", .unclear("…")), ("<html>", .intercepted("…")),
     ]
 
-    @Test("Rejects an inconsistent document", arguments: lies)
+    @Test("Rejects an inconsistent discovery document", arguments: lies)
     func lie(_ body: String, _ expected: AuthorityError) throws {
         let discovery = try Discovery(issuer: Issuer("https://id.example"))
         #expect(
             kind(failure { try discovery.endpoints(in: .json(200, body)) }) == expected)
     }
 
-    @Test("A loopback issuer may have unencrypted endpoints only on loopback")
+    @Test("Accepts unencrypted endpoints only on loopback from a loopback issuer")
     func loopback() throws {
         let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
         let near = ServiceResponse.json(
@@ -95,7 +95,7 @@ struct DiscoveryTests {
 
     // MARK: Over a socket
 
-    @Test("Concurrent and later callers share one request for the document")
+    @Test("Shares one discovery request among concurrent and later callers")
     func once() async throws {
         try await LoopbackServer.run { request, address in
             request.target.contains("well-known")
@@ -113,7 +113,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("Falls back to the second address, and reports a missing document")
+    @Test("Requests the second discovery URL, and reports a missing document")
     func fallback() async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/.well-known/oauth-authorization-server/realm"
@@ -131,7 +131,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "Any status except 404 ends the search for a document",
+        "Stops the search for a discovery document at any status except 404",
         arguments: [
             (500, AuthorityError.unavailable(status: 500, retryAfter: nil)), (401, .unclear("…")),
             (302, .intercepted("…")),
@@ -147,7 +147,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("Does not cache a failure")
+    @Test("Does not cache a failed discovery request")
     func failureIsNotKept() async throws {
         let served = Counter()
         try await LoopbackServer.run { _, address in
@@ -160,7 +160,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("Refuses a document of more than 1 MiB")
+    @Test("Refuses a discovery document of more than 1 MiB")
     func tooLong() async throws {
         try await LoopbackServer.run { _, address in
             .json(discoveryDocument(address) + String(repeating: " ", count: ServiceResponse.bodyLimit))

@@ -60,7 +60,7 @@ struct IDTokenOfGrantTests {
     ]
 
     @Test(arguments: lies)
-    func `Refuses refreshed tokens whose ID token is not the account's`(lie: Lie) async throws {
+    func `Refuses refreshed tokens whose ID token names another user or client`(lie: Lie) async throws {
         try await run(lie.token) { authority, server in
             let old = account(at: server.address, refreshToken: "refresh-1")
             let target = try TokenTarget(scopes: ["openid"])
@@ -89,7 +89,7 @@ struct IDTokenOfGrantTests {
         }
     }
 
-    @Test func `Ignores a new ID token that is not readable`() async throws {
+    @Test func `Ignores an unreadable ID token in a token response`() async throws {
         try await run { _ in
             "not.a.jwt"
         } _: { authority, server in
@@ -103,7 +103,7 @@ struct IDTokenOfGrantTests {
         }
     }
 
-    @Test func `Accepts the ID token of the account`() async throws {
+    @Test func `Accepts refreshed tokens with an ID token of the same account`() async throws {
         try await run {
             jsonWebToken(Self.claims($0)).reveal()
         } _: { authority, server in
@@ -113,7 +113,7 @@ struct IDTokenOfGrantTests {
     }
 
     @Test(arguments: ["iss", "aud"])
-    func `Accepts the issuer and audience of the account's own ID token`(name: String) async throws {
+    func `Accepts the issuer and audience of the account's stored ID token`(name: String) async throws {
         let proxy = "\"https://proxy.example\""
         try await run {
             jsonWebToken(Self.claims($0, name, proxy)).reveal()

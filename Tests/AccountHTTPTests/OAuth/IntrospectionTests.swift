@@ -36,7 +36,7 @@ struct IntrospectionTests {
         return try #require(result)
     }
 
-    @Test func `Takes the user from the introspection endpoint`() async throws {
+    @Test func `Identifies the user by the introspection endpoint`() async throws {
         let account = try await signIn(
             introspection: .json(#"{"active":true,"sub":"7","username":"jane"}"#)
         ) { authority, account in
@@ -58,7 +58,7 @@ struct IntrospectionTests {
             .json(#"{"active":false}"#), .json(#"{"active":true}"#), .json(#"{"error":"invalid_client"}"#, status: 401),
             nil,
         ] as [LoopbackServer.Action?])
-    func `Uses the name of the sign-in if the service names no user`(action: LoopbackServer.Action?) async throws {
+    func `Uses the entered user name if introspection names no user`(action: LoopbackServer.Action?) async throws {
         let named = try await signIn(introspection: action, username: "jane")
         #expect(named.id == "jane" && named.username == "jane")
         let unnamed = try await signIn(introspection: action)
@@ -67,7 +67,7 @@ struct IntrospectionTests {
         #expect(again.id != unnamed.id)
     }
 
-    @Test func `An inactive token is not a definite rejection`() async throws {
+    @Test func `Does not treat an inactive token in an introspection as rejected`() async throws {
         _ = try await signIn(introspection: .json(#"{"active":false}"#), username: "jane") { authority, account in
             let failure = await asyncFailure { try await authority.verify(account) }
             #expect(kind(failure) == .misconfigured("…"))

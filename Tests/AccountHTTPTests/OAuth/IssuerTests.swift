@@ -75,7 +75,7 @@ struct IssuerTests {
     }
 
     @Test(
-        "Issuers match with or without a trailing slash, and exactly otherwise",
+        "Compares issuers exactly, except for a trailing slash",
         arguments: [
             ("https://example.com", true), ("https://example.com/", true), ("https://example.com//", false),
             ("https://Example.com", false), ("https://example.com:443", false), ("http://example.com", false),
@@ -86,7 +86,7 @@ struct IssuerTests {
         #expect(try Issuer("https://example.com/").isSame(as: other) == expected)
     }
 
-    @Test("Checks the other arguments too")
+    @Test("Rejects an invalid client ID, scope or timeout of an authority")
     func otherArguments() {
         let issuer = "https://example.com"
         expectAccountError(.invalidArgument) { try OAuthAuthority(issuer: issuer, clientID: "") }
@@ -103,7 +103,7 @@ struct IssuerTests {
         }
     }
 
-    @Test("Endpoints follow the same rules, and may have a query")
+    @Test("Checks endpoint URLs like issuer URLs, but allows a query")
     func endpoints() throws {
         let endpoints = try OAuthEndpoints(token: "https://a.example/token?tenant=1", userInfo: "http://127.0.0.1:1/me")
         #expect(endpoints[.token] == "https://a.example/token?tenant=1")

@@ -7,7 +7,7 @@ import Testing
 // MARK: Sign in
 
 extension OAuthAuthorityTests {
-    @Test("Sends the password to the token endpoint, and the token to user info")
+    @Test("Sends the password to the token endpoint, then the token to user info")
     func password() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token"
@@ -49,7 +49,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Uses the name of the sign-in if the service has none")
+    @Test("Uses the name that the user entered if user info names no user")
     func givenUsername() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)
@@ -68,7 +68,7 @@ extension OAuthAuthorityTests {
     }
 
     @Test(
-        "Without user info, the ID token or the sign-in names the user",
+        "Identifies the user by ID token or entered name without user info",
         arguments: ["1", nil])
     func passwordWithoutUserInfo(_ subject: String?) async throws {
         try await LoopbackServer.run { _, address in
@@ -82,7 +82,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Retries a failed user info request")
+    @Test("Retries a failed user info request during a sign-in")
     func userInfoAgain() async throws {
         let asked = Counter()
         try await LoopbackServer.run { request, address in
@@ -112,7 +112,7 @@ extension OAuthAuthorityTests {
         ]
     }
 
-    @Test("The ID token identifies the user if user info fails", arguments: Trouble.all)
+    @Test("Identifies the user by the ID token if the user info request fails", arguments: Trouble.all)
     func idTokenServes(_ trouble: Trouble) async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/token" ? Self.tokenResponse(address) : trouble.action
@@ -124,7 +124,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Without an ID token, reports why the user is unknown", arguments: Trouble.all)
+    @Test("Reports why the user is unknown if no ID token was issued", arguments: Trouble.all)
     func nobodyKnows(_ trouble: Trouble) async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/token" ? Self.tokenResponse(address, subject: nil) : trouble.action
@@ -142,7 +142,7 @@ extension OAuthAuthorityTests {
     }
 
     @Test(
-        "User info that contradicts the tokens ends the sign-in",
+        "Fails the sign-in if user info contradicts the tokens",
         arguments: [
             (LoopbackServer.Action.json(#"{"sub":"2"}"#), AuthorityError.otherUser(id: "2")),
             (
@@ -178,7 +178,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("A sign-in with a token asks the service for the user")
+    @Test("Requests the user from the service at a sign-in with a token")
     func token() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -196,7 +196,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Refuses an invalid token without a request", arguments: ["", " ", "a b", "token\n", "tökén"])
+    @Test("Refuses an invalid token at a sign-in without a request", arguments: ["", " ", "a b", "token\n", "tökén"])
     func noToken(_ text: String) async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.direct(server)

@@ -10,7 +10,7 @@ struct OAuthAuthorityTests {
 
     // MARK: Verify
 
-    @Test("Verifies with the token at the user info endpoint")
+    @Test("Verifies an account with its token at the user info endpoint")
     func verify() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -25,7 +25,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Reports a token of another user")
+    @Test("Reports a token that belongs to another user")
     func otherUser() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"sub":"7"}"#)
@@ -57,7 +57,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("A trailing slash in the account's issuer is the same service")
+    @Test("Ignores a trailing slash in the account's issuer")
     func slash() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -68,7 +68,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "Neither sends nor reveals a stored token that no header can carry", arguments: ["\r\nX-Evil: 1", " ", "ü"])
+        "Neither sends nor reveals a stored token that is invalid in a header", arguments: ["\r\nX-Evil: 1", " ", "ü"])
     func impossibleToken(_ tail: String) async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
@@ -83,7 +83,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Cannot verify without a user info endpoint")
+    @Test("Reports an error for a check without a user info endpoint")
     func noUserInfo() async throws {
         try await LoopbackServer.run { _, address in
             .json(discoveryDocument(address, without: "userinfo_endpoint"))
@@ -125,7 +125,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "Refreshes a narrowed session with all scopes, or none if refused",
+        "Refreshes a narrowed session with all scopes, or with none if refused",
         arguments: [true, false])
     func refreshNarrowed(isGranted: Bool) async throws {
         try await LoopbackServer.run { request, _ in
@@ -148,7 +148,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Sends nothing without a refresh token")
+    @Test("Sends no refresh request without a refresh token")
     func noRefreshToken() async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.direct(server)
@@ -160,7 +160,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Revokes the refresh token, if any, and then the access token")
+    @Test("Revokes the refresh token, if present, before the access token")
     func revoke() async throws {
         try await LoopbackServer.run { _, _ in
             .response(200)
@@ -178,7 +178,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Sends nothing to a service without a revocation endpoint")
+    @Test("Sends no revocation to a service without a revocation endpoint")
     func noRevocation() async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.test(
@@ -188,7 +188,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Finds a revocation endpoint in the second document, once")
+    @Test("Reads the second document once for a revocation endpoint")
     func revocationElsewhere() async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {
@@ -211,7 +211,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "A missing or invalid second document means no revocation",
+        "Treats revocation as unsupported if the second document is unusable",
         arguments: [
             .response(404), .json("[]"), .response(302, ["Location": "/revoke"]), .response(403),
             .response(200, ["Content-Type": "text/html"], "<html>the app</html>"),
@@ -231,7 +231,7 @@ struct OAuthAuthorityTests {
     }
 
     @Test(
-        "A failing document does not mean that revocation is unsupported",
+        "Does not treat revocation as unsupported if a document request fails",
         arguments: [.response(503), .reset, .response(429), .response(511)] as [LoopbackServer.Action], [true, false])
     func discoveryInTrouble(_ action: LoopbackServer.Action, _ isFirst: Bool) async throws {
         try await LoopbackServer.run { request, address in
@@ -292,7 +292,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Does not read the same document again for revocation")
+    @Test("Requests the same document only once for a revocation")
     func noOtherDocument() async throws {
         try await LoopbackServer.run { request, address in
             request.target.contains("openid-configuration")
@@ -322,7 +322,7 @@ struct OAuthAuthorityTests {
         .sendAndClose("HTTP/1.1 200 \(canary)\r\n\(canary)"), .sendAndClose(canary),
     ]
 
-    @Test("No error repeats a secret, whatever the service echoes", arguments: echoes)
+    @Test("Hides all secrets in errors, whatever the service echoes", arguments: echoes)
     func canaryIsNotRepeated(_ action: LoopbackServer.Action) async throws {
         try await LoopbackServer.run { _, _ in
             action

@@ -22,7 +22,7 @@ struct OAuthRequestOptionsTests {
     private static let resources = "&resource=https%3A%2F%2Fa.example%2F&resource=urn%3Ab&client_id=tool"
     private static let parameters = "&prompt=login&login_hint=jane+doe"
 
-    @Test func `Each request carries its own options`() async throws {
+    @Test func `Sends each OAuth request with the options for that request`() async throws {
         try await LoopbackServer.run { request, _ in
             switch request.target {
             case "/token": .json(#"{"access_token":"a"}"#)
@@ -48,14 +48,14 @@ struct OAuthRequestOptionsTests {
         }
     }
 
-    @Test func `Exchanges a code for the same resources`() {
+    @Test func `Adds no resources to the form of a code exchange`() {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: [], port: 1, state: "s", options: Self.options)
         #expect(!String(decoding: request.form(with: Secret("c")).bytes, as: UTF8.self).contains("resource"))
-        // Resources are added where all token requests are sent: see the test above.
+        // The function that sends all token requests adds the resources. The previous test checks this.
     }
 
-    @Test func `Given options take precedence over the service's entry`() throws {
+    @Test func `Prefers given request options to those of the service's entry`() throws {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: [], port: 1, state: "s", options: Self.options,
             quirks: KnownService.google.quirks)
@@ -73,7 +73,7 @@ struct OAuthRequestOptionsTests {
             ("code_challenge_method", nil), ("code", nil), ("grant_type", nil), ("code_verifier", nil),
             ("resource", "resources"), ("audience", "audience"),
         ] as [(String, String?)])
-    func `Refuses a reserved parameter and names the option for it`(name: String, option: String?) {
+    func `Refuses a reserved parameter and names the matching option`(name: String, option: String?) {
         let error = #expect(throws: AccountError.self) {
             try authority("https://id.example", OAuthRequestOptions(parameters: [(name, "x")]))
         }
@@ -95,7 +95,7 @@ struct OAuthRequestOptionsTests {
         OAuthRequestOptions(redirectURI: "http://127.0.0.1:8400/callback#x"),
         OAuthRequestOptions(redirectURI: "myapp://callback"), OAuthRequestOptions(redirectURI: ""),
     ])
-    func `Refuses options that no request can carry`(options: OAuthRequestOptions) {
+    func `Refuses request options with invalid values`(options: OAuthRequestOptions) {
         let error = #expect(throws: AccountError.self) { try authority("https://id.example", options) }
         #expect(error?.code == .invalidArgument)
     }

@@ -31,7 +31,7 @@ struct ServiceDocumentsTests {
 
     private static let token = #","token_endpoint":"AT/token""#
 
-    @Test func `Finds a device endpoint that only the second document names`() async throws {
+    @Test func `Finds a device endpoint that only the second document lists`() async throws {
         try await withServer(Self.token, Self.token + #","device_authorization_endpoint":"AT/device""#) {
             authority, server in
             _ = try await authority.beginDeviceSignIn()
@@ -50,7 +50,7 @@ struct ServiceDocumentsTests {
         }
     }
 
-    @Test func `The first document takes precedence and costs no second request`() async throws {
+    @Test func `Requests no second document if the first lists the endpoints`() async throws {
         try await withServer(
             Self.token + #","userinfo_endpoint":"AT/userinfo""#, #","userinfo_endpoint":"AT/other""#
         ) { authority, server in
@@ -77,7 +77,7 @@ struct ServiceDocumentsTests {
     }
 
     @Test(arguments: [.response(503), .reset, .response(429)] as [LoopbackServer.Action])
-    func `A failing second document matters only if its endpoint is needed`(
+    func `Ignores a failing second document unless its endpoint is needed`(
         action: LoopbackServer.Action
     ) async throws {
         try await LoopbackServer.run { request, address in

@@ -11,7 +11,7 @@ struct TokenDerivationTests {
     private static let accessTokenType = "urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
     private static let response = #"{"access_token":"derived","token_type":"Bearer","expires_in":60}"#
 
-    /// A server whose discovery document lists these grants.
+    /// Runs a test with a server whose discovery document lists these grants.
     private func run(
         grants: String? = nil, response: String = response, status: Int = 200, resources: [String] = [],
         _ test: (OAuthAuthority, LoopbackServer) async throws -> Void
@@ -34,7 +34,7 @@ struct TokenDerivationTests {
 
     // MARK: Choosing the grant
 
-    @Test("Only an audience requires token exchange")
+    @Test("Requires token exchange only for a target with an audience")
     func means() async throws {
         let byResource = try TokenTarget(resources: ["urn:a"])
         let byAudience = try TokenTarget(audience: "api")
@@ -67,7 +67,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("Refuses a target that exceeds the scopes of the sign-in")
+    @Test("Refuses a derived token that exceeds the scopes of the sign-in")
     func wider() async throws {
         try await run(resources: ["urn:a", "urn:b"]) { authority, server in
             var renewable = account(at: server.address, refreshToken: "r")
@@ -88,7 +88,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("An unreachable service is not one without token exchange")
+    @Test("Reports an unreachable service rather than missing token exchange")
     func unreachable() async throws {
         let authority = try OAuthAuthority.test("http://127.0.0.1:1")
         let thrown = await asyncFailure {
@@ -100,7 +100,7 @@ struct TokenDerivationTests {
 
     // MARK: Requests
 
-    @Test("A refresh sends the target's resources and scopes only")
+    @Test("Sends only the target's resources and scopes in a derivation refresh")
     func refresh() async throws {
         try await run(
             response: #"{"access_token":"derived","refresh_token":"r2","scope":"a"}"#, resources: ["urn:own"]
@@ -118,7 +118,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A target that names only scopes keeps the sign-in's resources")
+    @Test("Keeps the sign-in's resources for a target with only scopes")
     func scopeOnly() async throws {
         try await run(resources: ["urn:own"]) { authority, server in
             _ = try await authority.exchangeToken(
@@ -128,7 +128,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A narrower scope keeps offline_access", arguments: [true, false])
+    @Test("Keeps the scope offline_access in a request for fewer scopes", arguments: [true, false])
     func offlineAccess(isGranted: Bool) async throws {
         try await run { authority, server in
             var renewable = account(at: server.address, refreshToken: "r")
@@ -150,7 +150,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("A token exchange sends the access token, never the refresh token")
+    @Test("Sends the access token, never the refresh token, in a token exchange")
     func tokenExchange() async throws {
         let response =
             #"{"access_token":"derived","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}"#
@@ -167,7 +167,7 @@ struct TokenDerivationTests {
         }
     }
 
-    @Test("Sends nothing to another service or without a refresh token")
+    @Test("Derives no token at another service or without a refresh token")
     func elsewhere() async throws {
         try await run { authority, server in
             let target = try TokenTarget(scopes: ["a"])
@@ -232,7 +232,7 @@ struct TokenDerivationTests {
 
     // MARK: Revoking
 
-    @Test("Signing out also revokes derived tokens")
+    @Test("Revokes derived tokens with the other tokens on sign-out")
     func revoke() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token" ? .json(Self.response) : .response(200)

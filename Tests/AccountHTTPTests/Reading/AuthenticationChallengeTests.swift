@@ -51,13 +51,13 @@ struct AuthenticationChallengeTests {
         ("Bearer error=a, error=a, error=a", [Challenge(scheme: "bearer")]),
     ]
 
-    @Test("Parses a valid field", arguments: fields)
+    @Test("Parses a valid WWW-Authenticate field", arguments: fields)
     func wellFormed(_ field: String, _ expected: [AuthenticationChallenge]) {
         #expect(AuthenticationChallenge.challenges(in: [field]) == expected)
     }
 
     @Test(
-        "A malformed challenge keeps the challenges before it",
+        "Keeps the challenges before a malformed challenge",
         arguments: [
             #"Basic a=b, Bearer error="invalid_token"#,
             #"Basic a=b, Bearer error="invalid_token\"#,
@@ -76,14 +76,14 @@ struct AuthenticationChallengeTests {
                 == [AuthenticationChallenge(scheme: "basic", parameters: ["a": "b"])])
     }
 
-    @Test("A malformed field does not affect the next one")
+    @Test("Parses a WWW-Authenticate field after a malformed field")
     func severalFields() {
         #expect(
             AuthenticationChallenge.challenges(in: ["Bearer \"", "Bearer error=invalid_token"])
                 == [AuthenticationChallenge(scheme: "bearer", parameters: ["error": "invalid_token"])])
     }
 
-    @Test("Ignores oversized fields and lists")
+    @Test("Ignores oversized WWW-Authenticate fields and lists")
     func bounds() {
         let padded = "Bearer error=invalid_token" + String(repeating: " ", count: 8192)
         #expect(AuthenticationChallenge.challenges(in: [padded]).isEmpty)
@@ -92,7 +92,7 @@ struct AuthenticationChallengeTests {
         #expect(AuthenticationChallenge.challenges(in: Array(repeating: "Bearer", count: 1000)).count == 16)
     }
 
-    @Test("Parses any bytes without a crash", arguments: 0..<64)
+    @Test("Parses any bytes of a WWW-Authenticate field without a crash", arguments: 0..<64)
     func hostile(_ seed: Int) {
         var state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
         let alphabet = Array("aB =\",\\\t/~1;(\u{7F}\u{E9}".unicodeScalars)

@@ -32,7 +32,7 @@ struct IDTokenTests {
         (#""iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"n""#, .unclear("…")),
     ]
 
-    @Test("Accepts only an ID token of this sign-in", arguments: rules)
+    @Test("Accepts only an ID token that belongs to the same sign-in", arguments: rules)
     func check(_ claims: String, _ expected: AuthorityError?) throws {
         let token = try #require(IDToken(jsonWebToken("{\(claims)}")))
         let issuer = try Issuer("https://id.example")
@@ -42,7 +42,7 @@ struct IDTokenTests {
         #expect(kind(thrown) == expected)
     }
 
-    @Test("Expects no nonce if none was sent")
+    @Test("Expects no nonce in the ID token if the request sent none")
     func withoutNonce() throws {
         let token = try #require(
             IDToken(jsonWebToken(#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060}"#)))

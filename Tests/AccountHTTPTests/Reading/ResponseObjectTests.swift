@@ -35,12 +35,12 @@ struct ResponseObjectTests {
         #expect(read("{\"access_token\":\"\(text)\"}")?.secrets["access_token"]?.reveal() == plain)
     }
 
-    @Test("Recognizes a name that contains escapes")
+    @Test("Recognizes a secret whose JSON name contains escapes")
     func escapedName() {
         #expect(read(#"{"access\u005ftoken":"t"}"#)?.secrets["access_token"] == Secret("t"))
     }
 
-    @Test("The first of two secrets with one name counts")
+    @Test("Reads the first of two secrets with the same name")
     func twice() {
         let object = read(#"{"access_token":"one","access_token":"two"}"#)
         #expect(object?.secrets["access_token"] == Secret("one"))
@@ -59,7 +59,7 @@ struct ResponseObjectTests {
         #expect(failure == .badRequest)
     }
 
-    @Test("Invalid UTF-8 hides an error but not the tokens")
+    @Test("Reads the tokens but no error from a response with invalid UTF-8")
     func garbled() throws {
         let garbled =
             [UInt8]("{\"error\":\"invalid_grant\",\"access_token\":\"a\",\"refresh_token\":\"".utf8) + [
@@ -71,7 +71,7 @@ struct ResponseObjectTests {
     }
 
     @Test(
-        "Rejects invalid JSON",
+        "Rejects a response with invalid JSON",
         arguments: [
             "", "{", "[]", "null", #""{}""#, "{}x", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{"a":1"#, #"{a:1}"#, "{,}",
             #"{"access_token":"t}"#, #"{"access_token":"\x"}"#, #"{"access_token":"\u12"}"#,
@@ -83,7 +83,7 @@ struct ResponseObjectTests {
         #expect(read(text) == nil, "\(text)")
     }
 
-    @Test("Rejects UTF-16, which could hide brackets from the depth check")
+    @Test("Rejects a response in UTF-16")
     func otherEncodings() {
         let text = Array(#"{"error":"invalid_grant"}"#.utf16)
         #expect(JSONValue.object(from: text.flatMap { [UInt8($0), 0] }) == nil)

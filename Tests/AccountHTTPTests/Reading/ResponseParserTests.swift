@@ -76,7 +76,7 @@ struct ResponseParserTests {
         Row(.token, ServiceResponse(999), .unclear("…")),
         Row(.discovery, .json(400, invalidGrant), .unclear("…")),
 
-        // Failures of the service, whatever the body says.
+        // Failures of the service, with any body.
         Row(.token, .json(503, invalidGrant), .unavailable(status: 503, retryAfter: nil)),
         Row(.token, .json(500, invalidGrant), .unavailable(status: 500, retryAfter: nil)),
         Row(
@@ -156,13 +156,13 @@ struct ResponseParserTests {
         Row(.discovery, ServiceResponse(403), .unclear("…")),
     ]
 
-    @Test("Reads each row of the table", arguments: rows)
+    @Test("Maps each response in the table to its failure", arguments: rows)
     func row(_ row: Row) {
         let reading = ResponseParser(row.endpoint, sent: [Secret(canary)])
         #expect(kind(failure { try reading.object(in: row.response) }) == row.failure)
     }
 
-    @Test("An overlong body makes a response unclear, unless its status decides")
+    @Test("Reports an overlong response as unclear unless its status decides")
     func tooLong() {
         for (status, expected) in [
             (200, AuthorityError.unclear("…")), (400, .unclear("…")), (401, .unclear("…")),
@@ -176,7 +176,7 @@ struct ResponseParserTests {
     }
 
     @Test(
-        "The status acknowledges a revocation, unless the body is a web page",
+        "Accepts a revocation response by its status, unless it is a web page",
         arguments: [
             (ServiceResponse(200), nil), (ServiceResponse(204), nil), (ServiceResponse(200, [:], "OK"), nil),
             (ServiceResponse(200, ["Content-Type": "text/html"]), nil),
@@ -200,7 +200,7 @@ struct ResponseParserTests {
                 == .oauthError(.invalidGrant, description: "[31mexpired yesterday"))
     }
 
-    @Test("Ignores a description that is not a string")
+    @Test("Ignores an error description that is not a string")
     func descriptionOfAnotherType() {
         let response = ServiceResponse.json(400, #"{"error":"invalid_grant","error_description":{"a":1}}"#)
         #expect(

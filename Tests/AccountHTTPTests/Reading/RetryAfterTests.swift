@@ -10,7 +10,7 @@ struct RetryAfterTests {
     private static let date = "Fri, 15 Jan 2027 08:00:00 GMT"
 
     @Test(
-        "Reads a delay in seconds",
+        "Reads a Retry-After delay in seconds",
         arguments: [
             ("0", Duration.zero), ("1", .seconds(1)), (" 120 ", .seconds(120)), ("86400", .seconds(86_400)),
             ("86401", .seconds(86_400)), ("99999999999999999999999999", .seconds(86_400)), ("-5", .zero),
@@ -22,7 +22,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "A date counts from the response's Date header",
+        "Measures a Retry-After date from the response's Date field",
         arguments: [
             ("Fri, 15 Jan 2027 08:01:30 GMT", Duration.seconds(90)), ("Fri, 15 Jan 2027 07:00:00 GMT", .zero),
             ("Fri, 15 Jan 2038 08:00:00 GMT", .seconds(86_400)),
@@ -33,7 +33,7 @@ struct RetryAfterTests {
         #expect(RetryAfter.duration(in: response) == expected)
     }
 
-    @Test("Without a Date header it counts from the local clock")
+    @Test("Measures a Retry-After date from the local clock without a Date field")
     func dateWithoutDate() {
         let response = ServiceResponse(
             503, ["Retry-After": "Fri, 15 Jan 2027 08:00:10 GMT"], at: Date(timeIntervalSince1970: 1_800_000_000))
@@ -41,7 +41,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "Reads all three date formats",
+        "Reads all three HTTP date formats",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
@@ -52,7 +52,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "Rejects an invalid date",
+        "Rejects an invalid HTTP date",
         arguments: [
             "", "now", "2027-01-15T08:00:00Z", "Fri, 15 Jan 2027 08:00:00 CET", "Fri, 15 Foo 2027 08:00:00 GMT",
             "Fri, 00 Jan 2027 08:00:00 GMT", "Fri, 32 Jan 2027 08:00:00 GMT", "Fri, 15 Jan 2027 24:00:00 GMT",

@@ -10,7 +10,7 @@ struct ScopeTests {
         ("a\u{1B}[31mb openid", ["openid"]), ("openid\u{7F}", []), ("", []),
         ("https://api.example/read:all", ["https://api.example/read:all"]),
     ])
-    func `Splits granted scopes at white space and omits invalid ones`(
+    func `Splits granted scopes at white space and omits invalid scopes`(
         text: String, scopes: [String]
     ) throws {
         #expect(Scope.scopes(in: text) == scopes)

@@ -8,7 +8,7 @@ struct ServerTextTests {
     private let text = ServerText(secrets: [Secret(canary), Secret("pass word"), Secret("two  blanks")])
 
     @Test(
-        "Removes invisible characters and normalizes spaces",
+        "Removes invisible characters and normalizes spaces in service text",
         arguments: [
             ("expired", "expired"), ("  two\n lines\t", "two lines"), ("\u{1B}]0;title\u{7}x", "]0;titlex"),
             ("a\u{202E}b\u{200B}c\u{2028}d\u{9B}e\u{E0041}f", "abc def"), ("Grüße 👋", "Grüße 👋"),
@@ -18,7 +18,7 @@ struct ServerTextTests {
         #expect(text.shown(sent) == shown)
     }
 
-    @Test("Truncates text at 200 characters")
+    @Test("Truncates a service's text at 200 characters")
     func long() {
         #expect(text.shown(String(repeating: "é", count: 200))?.count == 200)
         let cut = text.shown(String(repeating: "é", count: 201))
@@ -28,7 +28,7 @@ struct ServerTextTests {
     }
 
     @Test(
-        "Drops text that repeats a secret",
+        "Drops a service's text that repeats a secret",
         arguments: [
             canary, "two  blanks", "the token \(canary) has expired", String(repeating: "x", count: 190) + canary,
             "pass word",
@@ -38,7 +38,7 @@ struct ServerTextTests {
         #expect(text.shown(sent) == nil)
     }
 
-    @Test("Handles secrets that are empty or longer than the text")
+    @Test("Keeps a service's text if a secret is empty or longer than the text")
     func oddSecrets() {
         #expect(ServerText(secrets: [Secret(""), Secret("longer than the text")]).shown("text") == "text")
     }

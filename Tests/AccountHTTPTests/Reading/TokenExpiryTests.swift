@@ -16,7 +16,7 @@ struct TokenExpiryTests {
     }
 
     @Test(
-        "Accepts only expiry times in the near future",
+        "Accepts an expiry inside a token only in the near future",
         arguments: [
             (#"{"exp":1800003600}"#, 3600.0), (#"{"exp":1800003600.5}"#, 3600.5), (#"{"exp":2115360000}"#, 315_360_000),
             (#"{"exp":2115360001}"#, nil), (#"{"exp":1800000000}"#, nil), (#"{"exp":1799999999}"#, nil),
@@ -27,7 +27,7 @@ struct TokenExpiryTests {
         #expect(expiry(payload) == lifetime.map { FixedClock().now.addingTimeInterval($0) })
     }
 
-    @Test("Counts from the service's date, to compensate a wrong local clock")
+    @Test("Measures the expiry inside a token from the service's date")
     func clockOffset() {
         let date: KeyValuePairs = ["Date": "Fri, 15 Jan 2027 08:00:00 GMT"]
         #expect(expiry(#"{"exp":1800000060}"#, date, clock: 1_000) == Date(timeIntervalSince1970: 1_060))
@@ -35,7 +35,7 @@ struct TokenExpiryTests {
             expiry(#"{"exp":1800000060}"#, date, clock: 1_900_000_000) == Date(timeIntervalSince1970: 1_900_000_060))
     }
 
-    @Test("expires_in takes precedence over the token")
+    @Test("Prefers expires_in to the expiry inside a token")
     func expiresIn() {
         let token = jsonWebToken(#"{"exp":1800003600}"#)
         let response = ServiceResponse(200)

@@ -10,7 +10,7 @@ struct TokenResponseTests {
         try ResponseParser(.token).credentials(in: .json(200, body), for: "tool")
     }
 
-    @Test("Reads all fields of RFC 6749, section 5.1")
+    @Test("Reads all token response fields of RFC 6749, section 5.1")
     func whole() throws {
         let credentials = try credentials(
             #"""
@@ -25,7 +25,7 @@ struct TokenResponseTests {
                     issuedAt: FixedClock().now, expiresAt: FixedClock().now.addingTimeInterval(3600)))
     }
 
-    @Test("An access token alone is enough")
+    @Test("Accepts a token response with only an access token")
     func least() throws {
         let credentials = try credentials(#"{"access_token":"a"}"#)
         #expect(
@@ -34,7 +34,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "Rejects a response without a valid access token",
+        "Rejects a token response without a valid access token",
         arguments: [
             "{}", #"{"access_token":""}"#, #"{"access_token":null}"#, #"{"access_token":42}"#,
             #"{"access_token":["a"]}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\r\nX-Evil: 1"}"#,
@@ -45,7 +45,7 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "Empty, null or mistyped optional fields count as missing",
+        "Treats empty, null or mistyped optional fields as missing",
         arguments: [#""""#, "null", "42", "{}"])
     func oddOptionals(_ value: String) throws {
         let credentials = try credentials(
@@ -55,13 +55,13 @@ struct TokenResponseTests {
         #expect(credentials.scopes == [])
     }
 
-    @Test("Accepts a list of scopes, which some services send")
+    @Test("Accepts a list of scopes in a token response")
     func scopeList() throws {
         #expect(try credentials(#"{"access_token":"a","scope":["x","y"]}"#).scopes == ["x", "y"])
     }
 
     @Test(
-        "Accepts only Bearer tokens",
+        "Accepts only tokens of the type Bearer",
         arguments: [
             (#""Bearer""#, nil), (#""bEARER""#, nil), ("null", nil),
             (#""mac""#, AuthorityError.unclear("…")), (#""DPoP""#, .unclear("…")),
@@ -72,7 +72,7 @@ struct TokenResponseTests {
         #expect(kind(failure { try credentials(body) }) == expected)
     }
 
-    @Test("Does not repeat a newly issued token")
+    @Test("Hides a newly issued token in an error")
     func issuedToken() {
         let thrown = failure { try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#) }
         #expect(kind(thrown) == .unclear("…"))
@@ -80,12 +80,12 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "Reads expires_in as seconds, or as unknown if it is implausible",
+        "Reads expires_in as seconds, and ignores an implausible value",
         arguments: [
             ("1", 1.0), ("3600", 3600), ("3600.0", 3600), ("3.6e3", 3600), ("315360000", 315_360_000),
             // Some services send a string.
             (#""3600""#, 3600),
-            // Unknown, which never counts as expired.
+            // The expiry is unknown, so the token never counts as expired.
             ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""""#, nil), (#""1h""#, nil),
             ("1800003600000", nil), ("1e300", nil), ("99999999999999999999", nil), ("true", nil), ("null", nil),
             ("[3600]", nil), ("{}", nil),

@@ -10,7 +10,7 @@ struct UserClaimsTests {
         try ResponseParser(.userInfo, sent: [Secret(canary)]).identity(in: .json(200, body))
     }
 
-    @Test("All claims except sub become fields, and null is omitted")
+    @Test("Converts all claims except sub and null to profile fields")
     func claims() throws {
         let identity = try identity(
             #"""
@@ -31,7 +31,7 @@ struct UserClaimsTests {
     }
 
     @Test(
-        "The user name is preferred_username, else username",
+        "Reads the user name from preferred_username, else from username",
         arguments: [
             (#"{"sub":"1","username":"j","preferred_username":"jane"}"#, "jane"), (#"{"sub":"1","username":"j"}"#, "j"),
             (#"{"sub":"1","username":"j","preferred_username":""}"#, "j"),
@@ -51,7 +51,7 @@ struct UserClaimsTests {
             in: response, from: Issuer("https://login.example"), for: "tool")
     }
 
-    @Test func `Reads a signed response from this service to this client`() throws {
+    @Test func `Reads signed user info from the service for the client`() throws {
         let user = try signed(#"{"iss":"https://login.example","aud":["tool"],"sub":"7","name":"Jane","iat":1}"#)
         #expect(user == Identity(id: "7", username: nil, profile: ["name": "Jane"]))
         #expect(try signed(#"{"sub":"7"}"#).id == "7")
@@ -60,7 +60,7 @@ struct UserClaimsTests {
         #expect(throws: AuthorityError.self) { try signed(#"{"aud":"tool"}"#) }
     }
 
-    @Test("Accepts a number as sub")
+    @Test("Accepts a number as the claim sub")
     func number() throws {
         #expect(try identity(#"{"sub":42}"#).id == "42")
     }
@@ -76,7 +76,7 @@ struct UserClaimsTests {
     }
 
     @Test(
-        "Accepts an ID token for this issuer and client",
+        "Accepts an ID token only for the same issuer and client",
         arguments: [
             (#"{"sub":"1","iss":"https://id.example","aud":"tool","preferred_username":"jane"}"#, "1"),
             (#"{"sub":"1","iss":"https://id.example/","aud":["other","tool"],"azp":"tool"}"#, "1"),
@@ -97,7 +97,7 @@ struct UserClaimsTests {
         #expect((refusal == nil ? token.identity?.id : nil) == subject)
     }
 
-    @Test("Claims about the ID token do not become profile fields")
+    @Test("Converts no claims about the ID token itself to profile fields")
     func protocolClaims() throws {
         let token = jsonWebToken(
             #"{"sub":"1","iss":"https://id.example","aud":"tool","exp":2,"iat":1,"nonce":"n","name":"Jane"}"#)

@@ -21,7 +21,7 @@ struct KnownServiceTests {
 
     // MARK: Recognizing a service
 
-    @Test("Other programs use a token at the service's hosts or its own copy's")
+    @Test("Lists the URLs where other programs use a known service's token")
     func tokenURLs() {
         #expect(
             KnownService.github.tokenURLs(at: "https://github.com")
@@ -36,7 +36,7 @@ struct KnownServiceTests {
         #expect(KnownService.github.tokenURLs(at: "github.com") == [])
     }
 
-    @Test("Service names are unique, and each entry finds itself")
+    @Test("Finds each known service by its unique name and its issuer")
     func entries() throws {
         #expect(Set(KnownService.all.map(\.name)).count == KnownService.all.count)
         for service in KnownService.all {
@@ -50,7 +50,7 @@ struct KnownServiceTests {
         #expect(KnownService.named("nobody") == nil)
     }
 
-    @Test("The URLs of the entries are valid, at the service and on other hosts")
+    @Test("Lists only valid URLs for known services and their other hosts")
     func urls() throws {
         let (home, elsewhere) = (try Issuer("https://github.com"), try Issuer("https://git.example"))
         for service in KnownService.all {
@@ -64,7 +64,7 @@ struct KnownServiceTests {
         #expect(KnownService.github.url(.userInfo, at: elsewhere)?.description == "https://git.example/api/v3/user")
     }
 
-    @Test("Only a service's entry enables per-grant revocation")
+    @Test("Supports per-grant revocation only for services whose entry allows it")
     func singleGrants() throws {
         #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").supportsPerGrantRevocation)
         #expect(try !OAuthAuthority(issuer: "https://accounts.google.com", clientID: "tool").supportsPerGrantRevocation)
@@ -82,7 +82,7 @@ struct KnownServiceTests {
     }
 
     @Test(
-        "Does not recognize other hosts",
+        "Does not recognize other hosts as a known service",
         arguments: [
             "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
         ])
@@ -92,13 +92,13 @@ struct KnownServiceTests {
         #expect(authority.scopes == ["openid", "profile", "email"])
     }
 
-    @Test("Given scopes take precedence over the service's entry")
+    @Test("Prefers given scopes to the scopes of the service's entry")
     func scopes() throws {
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
     }
 
-    @Test("Names the registration page before sending any request")
+    @Test("Names the registration page if the client ID is missing")
     func registration() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(.github, server.address, clientID: nil)
@@ -111,7 +111,7 @@ struct KnownServiceTests {
 
     // MARK: GitHub
 
-    @Test("GitHub has a separate API host, and Enterprise Server the same one")
+    @Test("Uses GitHub's API host, and the same host for Enterprise Server")
     func gitHubEndpoints() async throws {
         let own = try await OAuthAuthority(issuer: "https://github.com", clientID: "tool").endpoints()
         #expect(own[.token] == "https://github.com/login/oauth/access_token")
@@ -124,7 +124,7 @@ struct KnownServiceTests {
         #expect(elsewhere[.userInfo] == "https://git.example/api/v3/user")
     }
 
-    @Test("GitHub users have a number and a login, and some fields are kept")
+    @Test("Reads GitHub's user number, login and profile fields")
     func gitHubUser() async throws {
         try await LoopbackServer.run { _, _ in
             .json(
@@ -144,7 +144,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's errors have status 200 and some non-standard codes")
+    @Test("Reads GitHub's errors with status 200 and non-standard codes")
     func gitHubErrors() async throws {
         let expected: [(String, OAuthErrorCode)] = [
             ("authorization_pending", .authorizationPending), ("slow_down", .slowDown),
@@ -165,7 +165,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's bad_refresh_token ends the session like invalid_grant")
+    @Test("Treats GitHub's bad_refresh_token like invalid_grant")
     func gitHubRefresh() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"bad_refresh_token","error_description":"d"}"#)
@@ -193,7 +193,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's documented 401 counts as an invalid token")
+    @Test("Treats GitHub's documented 401 as an invalid token")
     func gitHubRefusal() async throws {
         let dead = LoopbackServer.Action.response(
             401, ["Content-Type": "application/json; charset=utf-8"],
@@ -241,7 +241,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub separates scopes with commas, and tokens may not expire")
+    @Test("Reads GitHub's comma-separated scopes and tokens without an expiry")
     func gitHubToken() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/api/v3/user"
@@ -264,7 +264,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("An error about a code does not reject the refresh token")
+    @Test("Does not treat GitHub's error about a code as a rejected refresh token")
     func otherCodesAtRefresh() async throws {
         for code in ["bad_verification_code", "incorrect_device_code"] {
             try await LoopbackServer.run { _, _ in
@@ -282,7 +282,7 @@ struct KnownServiceTests {
 
     // MARK: GitLab
 
-    @Test("GitLab's device endpoint is known if the document omits it", arguments: [true, false])
+    @Test("Uses GitLab's device endpoint if the discovery document omits it", arguments: [true, false])
     func gitLabDevice(_ isNamed: Bool) async throws {
         try await LoopbackServer.run { _, address in
             let named = isNamed ? #","device_authorization_endpoint":"\#(address)/named""# : ""
@@ -297,7 +297,7 @@ struct KnownServiceTests {
 
     // MARK: Google
 
-    @Test("Google answers polls with 428 and uses the older verification_url")
+    @Test("Reads Google's status 428 for polls and the field verification_url")
     func googleDevice() async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {
@@ -327,7 +327,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("Only Google's 428 means that the authorization is pending")
+    @Test("Treats status 428 as a pending authorization only at Google")
     func otherStatus() async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"authorization_pending"}"#, status: 428)
@@ -337,7 +337,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("Sends the client secret only for its own client")
+    @Test("Sends Google's client secret only with its own client ID")
     func secretOfOther() async throws {
         try await LoopbackServer.run { _, address in
             .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/token"}"#)
@@ -366,7 +366,7 @@ struct KnownServiceTests {
 
     // MARK: Microsoft
 
-    @Test("Microsoft redirects to localhost")
+    @Test("Redirects Microsoft sign-ins to localhost")
     func microsoftBrowser() async throws {
         try await LoopbackServer.run { _, address in
             .json(
@@ -382,7 +382,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("Microsoft's authorization_declined means access_denied")
+    @Test("Treats Microsoft's authorization_declined as access_denied")
     func microsoftDeclined() async throws {
         try await LoopbackServer.run { _, address in
             .json(#"{"error":"authorization_declined","error_codes":[70018]}"#, status: 400)
@@ -414,7 +414,7 @@ struct IssuerFormTests {
     }
 
     @Test(
-        "Matches the issuer without its scheme",
+        "Matches an issuer without its scheme if the entry allows it",
         arguments: [
             ("https://accounts.example", true), ("accounts.example", true), ("accounts.example.evil", false),
             ("http://accounts.example", false), ("evil/accounts.example", false), ("", false),
@@ -424,7 +424,7 @@ struct IssuerFormTests {
     }
 
     @Test(
-        "Matches the issuer with the user's tenant",
+        "Matches a Microsoft issuer with the user's tenant",
         arguments: [
             ("https://login.example/\(tenant)/v2.0", tenant, true),
             ("https://login.example/\(tenant)/v2.0", "other", false),
@@ -441,7 +441,7 @@ struct IssuerFormTests {
             try issuer("https://login.example/common/v2.0", .perTenant).isNamed(by: text, tenant: tenant) == isNamed)
     }
 
-    @Test("A given tenant matches only itself")
+    @Test("Matches a given tenant only with itself")
     func namedTenant() throws {
         let issuer = try issuer("https://login.example/\(Self.tenant)/v2.0", .perTenant)
         #expect(issuer.isNamed(by: "https://login.example/\(Self.tenant)/v2.0", tenant: Self.tenant))
@@ -449,7 +449,7 @@ struct IssuerFormTests {
         #expect(!issuer.isNamed(by: "https://login.example/{tenantid}/v2.0"))
     }
 
-    @Test("A token is sent only to its own issuer, whatever the form")
+    @Test("Sends a token only to its own issuer, whatever the issuer form")
     func account() throws {
         let issuer = try issuer("https://login.example/common/v2.0", .perTenant)
         #expect(!issuer.isSame(as: "https://login.example/\(Self.tenant)/v2.0"))

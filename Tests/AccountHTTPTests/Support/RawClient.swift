@@ -63,7 +63,7 @@ enum RawClient {
         }
     }
 
-    /// Sends as soon as it is connected, however busy the tests' threads are, because the listener closes slow
+    /// Sends the text immediately after connecting, without the tests' threads, because the listener closes slow
     /// connections.
     private final class Exchange: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
@@ -93,7 +93,7 @@ enum RawClient {
     }
 }
 
-/// A connection whose request never comes or never ends.
+/// A connection whose request is missing or incomplete.
 struct IdleConnection {
     private let channel: any Channel
 

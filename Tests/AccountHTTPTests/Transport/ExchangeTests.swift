@@ -23,7 +23,7 @@ struct ExchangeTests {
 
     // MARK: After sending
 
-    @Test func `A response that arrives after the connection timeout still counts`() async throws {
+    @Test func `Accepts a token response that arrives after the connection timeout`() async throws {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             request.yield()
@@ -41,7 +41,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A cancelled caller still gets the response`() async throws {
+    @Test func `Returns the token response to a cancelled caller`() async throws {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             request.yield()
@@ -57,7 +57,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `The token request times out with an unknown result`() async throws {
+    @Test func `Reports an unknown result if a sent token request times out`() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(server.address, tokenRequestTimeout: .milliseconds(150))
             let signal = await asyncFailure {
@@ -69,7 +69,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `Sends a form of known length, once`() async throws {
+    @Test func `Sends a token request once, as a form of known length`() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.tokens)
         } _: { server in
@@ -82,8 +82,8 @@ struct ExchangeTests {
         }
     }
 
-    /// A reused connection may be closed at that very moment, which leaves it unknown whether the token is spent.
-    @Test func `Each exchange has its own connection`() async throws {
+    /// A server may close a reused connection at that moment. Then the client cannot know whether the token is spent.
+    @Test func `Opens a new connection for each exchange`() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? Self.tokens : #"{"sub":"248289761001"}"#)
         } _: { server in
@@ -114,7 +114,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A caller cancelled while connecting leaves, and nothing is sent`() async throws {
+    @Test func `Sends no token request if the caller is cancelled while connecting`() async throws {
         let (connections, connection) = AsyncStream.makeStream(of: Void.self)
         try await withSilentServer(connections: connection) { address, _ in
             let authority = try authority(address)
@@ -129,7 +129,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A connection that times out sends nothing`() async throws {
+    @Test func `Sends no token request if the connection times out`() async throws {
         try await withSilentServer { address, server in
             let authority = try authority(address, timeout: .milliseconds(150))
             let signal = await asyncFailure { try await authority.refresh(account(at: address, refreshToken: "r")) }
@@ -142,7 +142,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A task that was already cancelled sends nothing`() async throws {
+    @Test func `Sends no token request from a task that was already cancelled`() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(server.address)
             let signal = await Task {
@@ -158,7 +158,7 @@ struct ExchangeTests {
     }
 
     @Test(arguments: [.response(503), .json("[]"), .reset, .response(302)] as [LoopbackServer.Action])
-    func `A failed discovery does not affect the unsent refresh token`(
+    func `Sends no refresh token if discovery fails`(
         action: LoopbackServer.Action
     ) async throws {
         try await LoopbackServer.run { _, _ in
@@ -174,7 +174,7 @@ struct ExchangeTests {
 
     // MARK: Prepared exchanges
 
-    @Test func `A prepared refresh connects, and sends its token on release`() async throws {
+    @Test func `Connects for a prepared refresh, and sends the token on release`() async throws {
         let (connections, connection) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run(connections: connection) { _, _ in
             .json(Self.tokens)
@@ -190,7 +190,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A prepared refresh sends nothing if its condition fails`() async throws {
+    @Test func `Sends no token of a prepared refresh if its condition fails`() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.tokens)
         } _: { server in
@@ -205,7 +205,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `An abandoned refresh sends nothing`() async throws {
+    @Test func `Sends no token of an abandoned refresh`() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.tokens)
         } _: { server in
@@ -219,7 +219,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `The timeout of a prepared refresh applies only to connecting`() async throws {
+    @Test func `Applies the timeout of a prepared refresh only to the connection`() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token" ? .json(Self.tokens) : .stall
         } _: { server in
@@ -232,7 +232,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A prepared refresh fails if its connection is cut`() async throws {
+    @Test func `Fails a prepared refresh if its connection is cut`() async throws {
         let (connections, connection) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run(connections: connection) { server in
             let authority = try authority(server.address)
@@ -248,7 +248,7 @@ struct ExchangeTests {
 
     // MARK: The point of no return
 
-    @Test func `An abandoned body is not sent, and a sent one cannot be abandoned`() async throws {
+    @Test func `Does not send an abandoned body, and does not abandon a sent body`() async throws {
         let given = ExchangeBody(WipedBytes("form".utf8))
         #expect(given.giveUp())
         #expect(given.giveUp())
@@ -269,7 +269,7 @@ struct ExchangeTests {
         await #expect(throws: CancellationError.self) { try await again.next() }
     }
 
-    @Test func `A body waits for its release, and is sent if the condition holds`() async throws {
+    @Test func `Sends a body after its release if the condition is true`() async throws {
         for isHeld in [true, false] {
             let body = ExchangeBody(WipedBytes("form".utf8))
             let client = Task {
@@ -286,7 +286,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `A body that is abandoned while it waits is not sent`() async throws {
+    @Test func `Does not send a body that is abandoned before its release`() async throws {
         let body = ExchangeBody(WipedBytes("form".utf8))
         let client = Task {
             var iterator = body.makeAsyncIterator()

@@ -6,7 +6,7 @@ import Testing
 @Suite("Form bodies")
 struct FormBodyTests {
     @Test(
-        "Encodes values like form fields",
+        "Encodes the values of a form body",
         arguments: [
             ("", ""), ("abcXYZ019", "abcXYZ019"), ("*-._", "*-._"), ("a b", "a+b"), ("a+b", "a%2Bb"),
             ("a&b=c%", "a%26b%3Dc%25"), ("~/!'()", "%7E%2F%21%27%28%29"), ("ü€👋", "%C3%BC%E2%82%AC%F0%9F%91%8B"),
@@ -24,7 +24,7 @@ struct FormBodyTests {
         #expect(plain.secrets.isEmpty)
     }
 
-    @Test("Keeps the order of fields and encodes their names")
+    @Test("Keeps the order of form fields and encodes their names")
     func order() {
         var form = FormBody()
         form.append("grant_type", "password")

@@ -18,7 +18,7 @@ struct NetworkEnvironmentTests {
         try route(url, ["HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": exceptions]) == .direct
     }
 
-    @Test("Uses the proxy of the environment, except for loopback hosts")
+    @Test("Uses the environment's proxy, except for loopback hosts")
     func routes() throws {
         let proxy = NetworkEnvironment.Route.proxy(try ProxyAddress("http://proxy:3128"))
         #expect(try route("https://auth.example", [:]) == .direct)
@@ -31,7 +31,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "NO_PROXY entries are reached directly",
+        "Connects directly to hosts in NO_PROXY",
         arguments: [
             "*", "auth.example", ".auth.example", "AUTH.EXAMPLE", "example", ".example", "*.example",
             "a, auth.example ,b",
@@ -42,7 +42,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "Other hosts use the proxy despite NO_PROXY",
+        "Uses the proxy for hosts that are not in NO_PROXY",
         arguments: [
             "", "uth.example", "auth.example.org", "auth", "auth.example:8443", "10.0.0.1", ",", ".", "*x", "::1",
         ])
@@ -51,7 +51,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "NO_PROXY supports addresses and CIDR blocks",
+        "Matches addresses and CIDR blocks in NO_PROXY",
         arguments: [
             ("10.1.2.3", true), ("10.0.0.0/8", true), ("10.1.2.0/24", true), ("10.1.2.3/32", true), ("0.0.0.0/0", true),
             ("10.1.2.2", false), ("10.1.3.0/24", false), ("10.1.2.0/33", false), ("10.1.2.0/-1", false),
@@ -63,7 +63,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "NO_PROXY supports IPv6 addresses",
+        "Matches IPv6 addresses in NO_PROXY",
         arguments: [
             ("2001:db8::1", true), ("[2001:db8::1]", true), ("[2001:db8::1]:443", true), ("[2001:db8::1]:80", false),
             ("2001:db8::/32", true), ("2001:db9::/32", false), ("2001:db8::2", false), ("0.0.0.0/0", false),
@@ -85,7 +85,7 @@ struct NetworkEnvironmentTests {
         #expect(try ProxyAddress(text).description == shown)
     }
 
-    @Test("Never shows the user name and the password of a proxy")
+    @Test("Hides the user name and the password of a proxy")
     func credentials() throws {
         let proxy = try ProxyAddress("http://jane:s%40cret%3A@proxy:3128")
         #expect(proxy.credentials == Secret("jane:s@cret:"))
@@ -97,7 +97,7 @@ struct NetworkEnvironmentTests {
     }
 
     @Test(
-        "An invalid proxy is reported and keeps the account",
+        "Reports an invalid proxy and keeps the account",
         arguments: [
             "https://proxy:3128", "ftp://proxy", "http://", "http://proxy:port", "http://proxy/path", "a b",
             "http://%zz@p", "socks5://jane:canary@proxy", "jane:canary@http://proxy:3128",
@@ -121,7 +121,7 @@ struct NetworkEnvironmentTests {
         }
     }
 
-    @Test("Shows each variable with its effect")
+    @Test("Describes the effect of each proxy and certificate variable")
     func settings() throws {
         let environment = environment([
             "HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "intra.example", "SSL_CERT_FILE": "/nowhere/ca.pem",
@@ -136,7 +136,7 @@ struct NetworkEnvironmentTests {
         #expect(self.environment([:]).settings(for: try ServiceURL("https://auth.example")).isEmpty)
     }
 
-    @Test("Missing certificates are reported, and nothing else is trusted")
+    @Test("Reports a missing certificate file, and trusts no other certificates")
     func missingCertificates() async throws {
         let transport = HTTPTransport(client: .shared, environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
         let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)

@@ -20,7 +20,7 @@ struct TransportFailureTests {
     private static let peer = Peer(host: "h", port: 443)
 
     @Test(
-        "Maps an errno regardless of its text",
+        "Maps an errno to a failure regardless of the error text",
         arguments: [
             (ECONNREFUSED, AuthorityError.Failure.refused), (ECONNRESET, .reset), (EPIPE, .reset),
             (ECONNABORTED, .reset), (ETIMEDOUT, .timeout), (ENETUNREACH, .unreachable), (EHOSTUNREACH, .unreachable),
@@ -33,7 +33,7 @@ struct TransportFailureTests {
     }
 
     @Test(
-        "Maps errors of the HTTP client",
+        "Maps errors of the HTTP client to failures",
         arguments: [
             (HTTPClientError.connectTimeout, AuthorityError.noResponse(.timeout)),
             (.readTimeout, .noResponse(.timeout)),
@@ -50,7 +50,7 @@ struct TransportFailureTests {
         #expect(!String(reflecting: failure).contains(canary))
     }
 
-    @Test("A connection that ends within the body is a truncated response")
+    @Test("Reports a truncated response if the connection ends within the body")
     func truncated() {
         let errors: [any Error] = [
             HTTPClientError.remoteConnectionClosed, NIOSSLError.uncleanShutdown, ChannelError.eof,
@@ -63,7 +63,7 @@ struct TransportFailureTests {
         }
     }
 
-    @Test("A failed lookup is an unknown host (RFC 6761, section 6.4)")
+    @Test("Reports an unknown host after a failed lookup (RFC 6761, section 6.4)")
     func lookUp() {
         let error = #expect(throws: SocketAddressError.UnknownHost.self) {
             try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
@@ -73,14 +73,14 @@ struct TransportFailureTests {
                 == .noResponse(.init(.unknownHost, host: "h", port: 443)))
     }
 
-    @Test("A response that is not HTTP is garbled")
+    @Test("Reports a garbled response if the server does not send HTTP")
     func garbled() {
         for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {
             #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead)) == .noResponse(.garbled))
         }
     }
 
-    @Test("A failed TLS handshake is untrusted, a closed one means no response")
+    @Test("Distinguishes a failed TLS handshake from a closed connection")
     func tls() {
         func failure(_ error: any Error) -> AuthorityError? {
             kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead))
@@ -95,7 +95,7 @@ struct TransportFailureTests {
         #expect(failure(NIOSSLError.uncleanShutdown) == .noResponse(.reset))
     }
 
-    @Test("An unknown error is named by its type and is never definite")
+    @Test("Names an unknown error by its type and treats the result as unclear")
     func unknown() {
         struct Surprise: Error { var token = canary }
         #expect(

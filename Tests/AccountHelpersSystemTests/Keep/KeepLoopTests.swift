@@ -9,14 +9,14 @@ import Testing
 
 /// A kept token file, with a clock and a service that the test controls.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct KeepLoopTests {
-    @Test func `A reader never sees a partial or expired token`() async throws {
+    @Test func `Never exposes a partial or expired token to a reader of the file`() async throws {
         try await KeepStage.run { stage in
             let hasRotated = Atomic(false)
             let reader = Thread.reading(stage.file.path, stage.clock, atLeast: 100_000) {
                 hasRotated.load(ordering: .acquiring)
             }
             for count in 1...1000 {
-                // After the refresh, the alarm is set for the next one.
+                // After the refresh, the alarm is set for the next refresh.
                 let state = try await stage.wait { state in
                     guard let alarm = state.alarm, let end = state.end else { return false }
                     return state.writes == count && alarm < end.addingTimeInterval(-100)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `Removes an expired token after a suspension before it refreshes`() async throws {
+    @Test func `Removes an expired token file after a suspension before a refresh`() async throws {
         try await KeepStage.run { stage in
             _ = try await stage.wait { $0.writes == 1 }
             let path = stage.file.path
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `Offline, keeps the token until it expires and recreates it later`()
+    @Test func `Keeps the token file offline until expiry, then recreates the file`()
         async throws
     {
         try await KeepStage.run { stage in
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `The end of a session removes the file and reports once`()
+    @Test func `Removes the token file and reports once when the session ends`()
         async throws
     {
         try await KeepStage.run { stage in
@@ -103,7 +103,7 @@ import Testing
             try await other.signIn { account }
             _ = try await stage.wait { $0.writes == 2 }
             #expect(stage.text == stage.service.token)
-            // A refresh by another process is written too.
+            // The loop also writes the token that another process obtains.
             try await other.refresh(with: stage.service)
             _ = try await stage.wait { $0.writes == 3 }
             #expect(stage.text == stage.service.token)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `A signal removes the file and completes the running exchange`() async throws {
+    @Test func `Removes the token file on a signal, and completes a running exchange`() async throws {
         let stage = try await KeepStage()
         defer { stage.clean() }
         let end = Task { await stage.loop.run() }
@@ -139,7 +139,7 @@ import Testing
 }
 
 extension KeepLoopTests {
-    @Test func `Further signals do not end the wait for new tokens`() async throws {
+    @Test func `Continues to wait for new tokens after further signals`() async throws {
         let stage = try await KeepStage()
         defer { stage.clean() }
         let end = Task {
@@ -164,7 +164,7 @@ extension KeepLoopTests {
         #expect(await stage.otherProcess().load().account?.credentials.accessToken.reveal() == stage.service.token)
     }
 
-    @Test func `With isOnce, writes a current token or reports why it cannot`() async throws {
+    @Test func `Writes a valid token once, or reports why no token is available`() async throws {
         let stage = try await KeepStage()
         defer { stage.clean() }
         guard case .served = await stage.loop.run(isOnce: true) else {

@@ -6,7 +6,7 @@ import Synchronization
 @testable import AccountCommands
 @testable import AccountHelpers
 
-/// A loop that keeps a file, and its surroundings.
+/// A loop that keeps a token file, and the surroundings of the loop.
 final class KeepStage: KeepSurroundings {
     struct State: Sendable {
         var writes = 0
@@ -59,7 +59,7 @@ final class KeepStage: KeepSurroundings {
         _ = await running.value
     }
 
-    /// A loop. The stage sends its signals and alarms to the last one created.
+    /// Returns a loop. The stage sends signals and alarms to the last loop that it created.
     func anotherLoop() -> KeepLoop { loop }
 
     var loop: KeepLoop {
@@ -231,7 +231,7 @@ struct KeepReading: Sendable {
 }
 
 extension Thread {
-    /// Reads a file repeatedly, until it was read often enough and a condition holds.
+    /// Reads a file repeatedly, until the number of reads is sufficient and a condition is true.
     static func reading(
         _ path: String, _ clock: ManualClock, atLeast count: Int, until isOver: @escaping @Sendable () -> Bool
     ) -> Task<KeepReading, Never> {
@@ -241,7 +241,7 @@ extension Thread {
             var last: Substring = ""
             var buffer = [UInt8](repeating: 0, count: 8192)
             while result.reads < count || !isOver() {
-                // The time before opening: the token must be valid at least until then.
+                // The token must be valid at least until the time before the file is opened.
                 let before = Int(clock.now.timeIntervalSince1970)
                 let descriptor = open(path, O_RDONLY)
                 let got = descriptor < 0 ? -1 : read(descriptor, &buffer, buffer.count)

@@ -33,13 +33,13 @@ import Testing
         "two words", "a\nb\n", "\u{1}", "naïve", "#!/bin/sh\nexit 0\n", "hunter2\n", "q83vEjRWeJCrze8SNFZ4kA==",
         "e30.e30.c2ln",
     ])
-    func `Neither replaces nor removes what another program wrote`(content: String) throws {
+    func `Neither replaces nor removes a token file of another program`(content: String) throws {
         try KeepFolder.run { folder in
             let path = folder + "/file"
             try Data(content.utf8).write(to: URL(filePath: path))
             let error = #expect(throws: AccountError.self) { try TokenFile(path: path) }
             #expect(error?.code == .invalidArgument && error?.description.contains("move it away") == true)
-            // The same if the file appeared later.
+            // The result is the same if the file appeared later.
             try FileManager.default.removeItem(atPath: path)
             let file = try TokenFile(path: path)
             for isWritten in [false, true] {
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `Recognizes the tokens that it wrote, and tokens of the session`() throws {
+    @Test func `Refuses to overwrite a token file that contains an unknown token`() throws {
         try KeepFolder.run { folder in
             let path = folder + "/file"
             try TokenFile(path: path).write(Secret("first"))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `Does not replace an existing marker file`() throws {
+    @Test func `Does not replace an existing marker file of a token file`() throws {
         try KeepFolder.run { folder in
             try Data("mine\n".utf8).write(to: URL(filePath: folder + "/.token.keep"))
             #expect(throws: AccountError.self) { try TokenFile(path: folder + "/token") }
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test
-    func `Accepts empty files and old tokens, but no links, folders or bad paths`()
+    func `Writes tokens over empty files and old tokens, but not over links`()
         throws
     {
         try KeepFolder.run { folder in
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `Removes leftovers of killed runs, but no files in use`() throws {
+    @Test func `Removes leftovers of killed processes, but no token files in use`() throws {
         try KeepFolder.run { folder in
             let file = try TokenFile(path: folder + "/token")
             let (left, used) = (folder + "/.token.keep-left", folder + "/.token.keep-used")
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func `A failed write leaves the old token and nothing else`() throws {
+    @Test func `Leaves the old token and no other files after a failed write`() throws {
         try KeepFolder.run { folder in
             let file = try TokenFile(path: folder + "/sub/token".replacing("/sub", with: ""))
             try file.write(Secret("old"))
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `Warns of a folder that is on a disk or that others can write to`() throws {
+    @Test func `Warns about a token folder on a disk or with write access for others`() throws {
         try KeepFolder.run { folder in
             #expect(try TokenFile(path: folder + "/token").warnings == [])
             let inner = folder + "/inner"
@@ -139,14 +139,14 @@ import Testing
             }
             let warnings = try TokenFile(path: inner + "/token").warnings
             #expect(warnings.count == 2)
-            #expect(warnings.first?.contains("others can write to \(inner),") == true)
-            #expect(warnings.last?.contains("others can write to \(folder),") == true)
+            #expect(warnings.first?.contains("other users can write to \(inner),") == true)
+            #expect(warnings.last?.contains("other users can write to \(folder),") == true)
         }
         let home = try TokenFile(path: Bundle.main.bundlePath + "/token")
         #expect(home.warnings.first?.contains("on a disk") == true)
     }
 
-    @Test func `Creates the default folder privately and refuses a shared one`() throws {
+    @Test func `Creates a private default token folder, and refuses a shared folder`() throws {
         try KeepFolder.run { folder in
             let container = try AppContainer(root: folder + "/home", identifier: "account")
             let file = try TokenFile.place(of: SessionName("work"), in: container)

@@ -15,7 +15,7 @@ import Testing
         ("http://127.0.0.1:5000", ["http://127.0.0.1:5000/"]),
         ("[::1]:5000", ["https://[::1]:5000/", "http://[::1]:5000/"]),
     ])
-    func `Accepts a server with or without a scheme`(server: String, urls: [String]) {
+    func `Accepts a docker registry with or without a scheme`(server: String, urls: [String]) {
         #expect(DockerCredential.urls(of: server).map(\.description) == urls)
     }
 
@@ -24,11 +24,11 @@ import Testing
         "ghcr.io\\x",
         "ghcr.io?x", "gһcr.io", "ghcr.io ", "ghcr.io/../x", "file:///etc/passwd",
     ])
-    func `Rejects a server that cannot have a rule`(server: String) {
+    func `Rejects a docker registry that cannot have a rule`(server: String) {
         #expect(DockerCredential.urls(of: server) == [])
     }
 
-    @Test func `Reads credentials to store`() throws {
+    @Test func `Reads the credentials that docker stores`() throws {
         let stored = try DockerCredential.Credentials(
             Array(#"{"ServerURL":"ghcr.io","Username":"alice","Secret":"a\"b","Later":1}"#.utf8))
         #expect((stored.serverURL, stored.username, stored.secret) == ("ghcr.io", "alice", "a\"b"))
@@ -38,7 +38,7 @@ import Testing
         "", "{}", "[]", "ghcr.io", #"{"ServerURL":"ghcr.io","Username":"alice"}"#,
         #"{"serverurl":"ghcr.io","Username":"a","Secret":"b"}"#, #"{"ServerURL":1,"Username":"a","Secret":"b"}"#,
     ])
-    func `Rejects an invalid store document`(text: String) {
+    func `Rejects invalid credentials from docker`(text: String) {
         let error = #expect(throws: AccountError.self) { try DockerCredential.Credentials(Array(text.utf8)) }
         #expect(error?.code == .invalidArgument)
     }
@@ -47,7 +47,7 @@ import Testing
         (["/usr/local/bin/docker-credential-account", "get"], "account"), (["docker-credential-notes"], "notes"),
         (["/usr/bin/account", "get"], nil), (["docker-credential-"], nil), (["docker-credential"], nil), ([], nil),
     ])
-    func `Finds the tool by the name of docker's helper link`(arguments: [String], tool: String?) {
+    func `Derives the tool from the name of docker's helper link`(arguments: [String], tool: String?) {
         #expect(CommandLine.dockerHelperName(of: arguments) == tool)
         if let tool { #expect(CommandLine.toolName(of: arguments) == tool) }
     }

@@ -33,7 +33,7 @@ import Testing
         #expect(findings[0].advice.contains(Self.path))
     }
 
-    @Test func `A registry with a rule is a note, one without is a problem`() throws {
+    @Test func `Reports a docker registry without a rule as a problem`() throws {
         let text = #"{"credHelpers":{"ghcr.io":"account","registry.example:5000":"account","quay.io":"other"}}"#
         let findings = try findings(
             text, installed: ["docker", "docker-credential-account"], rules: "https://ghcr.io/team")
@@ -43,7 +43,7 @@ import Testing
         #expect(findings[1].problem.contains("ghcr.io, registry.example:5000 (\(Self.path))"))
     }
 
-    @Test func `Reports a helper that docker cannot find, with the missing link`() throws {
+    @Test func `Names the missing link if docker cannot find the helper`() throws {
         let findings = try findings(
             #"{"credHelpers":{"ghcr.io":"account"}}"#, installed: ["docker"], rules: "https://ghcr.io")
         #expect(findings.map(\.isNote) == [false, true])
@@ -51,7 +51,7 @@ import Testing
         #expect(findings[0].advice.contains("ln -s account"))
     }
 
-    @Test func `Explains the effect of credsStore`() throws {
+    @Test func `Explains the effect of docker's credsStore setting`() throws {
         let findings = try findings(#"{"credsStore":"account"}"#, installed: ["docker-credential-account"])
         #expect(findings.map(\.isNote) == [true, true])
         #expect(findings[0].problem.contains("every registry"))
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: ["", "[]", "{", "null"])
-    func `Rejects a config that is not an object`(text: String) {
+    func `Rejects a docker config that is not a JSON object`(text: String) {
         #expect(DockerSetup(Array(text.utf8), path: Self.path) == nil)
     }
 }

@@ -25,7 +25,7 @@ import Foundation
 
     // MARK: Requests of git
 
-    @Test func `Reads the requests of git 2_39`() throws {
+    @Test func `Parses the credential requests of git 2.39`() throws {
         let read = try request("protocol=https\nhost=git.example.com:8443\nusername=alice\npath=team/x.git\n\n")
         #expect(read.url == (try RuleURL("https://git.example.com:8443/team/x.git")))
         #expect(read.username == "alice")
@@ -33,7 +33,7 @@ import Foundation
         #expect(read.refused == nil)
     }
 
-    @Test func `Reads the requests of git 2_46`() throws {
+    @Test func `Parses the credential requests of git 2.46`() throws {
         let read = try request(
             """
             capability[]=authtype
@@ -52,7 +52,7 @@ import Foundation
         #expect(read.takesBearer)
     }
 
-    @Test func `The last of several values counts, and an empty one clears a list`() throws {
+    @Test func `Uses the last of several git values, and clears a list if one is empty`() throws {
         let read = try request("host=a.example\nhost=b.example\nwwwauth[]=Bearer\nwwwauth[]=\nwwwauth[]=Basic\n")
         #expect(read.host == "b.example")
         #expect(read.challenges == ["Basic"])
@@ -66,29 +66,29 @@ import Foundation
         "protocol=https\nhost=a.example\\\n", "protocol=https\nhost=a.example\npath=x/../y\n",
         "protocol=https\nhost=bücher.example\n", "url=https://a.example\n",
     ])
-    func `A request that no rule can match has no URL`(text: String) throws {
+    func `Returns no URL for a git request that no rule can match`(text: String) throws {
         #expect(try request(text).url == nil)
     }
 
-    @Test func `A host cannot add lines`() throws {
-        // Git refuses to send such a host. This is the request that it would send otherwise.
+    @Test func `Ignores lines that a host with line breaks adds to a git request`() throws {
+        // Git refuses to send a host with a line break. Without that check, git would send this request.
         let read = try request("protocol=https\nhost=evil.example\n\nhost=a.example\n")
         #expect(read.host == "evil.example")
     }
 
     @Test(arguments: ["host", "=x", "protocol=https\nhost=a\0b\n", "x\0y=1\n", "host a.example\n", " \n"])
-    func `Rejects a line without a key and a value, or with a NUL`(text: String) {
+    func `Rejects a git request line with a NUL or without a key and value`(text: String) {
         #expect(throws: GitCredentialRequest.Malformed.self) { try request(text) }
     }
 
-    @Test func `Rejects invalid UTF-8 only in known keys`() throws {
+    @Test func `Rejects invalid UTF-8 only in known keys of a git request`() throws {
         #expect(throws: GitCredentialRequest.Malformed.self) { try GitCredentialRequest(Array("host=".utf8) + [0xFF]) }
         #expect(
             try GitCredentialRequest(Array("later=".utf8) + [0xFF] + Array("\nhost=a.example\n".utf8)).host
                 == "a.example")
     }
 
-    @Test func `Ignores unknown keys of any length`() throws {
+    @Test func `Ignores unknown keys of any length in a git request`() throws {
         let long = String(repeating: "x", count: 1 << 20)
         let read = try request("later=\(long)\n\(long)=1\nprotocol=https\nhost=a.example\nlater[]=\n")
         #expect(read.url == (try RuleURL("https://a.example")))
@@ -97,7 +97,7 @@ import Foundation
         #expect(many.challenges.count < 100)
     }
 
-    @Test func `Finds a refused token in the password or the credential`() throws {
+    @Test func `Reads a refused token from git's password or credential`() throws {
         #expect(try request("username=a\npassword=t=1\n").refused == Secret("t=1"))
         #expect(try request("authtype=Bearer\ncredential=t1\n").refused == Secret("t1"))
         #expect(try request("authtype=bearer\npassword=t2\n").refused == Secret("t2"))
@@ -122,7 +122,7 @@ import Foundation
 
     // MARK: Responses to git
 
-    @Test func `Returns a password with its expiry`() {
+    @Test func `Returns a password and its expiry to git`() {
         let token = HelperToken(
             token: Secret("t0ken"), username: "alice", expiresAt: Date(timeIntervalSince1970: 1_900_000_000.9))
         #expect(
@@ -130,7 +130,7 @@ import Foundation
                 == "username=alice\npassword=t0ken\npassword_expiry_utc=1900000000\n")
     }
 
-    @Test func `Writes a capability before the lines that need it`() {
+    @Test func `Writes a git capability before the lines that require it`() {
         let token = HelperToken(token: Secret("t0ken"), username: nil, expiresAt: nil)
         #expect(
             text(GitCredentialResponse.pieces(token, username: "oauth2", asBearer: true))
@@ -144,7 +144,7 @@ import Foundation
         #expect(error?.code == .misconfigured)
     }
 
-    @Test func `Accepts a token that fits in one header value`() throws {
+    @Test func `Accepts a token that is a single header value`() throws {
         #expect(try Secret("abc-._~+/=:!%").fitForHeader() == Secret("abc-._~+/=:!%"))
     }
 
@@ -174,7 +174,7 @@ import Foundation
             ("https://gitlab.com", nil, "bob", [], nil, "alice", "bob"),
             ("https://gitlab.com", "carol", "bob", [], "gitlab", "alice", "carol"),
         ] as [(String, String?, String, [String], String?, String?, String)])
-    func `Chooses the user name that the service accepts`(
+    func `Sends git the user name that the service accepts`(
         url: String, username: String?, requested: String, challenges: [String], service: String?, account: String?,
         expected: String
     ) throws {
@@ -186,7 +186,7 @@ import Foundation
 
     // MARK: A refused token
 
-    @Test func `Refreshes a refused token if it is current and renewable`() {
+    @Test func `Refreshes git's refused token if the token is current and renewable`() {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         var credentials = Credentials(accessToken: Secret("now"), refreshToken: Secret("r"), issuedAt: now)
         #expect(credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))

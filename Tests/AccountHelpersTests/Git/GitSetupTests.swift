@@ -16,7 +16,7 @@ import Testing
             isInstalled: { $0 == "account" || $0 == "/opt/bin/account" })
     }
 
-    @Test func `Reads helpers with their URLs, and an empty one clears earlier ones`() {
+    @Test func `Reads git helpers with their URLs, and clears the list on an empty one`() {
         let setup = GitSetup(
             output(
                 ("credential.helper", "store"),
@@ -42,18 +42,18 @@ import Testing
         ("store", "account", nil), ("account", "account", nil), ("!myaccount git-credential", "account", nil),
         ("!account git-credential get", "account", nil), ("!account docker-credential", "account", nil),
     ])
-    func `Recognizes a helper that runs this tool's command`(command: String, tool: String, program: String?) {
+    func `Recognizes a git helper that runs this tool's command`(command: String, tool: String, program: String?) {
         #expect(GitSetup.program(of: command, for: tool) == program)
     }
 
-    @Test func `Without a helper, a note explains the setup`() throws {
+    @Test func `Explains git's setup if no helper is configured`() throws {
         let findings = GitSetup(output(("credential.helper", "store"))).findings(try surroundings())
         #expect(findings.map(\.isNote) == [true])
         #expect(
             findings[0].advice.contains("`git config --global --add credential.helper '!account git-credential'`"))
     }
 
-    @Test func `A helper for all URLs needs rules`() throws {
+    @Test func `Advises adding a rule if git's helper has no URL and no rule exists`() throws {
         let setup = GitSetup(output(("credential.helper", "!account git-credential")))
         #expect(
             setup.findings(try surroundings("https://a.example")).map(\.problem) == [
@@ -64,7 +64,7 @@ import Testing
         #expect(useless[1].advice.contains("account rule add"))
     }
 
-    @Test func `Reports a helper for a URL without a rule, with the command`() throws {
+    @Test func `Names the command to fix a git helper for a URL without a rule`() throws {
         let setup = GitSetup(output(("credential.https://git.example.com.helper", "!/opt/bin/account git-credential")))
         #expect(setup.findings(try surroundings("https://git.example.com")).map(\.isNote) == [true])
         let findings = setup.findings(try surroundings("https://other.example.com"))
@@ -73,14 +73,14 @@ import Testing
         #expect(findings[0].advice.contains("`account rule add https://git.example.com/`"))
     }
 
-    @Test func `Reports a missing program`() throws {
+    @Test func `Reports a git helper whose program is missing`() throws {
         let setup = GitSetup(output(("credential.helper", "!/old/bin/account git-credential")))
         let findings = setup.findings(try surroundings("https://a.example"))
         #expect(findings.map(\.isNote) == [false])
         #expect(findings[0].problem == "git asks /old/bin/account for tokens, but that program does not exist")
     }
 
-    @Test func `Does not show a password in a URL`() throws {
+    @Test func `Hides a password in the URL of a git helper`() throws {
         let setup = GitSetup(output(("credential.https://me:s3cret@git.example.com.helper", "!account git-credential")))
         let findings = setup.findings(try surroundings())
         #expect(findings.map(\.isNote) == [true])
@@ -99,7 +99,7 @@ import Testing
             ),
             ([("credential.https://other.example.com.usehttppath", "true")], true),
         ] as [([(String, String)], Bool)])
-    func `Rules with paths require useHttpPath`(settings: [(String, String)], isMissing: Bool) throws {
+    func `Reports a missing useHttpPath if a rule has a path`(settings: [(String, String)], isMissing: Bool) throws {
         let helper = "credential.helper\n!account git-credential\0"
         let setup = GitSetup(helper + settings.map { "\($0.0)\n\($0.1)\0" }.joined())
         let findings = setup.findings(

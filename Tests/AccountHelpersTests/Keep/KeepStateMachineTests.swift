@@ -83,13 +83,13 @@ import Foundation
         #expect(abs((run.alarm ?? 0) - (2400 + renewal)) < 0.01)
     }
 
-    @Test func `Writes an old token, renews it at once, and settles afterwards`() {
+    @Test func `Writes an old token, then renews the token at once`() {
         var run = Run()
         #expect(run.observe(.token(Self.token()), at: 3000) == ["write 1", "refresh 1"])
         #expect(run.succeed(.token(Self.token("2", at: 3000)), at: 3001) == ["write 2", "settle"])
     }
 
-    @Test func `Offline, keeps the file until expiry and retries at growing intervals`() {
+    @Test func `Keeps the file offline until expiry, and retries at growing intervals`() {
         var run = Run(random: 1)
         let token = KeepStateMachine.Observation.token(Self.token())
         _ = run.observe(token, at: 0)
@@ -108,13 +108,13 @@ import Foundation
         }
         #expect(pauses.prefix(5) == [2, 4, 8, 16, 32] && pauses.dropFirst(5).allSatisfy { $0 == 60 }, "\(pauses)")
         #expect(run.actions(at: 3596).first == "remove")
-        // It continues afterwards.
+        // The refreshes continue after the removal.
         #expect(run.fail(token, at: 3600) == [])
         #expect(run.actions(at: 3661) == ["refresh 1"])
         #expect(run.succeed(.token(Self.token("2", at: 3661)), at: 3662) == ["write 2"])
     }
 
-    @Test func `Honors the pause that the service requests`() {
+    @Test func `Waits for the time that the service requests before the next refresh`() {
         var run = Run()
         let token = KeepStateMachine.Observation.token(Self.token())
         _ = run.observe(token, at: 2400)
@@ -122,14 +122,14 @@ import Foundation
         #expect(run.alarm == 2650)
     }
 
-    @Test func `After a suspension, removes the expired token first`() {
+    @Test func `Removes an expired token before any other action after a suspension`() {
         var run = Run()
         _ = run.observe(.token(Self.token()), at: 0)
         #expect(run.actions(at: 8 * 3600) == ["remove", "refresh 1"])
         #expect(run.succeed(.token(Self.token("2", at: 8 * 3600)), at: 8 * 3600 + 1) == ["write 2"])
     }
 
-    @Test func `Removes the leftover of a killed run unless it is replaced at once`() {
+    @Test func `Removes a killed process's token file unless a new token replaces it`() {
         for observation: KeepStateMachine.Observation in [
             .signedOut(.neverSignedIn), .unreadable(AccountError(.inaccessible, "")), .none(AccountError(.busy, "")),
             .token(Self.token(at: -7200)),
@@ -141,7 +141,7 @@ import Foundation
         #expect(run.observe(.token(Self.token()), at: 0).first == "write 1")
     }
 
-    @Test func `The end of a session removes the file and calls the user once`() {
+    @Test func `Removes the token file and notifies the user once if the session ends`() {
         var run = Run()
         _ = run.observe(.token(Self.token()), at: 0)
         let ended = KeepStateMachine.Observation.signedOut(SignOut(.sessionEnded, date: Self.start))
@@ -152,13 +152,13 @@ import Foundation
         #expect(run.observe(ended, at: 40_060) == ["remove", "call"])
     }
 
-    @Test func `Does not call a user who signs out`() {
+    @Test func `Does not notify a user who signs out`() {
         var run = Run()
         _ = run.observe(.token(Self.token()), at: 0)
         #expect(run.observe(.signedOut(SignOut(.signedOutByUser, date: Self.start)), at: 60) == ["remove"])
     }
 
-    @Test func `Without a refresh token, calls the user when the token expires`() {
+    @Test func `Notifies the user at the token's expiry if no refresh token exists`() {
         var run = Run()
         #expect(run.observe(.token(Self.token(isRenewable: false)), at: 0) == ["write 1", "settle"])
         #expect(run.alarm == 3595)
@@ -193,7 +193,7 @@ import Foundation
         #expect(run.alarm == 4800)
     }
 
-    @Test func `Reads a temporarily unreadable archive again without losing the file`() {
+    @Test func `Keeps the token file while the archive is temporarily unreadable`() {
         var run = Run()
         _ = run.observe(.token(Self.token()), at: 0)
         let locked = KeepStateMachine.Observation.unreadable(AccountError(.noKey, "locked"))
@@ -207,7 +207,7 @@ import Foundation
         #expect(other.observe(.unreadable(AccountError(.inaccessible, "")), at: 0) == ["remove", "settle"])
     }
 
-    @Test func `Retries a failed write and keeps the previous token`() {
+    @Test func `Retries a failed write of the token file and keeps the previous token`() {
         var run = Run(random: 0)
         _ = run.observe(.token(Self.token()), at: 0)
         #expect(run.observe(.token(Self.token("2", at: 10)), at: 10) == ["write 2"])
@@ -220,7 +220,7 @@ import Foundation
         #expect(run.actions(at: 3595) == ["remove", "write 2", "refresh 2"])
     }
 
-    @Test func `Renews at once after the clock is set back or ahead`() {
+    @Test func `Renews the kept token at once after the clock is set back or ahead`() {
         var run = Run()
         _ = run.observe(.token(Self.token()), at: 0)
         #expect(run.actions(at: -86_400) == ["refresh 1"])
@@ -228,7 +228,7 @@ import Foundation
         #expect(run.actions(at: 0) == ["remove", "refresh 2"])
     }
 
-    @Test func `A short lifetime has a short safety margin`() {
+    @Test func `Uses a shorter safety margin for a token with a short lifetime`() {
         #expect(Self.token(life: 3600).end == Self.date(3595))
         #expect(Self.token(life: 20).end == Self.date(19))
         #expect(Self.token(life: 0).isOver(at: Self.start))

@@ -10,7 +10,7 @@ import Foundation
 @testable import AccountHelpers
 
 @Suite struct ServiceManagerTests {
-    @Test func `The watchdog interval is half of WATCHDOG_USEC`() {
+    @Test func `Computes the watchdog interval as half of WATCHDOG_USEC`() {
         func interval(_ variables: [String: String]) -> TimeInterval? {
             ServiceManager(environment: { variables[$0] }, process: 42).watchdogInterval
         }

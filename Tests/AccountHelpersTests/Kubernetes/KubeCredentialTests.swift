@@ -12,7 +12,7 @@ import Foundation
 
 /// The protocol of client-go's credential plugins.
 @Suite struct KubeCredentialTests {
-    @Test func `Reads the request of kubectl`() throws {
+    @Test func `Parses the credential request of kubectl`() throws {
         let info = try KubernetesExecInfo(
             """
             {"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"cluster":{"server":\
@@ -32,12 +32,12 @@ import Foundation
         #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"Config"}"#,
         #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":{"server":1}}}"#,
     ])
-    func `Rejects an invalid request`(text: String) {
+    func `Rejects an invalid credential request of kubectl`(text: String) {
         let error = #expect(throws: AccountError.self) { try KubernetesExecInfo(text) }
         #expect(error?.code == .invalidArgument)
     }
 
-    @Test func `Accepts a version with or without its group`() throws {
+    @Test func `Accepts a kubectl API version with or without its group`() throws {
         #expect(try KubernetesAPIVersion(named: "client.authentication.k8s.io/v1") == .v1)
         #expect(try KubernetesAPIVersion(named: "v1beta1") == .v1beta1)
         for name in ["", "v2", "v1alpha1", "example.com/v1", "client.authentication.k8s.io/v1alpha1", "V1"] {
@@ -49,7 +49,7 @@ import Foundation
         (KubernetesAPIVersion.v1, #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","#),
         (.v1beta1, #"{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","#),
     ])
-    func `Replies in the version of the request`(version: KubernetesAPIVersion, start: String) throws {
+    func `Replies to kubectl in the API version of the request`(version: KubernetesAPIVersion, start: String) throws {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -49,11 +49,11 @@ import Testing
         name: "work", command: "/usr/local/bin/account", arguments: ["kube-credential", "--session=work"],
         namesCluster: true)
 
-    @Test func `Finds the users in a file that kubectl wrote`() {
+    @Test func `Finds the users in a kubeconfig that kubectl wrote`() {
         #expect(KubeSetup(Array(Self.written.utf8)).users == [Self.work, Self.cloud])
     }
 
-    @Test func `Finds the users in a file edited by hand`() {
+    @Test func `Finds the users in a kubeconfig that was edited by hand`() {
         let text = """
             # mine
             "users":
@@ -78,7 +78,7 @@ import Testing
             ])
     }
 
-    @Test func `Finds the users in JSON`() {
+    @Test func `Finds the users in a kubeconfig in JSON`() {
         let text = """
             {"kind":"Config","users":[{"name":"work","user":{"exec":{"command":"/usr/local/bin/account","args":\
             ["kube-credential","--session=work"],"provideClusterInfo":true}}},{"name":"none","user":{}},{"name":"cloud","user":{"exec":{"command":\
@@ -90,18 +90,18 @@ import Testing
     @Test(arguments: [
         "", "users:", "users: []", "users:\n-", "users:\n- name", "- a\n- b", "\0", "{\"users\":1}", ":\n:",
     ])
-    func `Finds no users in a file without any`(text: String) {
+    func `Finds no users in a kubeconfig without users`(text: String) {
         #expect(KubeSetup(Array(text.utf8)).users == [])
     }
 
-    @Test func `Reads the session of a kubeconfig user, or that it has none`() {
+    @Test func `Reads the session of a kubeconfig user, with or without the option`() {
         #expect(Self.work.session == "work")
         #expect(KubeSetup.User(arguments: ["kube-credential", "--session", "x"]).session == "x")
         #expect(KubeSetup.User(arguments: ["kube-credential", "--session"]).session == nil)
         #expect(KubeSetup.User(arguments: ["kube-credential"]).session == nil)
     }
 
-    @Test func `This tool's users are a note, and a missing program is a problem`() {
+    @Test func `Reports a kubeconfig user whose program is missing as a problem`() {
         func findings(_ config: String, tool: String = "account", installed: String) -> [Finding] {
             KubeSetup(Array(config.utf8)).findings(
                 path: "/home/alice/.kube/config",
@@ -114,14 +114,14 @@ import Testing
         #expect(gone.map(\.isNote) == [false])
         #expect(gone[0].problem.contains("/usr/local/bin/account"))
         #expect(gone[0].advice.contains("kubectl config set-credentials work"))
-        // Without its cluster's name, the user gets no token.
+        // Without the name of the cluster, the kubeconfig user gets no token.
         let unnamed = Self.written.replacing("provideClusterInfo: true", with: "provideClusterInfo: false")
         let nameless = findings(unnamed, installed: "/usr/local/bin/account")
         #expect(nameless.map(\.isNote) == [false])
         #expect(nameless[0].advice.contains("`kubectl config set-credentials work --exec-provide-cluster-info`"))
         let any = unnamed.replacing("- --session=work", with: "- --any-cluster")
         #expect(findings(any, installed: "/usr/local/bin/account").map(\.isNote) == [true])
-        // Relative to the file's folder.
+        // The program's path is relative to the folder of the kubeconfig.
         let relative = Self.written.replacing("/usr/local/bin/account", with: "./bin/account")
         #expect(findings(relative, installed: "/home/alice/.kube/./bin/account").map(\.isNote) == [true])
         // A tool that has these commands under a subcommand.

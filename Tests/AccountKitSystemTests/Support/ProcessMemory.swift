@@ -5,10 +5,10 @@ import Foundation
 struct ProcessMemory {
     /// The locations of a token's copies.
     struct Copies: Hashable, CustomStringConvertible {
-        /// In memory that is excluded from core dumps, which belongs to libsodium.
+        /// The number of copies in the memory of libsodium, which core dumps exclude.
         var guarded = 0
 
-        /// In other memory, with the names of the mappings.
+        /// The names of the other mappings that contain a copy.
         var elsewhere: [String] = []
 
         var description: String { "\(guarded) guarded, \(elsewhere.count) elsewhere \(elsewhere)" }

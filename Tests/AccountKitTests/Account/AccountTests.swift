@@ -5,7 +5,7 @@ import Testing
 struct AccountTests {
     private static let credentials = Account.testing(at: ManualClock().now).credentials
 
-    @Test func `Accounts are the same user if id and issuer match`() {
+    @Test func `Treats accounts as the same user if id and issuer match`() {
         let alice = Account(id: "1", issuer: "https://a.example", username: "alice", credentials: Self.credentials)
         var renamed = alice
         renamed.username = "ally"
@@ -16,13 +16,13 @@ struct AccountTests {
         #expect(!alice.isSameUser(as: Account(id: "1", credentials: Self.credentials)))
     }
 
-    @Test func `Accepts integers as user ids`() {
+    @Test func `Decodes integers as user ids`() {
         #expect(Account(id: 42, credentials: Self.credentials).id == "42")
         #expect(Account(id: UInt64.max, credentials: Self.credentials).id == "18446744073709551615")
         #expect(Identity(id: -1).id == "-1")
     }
 
-    @Test func `The display name falls back from username to profile fields to the id`() {
+    @Test func `Uses the username, a profile field or the id as display name`() {
         var account = Account(id: "1", username: "alice", credentials: Self.credentials)
         account.profile = ["name": "Alice Liddell", "email": "alice@example.com", "nickname": "Al"]
         #expect(account.displayName == "alice")
@@ -36,7 +36,7 @@ struct AccountTests {
         #expect(account.displayName == "1")
     }
 
-    @Test func `Changing a copy leaves the original unchanged`() {
+    @Test func `Leaves an account unchanged when a copy changes`() {
         let alice = Account(id: "1", username: "alice", credentials: Self.credentials, profile: ["points": 1])
         var copy = alice
         #expect(copy == alice)
@@ -51,7 +51,7 @@ struct AccountTests {
         #expect(copy == alice)
     }
 
-    @Test func `A dump shows the properties but no token`() {
+    @Test func `Shows an account's properties but no token in a dump`() {
         var text = ""
         dump(Account(id: "4711", username: "alice", credentials: Self.credentials, profile: ["points": 12]), to: &text)
         for part in ["4711", "alice", "points", "12", "tokenType"] { #expect(text.contains(part)) }

@@ -18,14 +18,14 @@ struct CredentialsTests {
             (-1, -2, false),
             (nil, 0, false), (nil, 1e18, false), (1e12, 60, false), (-1e12, 0, true),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `A token expires at its time, and never if its expiry is unknown`(
+    func `Treats a token as expired at its expiry, and never if unknown`(
         expiry: TimeInterval?, seconds: TimeInterval, expires: Bool
     ) {
         let credentials = Account.testing(at: Self.now, expiringIn: expiry.map { .seconds($0) }).credentials
         #expect(credentials.expires(within: .seconds(seconds), of: Self.now) == expires)
     }
 
-    @Test func `A refresh keeps the fields that the response omits, except the expiry`() {
+    @Test func `Keeps the fields that a refresh response omits, except the expiry`() {
         var old = Account.testing(at: Self.now).credentials
         old.idToken = Secret("id-1")
         let later = Self.now.addingTimeInterval(100)
@@ -60,7 +60,7 @@ struct CredentialsTests {
         }
     }
 
-    @Test func `Tokens are the same only if access and refresh token both match`() {
+    @Test func `Treats tokens as equal only if access and refresh token match`() {
         let alice = Account.testing(at: Self.now)
         #expect(
             alice.credentials.hasSameTokens(as: Account.testing(id: "2", at: Self.now, expiringIn: nil).credentials))

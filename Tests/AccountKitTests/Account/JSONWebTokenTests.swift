@@ -15,7 +15,7 @@ import Foundation
         return Secret("eyJhbGciOiJub25lIn0.\(text).")
     }
 
-    @Test func `Reads issue and expiry dates, with or without fractions`() throws {
+    @Test func `Reads issue and expiry dates of a JWT with or without fractions`() throws {
         let token = try #require(JSONWebToken(token(#"{"sub":"ä???>>>","iat":1900000000,"exp":1900003600.5}"#)))
         #expect(token.issuedAt == Date(timeIntervalSince1970: 1_900_000_000))
         #expect(token.expiresAt == Date(timeIntervalSince1970: 1_900_003_600.5))
@@ -26,13 +26,13 @@ import Foundation
         #"{}"#, #"{"exp":"1900003600"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":-1}"#, #"{"exp":1e300}"#,
         #"{"exp":1900003600000}"#, #"{"exp":[1900003600]}"#,
     ])
-    func `Invalid dates read as unknown`(claims: String) throws {
+    func `Reads an invalid date of a JWT as unknown`(claims: String) throws {
         let token = try #require(JSONWebToken(token(claims)))
         #expect(token.issuedAt == nil)
         #expect(token.expiresAt == nil)
     }
 
-    @Test func `An invalid issue date leaves the expiry readable`() throws {
+    @Test func `Reads the expiry of a JWT despite an invalid issue date`() throws {
         let token = try #require(JSONWebToken(token(#"{"iat":"yesterday","exp":1900003600}"#)))
         #expect(token.issuedAt == nil)
         #expect(token.expiresAt == Date(timeIntervalSince1970: 1_900_003_600))
@@ -48,7 +48,7 @@ import Foundation
     }
 
     @Test(arguments: ["[]", "[1900003600]", "{", "", "null", "no JSON"])
-    func `Rejects a token whose payload is not an object`(payload: String) {
+    func `Rejects a JWT whose payload is not a JSON object`(payload: String) {
         #expect(JSONWebToken(token(payload)) == nil)
     }
 
@@ -57,7 +57,7 @@ import Foundation
         #expect(JSONWebToken(token(#"{"a":"\#(filling)"}"#))?.claims == ["a": .string(filling)])
     }
 
-    @Test func `Rejects a payload of more than 64 KiB`() {
+    @Test func `Rejects a JWT with a payload of more than 64 KiB`() {
         func isRead(filling: Int) -> Bool {
             JSONWebToken(token(#"{"a":"\#(String(repeating: "x", count: filling))"}"#)) != nil
         }

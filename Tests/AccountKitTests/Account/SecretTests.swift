@@ -48,7 +48,7 @@ struct SecretTests {
         ]
     }
 
-    @Test(arguments: try holders()) func `No way to print a secret shows it, a part of it, or its length`(
+    @Test(arguments: try holders()) func `Never shows a secret, a part of a secret or its length when printed`(
         holder: Holder
     ) {
         var dumped = ""
@@ -65,7 +65,7 @@ struct SecretTests {
         }
     }
 
-    @Test func `Secrets of all lengths print the same`() {
+    @Test func `Prints secrets of all lengths the same`() {
         for secret in [Secret(""), Secret("x"), Secret(bytes: [UInt8](repeating: 65, count: 5000))] {
             #expect(String(describing: secret) == "(secret)")
             #expect((DeprecatedInterpolation() as any Interpolation).text(secret) == "Bearer (secret)")
@@ -74,7 +74,7 @@ struct SecretTests {
         }
     }
 
-    @Test func `No log line, state, event or error of a session shows a secret`() async throws {
+    @Test func `Never shows a secret in a log line, state, event or error`() async throws {
         let secrets = [Self.secret, Self.account.credentials.refreshToken!, Secret("8c1e4f77-b0b0")]
         try await expectNoLeak(of: secrets) { logger in
             let clock = ManualClock()
@@ -115,13 +115,13 @@ struct SecretTests {
         }
     }
 
-    @Test func `Secrets are equal only if their bytes are equal`() {
+    @Test func `Treats secrets as equal only if their bytes are equal`() {
         #expect(Secret("token") == Secret(bytes: Array("token".utf8)))
         for other in ["tokem", "token ", "toke", "", "Token"] { #expect(Secret("token") != Secret(other)) }
         #expect(Secret("") == Secret(bytes: []))
     }
 
-    @Test func `A secret returns the bytes and the text it was made from`() {
+    @Test func `Returns the bytes and the text of a secret unchanged`() {
         let bytes: [UInt8] = [0, 255, 128, 65, 0]
         #expect(
             Secret(bytes: bytes).withBytes { span in (0..<span.byteCount).map { span.unsafeLoad(at: $0) } } == bytes)

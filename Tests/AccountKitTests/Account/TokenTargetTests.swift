@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct TokenTargetTests {
-    @Test func `Targets ignore order and duplicates in resources and scopes`() throws {
+    @Test func `Ignores order and duplicates in the resources and scopes of a target`() throws {
         let target = try TokenTarget(resources: ["urn:b", "urn:a", "urn:b"], scopes: ["write", "read"])
         let same = try TokenTarget(resources: ["urn:a", "urn:b"], scopes: ["read", "write", "read"])
         #expect(target == same)
@@ -19,7 +19,7 @@ struct TokenTargetTests {
             (nil, [], [""]), (nil, [], ["two words"]), (nil, [], ["\"quoted\""]), (nil, ["urn:a"], ["ä"]),
             (String(repeating: "a", count: 8193), [], []),
         ] as [(String?, [String], [String])])
-    func `Rejects invalid audiences, resources and scopes`(audience: String?, resources: [String], scopes: [String]) {
+    func `Rejects an invalid audience, resource or scope`(audience: String?, resources: [String], scopes: [String]) {
         expectAccountError(.invalidArgument) {
             try TokenTarget(audience: audience, resources: resources, scopes: scopes)
         }

@@ -13,7 +13,7 @@ struct UserProfileTests {
 
     // MARK: The usual fields
 
-    @Test func `Standard profile fields use the claim names of OpenID Connect`() {
+    @Test func `Stores standard profile fields under the claims of OpenID Connect`() {
         var profile = UserProfile()
         profile.name = "Alice Liddell"
         profile.nickname = "Ally"
@@ -39,7 +39,7 @@ struct UserProfileTests {
         #expect(profile.updatedAt == Self.date && profile.registeredAt == Self.date)
     }
 
-    @Test func `Setting a field to nil or to an empty list removes it`() {
+    @Test func `Removes a profile field that is set to nil or to an empty list`() {
         var profile: UserProfile = [
             "name": "Alice", "points": 1, "groups": ["staff"], "updated_at": 1, "email_verified": true,
         ]
@@ -51,7 +51,7 @@ struct UserProfileTests {
         #expect(profile.fields.isEmpty)
     }
 
-    @Test func `A field of the wrong type reads as missing`() {
+    @Test func `Reads a profile field of a wrong type as missing`() {
         let profile: UserProfile = [
             "name": 1, "points": "7", "email_verified": "true", "groups": 3, "updated_at": "2020",
         ]
@@ -59,14 +59,14 @@ struct UserProfileTests {
         #expect(profile.groups.isEmpty && profile.updatedAt == nil)
     }
 
-    @Test func `Dates read from numbers, and a single group reads as a list`() {
+    @Test func `Reads profile dates from numbers, and a single group as a list`() {
         let profile: UserProfile = ["updated_at": 1_500_000_000, "registered_at": 1.5, "groups": "staff"]
         #expect(profile.updatedAt == Date(timeIntervalSince1970: 1_500_000_000))
         #expect(profile.registeredAt == Date(timeIntervalSince1970: 1.5))
         #expect(profile.groups == ["staff"])
     }
 
-    @Test func `A merge takes the newer fields and keeps the others`() {
+    @Test func `Replaces fields with newer fields in a merge, and keeps other fields`() {
         var profile: UserProfile = ["name": "Alice", "points": 1]
         profile.merge(["points": 2, "email": "alice@example.com"])
         #expect(profile == ["name": "Alice", "points": 2, "email": "alice@example.com"])
@@ -74,7 +74,7 @@ struct UserProfileTests {
 
     // MARK: Storing
 
-    /// A field's value, and the value it reads back as.
+    /// The value of a field, and the value that a later read returns.
     struct Value: CustomTestStringConvertible {
         let value: ProfileValue
         let back: ProfileValue
@@ -106,7 +106,7 @@ struct UserProfileTests {
         Value(["a": ["b": ["c": [1, ["d": .date(date)]]]], "": "empty key", "ä.b/c": 1]),
     ]
 
-    @Test(arguments: values) func `A field of any type survives a load and a save`(value: Value) async throws {
+    @Test(arguments: values) func `Saves and loads a profile field of any type`(value: Value) async throws {
         let storage = InMemoryArchiveStorage()
         var account = Account.fresh(at: ManualClock().now)
         account.profile = ["other": "kept", "field": value.value]
@@ -117,7 +117,7 @@ struct UserProfileTests {
         #expect(profile == ["other": "kept", "field": value.back])
     }
 
-    @Test func `The string $null survives in every field`() async throws {
+    @Test func `Saves and loads the string $null in every profile field`() async throws {
         for text in ["$null", "$$null"] {
             var credentials = Account.fresh(at: ManualClock().now).credentials
             credentials.tokenType = text
@@ -157,7 +157,7 @@ struct UserProfileTests {
         }
     }
 
-    @Test func `An app's own type encodes into a profile and decodes from it`() async throws {
+    @Test func `Encodes an app's own type into a profile, and decodes the type`() async throws {
         let settings = Settings()
         var account = Account.fresh(at: ManualClock().now)
         account.profile.merge(try UserProfile(encoding: settings))
@@ -172,7 +172,7 @@ struct UserProfileTests {
         #expect(profile.email == "alice@example.com", "fields that the type does not have are kept")
     }
 
-    @Test func `An app's type with only optional fields decodes after a sign-in`() async throws {
+    @Test func `Decodes an app's type with only optional fields after a sign-in`() async throws {
         struct Settings: Codable, Equatable {
             var theme: String?
             var pageSize: Int?
@@ -193,7 +193,7 @@ struct UserProfileTests {
             "a property that is nil removes no field")
     }
 
-    @Test func `Text and numbers of a service decode as URL, Date, Decimal and Data`() throws {
+    @Test func `Decodes a service's text and numbers as URL, Date, Decimal and Data`() throws {
         struct Facts: Codable, Equatable {
             var page: URL
             var joined: Date
@@ -227,7 +227,7 @@ struct UserProfileTests {
         #expect(try encoded.decoded() == storable)
     }
 
-    @Test func `Treats a null from the service as a missing field, even in an archive`() async throws {
+    @Test func `Treats a service's null as a missing field, even from an archive`() async throws {
         let json = #"{"name": null, "plan": "free", "address": {"street": null, "city": "Ulm"}, "list": [1, null]}"#
         let fields = try JSONDecoder().decode([String: ProfileValue].self, from: Data(json.utf8))
         #expect(fields["name"] == .null)
@@ -242,7 +242,7 @@ struct UserProfileTests {
         #expect(profile == ["plan": "free", "address": ["city": "Ulm"], "list": [1]])
     }
 
-    @Test func `A URL and a Decimal in the form of earlier checkouts still decode`() throws {
+    @Test func `Decodes a URL and a Decimal in the form of earlier versions`() throws {
         struct Facts: Codable, Equatable {
             var page: URL
             var price: Decimal
@@ -255,13 +255,13 @@ struct UserProfileTests {
     }
 
     @Test(arguments: ["yesterday", "2026-13-01T00:00:00Z"])
-    func `A text that is not a date does not decode as one`(text: String) {
+    func `Does not decode text that is not a date as a date`(text: String) {
         struct Facts: Decodable { var joined: Date }
         let profile: UserProfile = ["joined": .string(text)]
         #expect(throws: DecodingError.self) { try profile.decoded(as: Facts.self) }
     }
 
-    @Test func `Missing fields decode as the app's default values`() throws {
+    @Test func `Decodes missing fields as the app's default values`() throws {
         struct Settings: Codable, Equatable {
             var theme = "light"
             var pageSize = 50
@@ -276,7 +276,7 @@ struct UserProfileTests {
         #expect(throws: DecodingError.self) { try changed.decoded(default: Settings()) }
     }
 
-    @Test func `A check overwrites fields named like a claim and keeps the others`() async throws {
+    @Test func `Overwrites fields named like a claim in a check, and keeps the others`() async throws {
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
         let store = try await AccountStore.testing(signedIn: account, clock: clock)
@@ -287,7 +287,7 @@ struct UserProfileTests {
         #expect(store.account?.profile["theme"] == "dark")
     }
 
-    @Test func `Decoding an app's type throws if a field is missing or of another type`() {
+    @Test func `Throws an error for a missing or mistyped field of an app's type`() {
         struct Named: Decodable { var name: String }
         let bad: [UserProfile] = [[:], ["name": 1], ["name": ["Alice"]]]
         for profile in bad { #expect(throws: DecodingError.self) { try profile.decoded(as: Named.self) } }

@@ -27,7 +27,7 @@ struct ArchiveStorageScopesTests {
         #expect(storage.entries[.account]?.bytes == [1])
     }
 
-    @Test func `Releases a lease and its transactions after each body ends`() async throws {
+    @Test func `Releases a lease and its transactions after the body ends`() async throws {
         try await storage.withRefreshLease(timeout: .zero) { lease in
             await expectAccountError(.busy) { try await storage.withRefreshLease(timeout: .zero) { _ in } }
             await expectAccountError(failure.code) {

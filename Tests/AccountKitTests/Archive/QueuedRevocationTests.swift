@@ -29,20 +29,20 @@ struct QueuedRevocationTests {
     }
 
     @Test(arguments: [revocation, QueuedRevocation(of: Fixture.alice, at: Fixture.now)])
-    func `A queued revocation decodes unchanged, without name and profile`(revocation: QueuedRevocation) throws {
+    func `Encodes a queued revocation without name and profile`(revocation: QueuedRevocation) throws {
         expect(try revocation.decoded(as: QueuedRevocation.self), isLike: revocation)
         #expect(revocation.account.username == nil)
         #expect(revocation.account.profile.fields.isEmpty)
     }
 
-    @Test func `The record contains no token`() throws {
+    @Test func `Writes no token in the record of a queued revocation`() throws {
         let record = try Self.revocation.recordSection
         #expect(record.starts(with: "bplist00".utf8))
         #expect(Self.revocation.sealedSecrets.count == 5)
         for sealed in Self.revocation.sealedSecrets { #expect(!record.contains(sealed.secret.reveal().utf8)) }
     }
 
-    @Test func `Earlier versions open an entry with the same meaning`() throws {
+    @Test func `Writes a queued revocation that earlier versions read the same way`() throws {
         let account = try Self.revocation.decoded(as: Account.self)
         #expect(account.isSameUser(as: EarlierForm.account))
         #expect(account.credentials == EarlierForm.account.credentials)
@@ -64,7 +64,7 @@ struct QueuedRevocationTests {
         return try await AccountStore.testing(signedIn: signedIn, clock: clock, storage: storage)
     }
 
-    @Test func `Opens entries of earlier versions`() async throws {
+    @Test func `Opens queued revocations of earlier versions`() async throws {
         var refused = QueuedRevocation(of: EarlierForm.account, at: Fixture.now)
         refused.fail(isRefusal: false, at: Fixture.now.addingTimeInterval(60))
         refused.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(120))
@@ -76,7 +76,7 @@ struct QueuedRevocationTests {
         }
     }
 
-    @Test func `An entry of an earlier version keeps its pause and counts its refusals`() async throws {
+    @Test func `Keeps the pause and refusals of an earlier version's revocation`() async throws {
         let store = try await store(with: .refusedRevocation)
         let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         clock.advance(by: .seconds(239))
@@ -91,7 +91,7 @@ struct QueuedRevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `An entry of an earlier version waits for the sign-out`() async throws {
+    @Test func `Keeps an earlier version's revocation until the sign-out`() async throws {
         let store = try await store(with: .waitingRevocation, signedIn: Fixture.replaced)
         let authority = SteppedAuthority()
         #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
@@ -101,7 +101,7 @@ struct QueuedRevocationTests {
         #expect(authority.revoked.sorted() == ["access-1", "other-access"])
     }
 
-    @Test func `Withdraws an entry of an earlier version whose tokens are stored`() async throws {
+    @Test func `Withdraws an earlier version's revocation whose tokens are stored`() async throws {
         let store = try await store(with: .refusedRevocation, signedIn: EarlierForm.account)
         let authority = SteppedAuthority()
         #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)

@@ -19,7 +19,7 @@ struct RefreshRecordTests {
         return record
     }
 
-    @Test func `The delay doubles from 2 s to 5 min and never grows further`() {
+    @Test func `Doubles the refresh delay from 2 s up to 5 min`() {
         var record = RefreshRecord()
         var waits: [Double?] = []
         for _ in 0..<2000 {
@@ -31,7 +31,7 @@ struct RefreshRecordTests {
         #expect(record.wait(at: now.addingTimeInterval(300)) == nil)
     }
 
-    @Test func `Two rejections a minute apart mean that the session cannot be renewed`() {
+    @Test func `Reports a non-renewable session after two rejections a minute apart`() {
         let refusal = UnverifiedReason(.misconfigured, detail: "invalid_request: no such session")
         func isRefused(_ failures: (UnverifiedReason, after: TimeInterval)...) -> Bool {
             var record = RefreshRecord()
@@ -47,7 +47,7 @@ struct RefreshRecordTests {
         #expect(!isRefused((.init(.misconfigured, detail: "invalid_client"), 0), (refusal, 60)))
     }
 
-    @Test func `Retries after at most 5 s if the service was unreachable`() {
+    @Test func `Retries a refresh after at most 5 s if the service was unreachable`() {
         var record = RefreshRecord()
         var waits: [Double?] = []
         for _ in 0..<100 {
@@ -58,11 +58,11 @@ struct RefreshRecordTests {
         #expect(waits.last == 5)
     }
 
-    @Test func `Jitter spreads the retries of processes that failed together`() {
+    @Test func `Spreads the retries of processes whose refreshes failed together`() {
         #expect(record(after: .init(.offline), jitter: 0.5).wait(at: now) == 1)
     }
 
-    @Test func `Honors Retry-After between 2 s and 5 min`() {
+    @Test func `Honors Retry-After between 2 s and 5 min after a failed refresh`() {
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(30))).wait(at: now) == 30)
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(1))).wait(at: now) == 2)
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(86400))).wait(at: now) == 300)
@@ -71,7 +71,7 @@ struct RefreshRecordTests {
     @Test(arguments: [
         "offline": "offline", "rateLimited": "rateLimited", "misconfigured": "serverError", "x": "serverError",
     ])
-    func `Records a reason for other processes unless it concerns one process`(
+    func `Reports one process's failure as a server error to other processes`(
         recorded: String, told: String
     ) {
         let record = record(after: .init(.init(rawValue: recorded)))
@@ -79,14 +79,14 @@ struct RefreshRecordTests {
         #expect(record.pause(at: now.addingTimeInterval(300)) == nil)
     }
 
-    @Test func `Setting the clock back ends the delay`() {
+    @Test func `Ends the refresh delay if the clock is set back`() {
         let record = record(after: .init(.serverError))
         #expect(record.wait(at: now.addingTimeInterval(1)) == 1)
         #expect(record.wait(at: now.addingTimeInterval(-3600)) == nil)
         #expect(RefreshRecord().wait(at: now) == nil)
     }
 
-    @Test func `A record keeps date, failure count, reason and next retry`() throws {
+    @Test func `Records date, failure count, reason and next retry of a refresh`() throws {
         var record = RefreshRecord(date: now)
         #expect(RefreshRecord.decode(try record.encode()) == record)
         record.fail(.init(.serverError), at: now, jitter: 1)
@@ -100,13 +100,13 @@ struct RefreshRecordTests {
     }
 
     @Test(arguments: ["", "{}", "bplist00", "\u{0}", "<plist><dict><key>date</key><string>x</string></dict></plist>"])
-    func `A damaged refresh record decodes as nil`(text: String) {
+    func `Decodes a damaged refresh record as nil`(text: String) {
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
     }
 
     // MARK: Shared
 
-    @Test func `No process retries right after the service failed`() async throws {
+    @Test func `Sends no refresh from any process right after the service failed`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let first = try await AccountStore.testing(
@@ -124,7 +124,7 @@ struct RefreshRecordTests {
         #expect(authority.requests == [.refresh, .refresh])
     }
 
-    @Test func `A caller that waited for a failed refresh does not send another`() async throws {
+    @Test func `Sends no second refresh for a caller that waited for a failed refresh`() async throws {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
@@ -154,7 +154,7 @@ struct RefreshRecordTests {
         #expect(try await second.refresh(with: authority).credentials.accessToken == Secret("access-2"))
     }
 
-    @Test func `An unusable record or a clock set back does not delay a refresh`()
+    @Test func `Refreshes at once if the record is unusable or the clock was set back`()
         async throws
     {
         for fault in ["clock", "damaged", "unreadable"] {
@@ -187,7 +187,7 @@ struct RefreshRecordTests {
     }
 
     @Test(arguments: ["sign-out", "refresh", "check"], [true, false])
-    func `Ending the session removes the record, even if that fails`(
+    func `Ends the session even if the refresh record cannot be removed`(
         end: String, isRemovable: Bool
     ) async throws {
         let clock = ManualClock()
@@ -211,7 +211,7 @@ struct RefreshRecordTests {
         #expect((base.entries[.refreshRecord] == nil) == isRemovable)
     }
 
-    @Test func `A refresh counts as unfinished only after its response was lost`() async throws {
+    @Test func `Treats a refresh as unfinished only after its response was lost`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)

@@ -10,7 +10,7 @@ struct SealedRecordsTests {
         try await AccountStore.testing(signedIn: Fixture.alice, clock: ManualClock(Fixture.now), storage: storage)
     }
 
-    @Test func `Writes, reads and replaces a record`() async throws {
+    @Test func `Writes, reads and replaces a sealed record`() async throws {
         let records = try await store().driver.revocations.records
         let entry = records.entries[2]
         try await storage.withTransaction(timeout: .zero) { transaction in
@@ -33,7 +33,7 @@ struct SealedRecordsTests {
         #expect(stored.payload.waitsForSignOut)
     }
 
-    @Test func `A record of one purpose does not open for another`() async throws {
+    @Test func `Does not open a sealed record for another purpose`() async throws {
         let driver = try await store().driver
         let bytes = try await storage.withTransaction(timeout: .zero) { transaction in
             let queued = try await driver.revocations.add(Fixture.bob, at: Fixture.now, in: transaction)
@@ -43,7 +43,7 @@ struct SealedRecordsTests {
         await expectAccountError(.authenticationFailed) { try await driver.offlineKeys.records.open(bytes) }
     }
 
-    @Test func `The secrets of a written record are in one piece of guarded memory`() async throws {
+    @Test func `Keeps the secrets of a written record in one guarded allocation`() async throws {
         let driver = try await store().driver
         let queued = try await storage.withTransaction(timeout: .zero) { transaction in
             try await driver.revocations.add(EarlierForm.account, at: Fixture.now, in: transaction)

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 struct SignOutRecordTests {
-    @Test(arguments: SignOut.Reason.allCases) func `A sign-out is recorded with its reason`(reason: SignOut.Reason)
+    @Test(arguments: SignOut.Reason.allCases) func `Records a sign-out with its reason`(reason: SignOut.Reason)
         throws
     {
         let signOut = SignOut(
@@ -19,7 +19,7 @@ struct SignOutRecordTests {
     }
 
     @Test(arguments: ["", "{}", "<plist><dict></dict></plist>", "bplist00", "\u{0}"])
-    func `A damaged sign-out record decodes as never signed in`(text: String) {
+    func `Decodes a damaged sign-out record as never signed in`(text: String) {
         #expect(SignOutRecord.decode(Array(text.utf8)) == .neverSignedIn)
         #expect(SignOutRecord.decode(nil) == .neverSignedIn)
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
@@ -29,7 +29,7 @@ struct SignOutRecordTests {
         "Your account was stolen: call +1 555", "see evil.example", "", "invalid grant",
         String(repeating: "a", count: 65),
     ])
-    func `Drops a forged detail that is not an error code`(detail: String) throws {
+    func `Drops a forged detail of a sign-out record unless it is an error code`(detail: String) throws {
         let forged = SignOut(.sessionEnded, issuer: "https://auth.example.com", detail: detail)
         let read = SignOutRecord.decode(try SignOutRecord.encode(forged))
         #expect(read.detail == nil)
@@ -37,7 +37,7 @@ struct SignOutRecordTests {
     }
 
     @Test(arguments: ["Your bank", "https://auth.example.com is broken: call us", "javascript:alert(1)"])
-    func `Drops a forged issuer that is not a URL`(issuer: String) throws {
+    func `Drops a forged issuer of a sign-out record that is not a URL`(issuer: String) throws {
         let forged = SignOut(.sessionEnded, issuer: issuer, detail: "invalid_grant")
         let read = SignOutRecord.decode(try SignOutRecord.encode(forged))
         #expect(read.issuer == nil)

@@ -16,7 +16,8 @@ struct StoredOfflineKeyTests {
         return key
     }
 
-    @Test(arguments: keys) func `A stored offline key decodes unchanged`(key: StoredOfflineKey) throws {
+    @Test(arguments: keys) func `Encodes and decodes a stored offline key without changes`(key: StoredOfflineKey) throws
+    {
         let decoded = try key.decoded(as: StoredOfflineKey.self)
         #expect(decoded.isSame(as: key))
         #expect(decoded.owner == Fixture.alice.owner)
@@ -24,7 +25,7 @@ struct StoredOfflineKeyTests {
         #expect(decoded.isSigningOut == key.isSigningOut)
     }
 
-    @Test(arguments: keys) func `The record does not contain the key`(key: StoredOfflineKey) throws {
+    @Test(arguments: keys) func `Does not write the offline key in the record`(key: StoredOfflineKey) throws {
         let record = try key.recordSection
         #expect(record.starts(with: "bplist00".utf8))
         let isContained = key.key.withUnsafeBytes { bytes in
@@ -33,7 +34,9 @@ struct StoredOfflineKeyTests {
         #expect(!isContained)
     }
 
-    @Test(arguments: keys) func `Earlier versions read an offline key as an account`(key: StoredOfflineKey) throws {
+    @Test(arguments: keys) func `Writes an offline key that earlier versions read as an account`(key: StoredOfflineKey)
+        throws
+    {
         let account = try key.decoded(as: Account.self)
         #expect(account.isSameUser(as: Fixture.alice))
         #expect(account.credentials.accessToken == key.key)
@@ -41,7 +44,7 @@ struct StoredOfflineKeyTests {
         #expect(account.profile.fields == (key.isSigningOut ? ["isSigningOut": true] : [:]))
     }
 
-    @Test func `Rejects an account, or a key without exactly one secret`() throws {
+    @Test func `Rejects an account or an offline key without exactly one secret`() throws {
         let key = Self.keys[0]
         for record in [Fixture.alice.sealedRecord, key.sealedRecord] {
             for secrets in [[], Fixture.alice.sealedSecrets, [SealedSecret(.refreshToken, key.key)]] {
@@ -63,7 +66,7 @@ struct StoredOfflineKeyTests {
         return try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
     }
 
-    @Test func `Uses an earlier version's offline key even if the archive keys change`() async throws {
+    @Test func `Uses an earlier version's offline key after a change of archive keys`() async throws {
         let store = try await store(with: .offlineKey)
         let key = try await store.offlineKey()
         #expect(key.record.payload.key.fingerprint == EarlierForm.fingerprint)
@@ -79,13 +82,13 @@ struct StoredOfflineKeyTests {
         #expect(try await second.isCurrent(key))
     }
 
-    @Test func `Signing out removes the key of an earlier version`() async throws {
+    @Test func `Removes the offline key of an earlier version on sign-out`() async throws {
         let store = try await store(with: .offlineKey)
         try await store.signOut()
         #expect(storage.entries[entry] == nil)
     }
 
-    @Test func `A sign-in removes a key that an earlier version marked`() async throws {
+    @Test func `Removes a marked offline key of an earlier version at a sign-in`() async throws {
         let store = try await store(with: .offlineKeyOfSignOut)
         #expect(storage.entries[entry] == nil)
         #expect(try await store.offlineKey().record.payload.key.fingerprint != EarlierForm.fingerprint)

@@ -7,7 +7,7 @@ import Testing
 struct SingleFlightTests {
     private typealias Flight = SingleFlight<Int, Int>
 
-    /// Work that ends when the test says so, or with 0 when it is cancelled.
+    /// Work that ends with a value from the test, or with 0 when the work is cancelled.
     private final class Work: Sendable {
         let started = AsyncStream.makeStream(of: Void.self)
         let ended = AsyncStream.makeStream(of: Void.self)
@@ -34,7 +34,7 @@ struct SingleFlightTests {
         }
     }
 
-    @Test func `A thousand tasks share one run, and a later task starts a new one`() async throws {
+    @Test func `Shares one run among a thousand tasks, and starts a new run later`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
         let tasks = (0..<1000).map { _ in
@@ -47,14 +47,14 @@ struct SingleFlightTests {
         for _ in tasks { await arrived.next() }
         for await _ in work.started.stream { break }
         work.end(with: 7)
-        // Serves a task that arrives only after the end of the first run.
+        // This value is for a task that arrives only after the end of the first run.
         work.end(with: 7)
         for task in tasks { #expect(try await task.value == 7) }
         #expect(work.count.withLock { $0 } <= 2)
         #expect(try await flight.value(for: 1) { _ in 8 } == 8)
     }
 
-    @Test func `Different keys run separate work`() async throws {
+    @Test func `Runs separate work for different keys`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task { try await flight.value(for: 1) { _ in await work.run() } }
         for await _ in work.started.stream { break }
@@ -63,7 +63,7 @@ struct SingleFlightTests {
         #expect(try await first.value == 7)
     }
 
-    @Test func `A cancelled task leaves at once, and the others get the value`() async throws {
+    @Test func `Ends a cancelled task's wait at once, and returns the value to others`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let patient = Task { try await flight.value(for: 1) { _ in await work.run() } }
         for await _ in work.started.stream { break }
@@ -76,7 +76,7 @@ struct SingleFlightTests {
         #expect(try await patient.value == 7)
     }
 
-    @Test func `finishGivenUp waits until abandoned work has released its resources`() async throws {
+    @Test func `Waits in finishGivenUp until abandoned work releases its resources`() async throws {
         let flight = Flight(by: ==)
         let heldCount = Mutex(0)
         for _ in 1...10 {
@@ -94,7 +94,7 @@ struct SingleFlightTests {
         #expect(heldCount.withLock { $0 } == 0)
     }
 
-    @Test func `A task that times out leaves and learns the stage of the work`() async throws {
+    @Test func `Reports the stage of the work to a task that times out`() async throws {
         for stage in [Flight.Stage.waiting, .begun, .committed] {
             let (flight, work) = (Flight(by: ==), Work())
             let patient = Task {
@@ -114,7 +114,7 @@ struct SingleFlightTests {
         }
     }
 
-    @Test func `The work is cancelled when all tasks leave, and then starts again`() async throws {
+    @Test func `Cancels the work when all tasks leave, and restarts it for a new task`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task {
             await departure { () async throws(Flight.Departure) in
@@ -129,7 +129,7 @@ struct SingleFlightTests {
         #expect(try await flight.value(for: 1) { _ in 9 } == 9)
     }
 
-    @Test func `Committed work continues without tasks, and new tasks join it`() async throws {
+    @Test func `Continues committed work without tasks, and allows new tasks to join`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task {
             await departure { () async throws(Flight.Departure) in
@@ -143,13 +143,13 @@ struct SingleFlightTests {
         first.cancel()
         #expect(await first.value == .cancelled)
         work.end(with: 7)
-        // Returns 7 whether this task joined the work or came too late.
+        // Returns 7 whether this task joined the work or arrived too late.
         let second = try await flight.value(for: 1) { _ in 7 }
         #expect(second == 7)
         for await _ in work.ended.stream { break }
     }
 
-    @Test func `Abandoned work that ends late gives no value and cannot commit`()
+    @Test func `Returns no value of abandoned work, and refuses its late commit`()
         async throws
     {
         let (flight, work) = (Flight(by: ==), Work())
@@ -186,7 +186,7 @@ struct SingleFlightTests {
         #expect(try await second.value == 2)
     }
 
-    @Test func `A task that is cancelled before it asks starts no work`() async {
+    @Test func `Starts no work for a task that was already cancelled`() async {
         let (flight, work) = (Flight(by: ==), Work())
         work.end(with: 7)
         let task = Task {

@@ -58,17 +58,17 @@ struct AppContainerTests {
         "/tmp/com.example.gists-\(SystemCall.effectiveUser)",
     ]
 
-    @Test func `Without XDG variables the folders are the defaults of the spec`() throws {
+    @Test func `Uses the folders of the XDG specification without XDG variables`() throws {
         #expect(Self.paths(try Self.container([:])) == Self.defaults)
     }
 
     @Test(arguments: ["", "relative", "./here", "~/share", "../up", " /leading space"])
-    func `Empty and relative XDG variables mean the defaults`(value: String) throws {
+    func `Uses the default folders for empty and relative XDG variables`(value: String) throws {
         let environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, value) })
         #expect(Self.paths(try Self.container(environment)) == Self.defaults)
     }
 
-    @Test func `Each absolute XDG variable moves only its own folder`() throws {
+    @Test func `Moves only the matching folder for each absolute XDG variable`() throws {
         let expected = [
             "/x/com.example.gists/Documents", "/x/com.example.gists", "/x/com.example.gists", "/x/com.example.gists",
             "/x/com.example.gists", "/x/com.example.gists-\(SystemCall.effectiveUser)",
@@ -80,7 +80,7 @@ struct AppContainerTests {
         }
     }
 
-    @Test func `The key is in a different tree than the archive`() throws {
+    @Test func `Places the key in a different folder tree than the archive`() throws {
         let container = try Self.container([:])
         #expect(!Self.path(container.keys).hasPrefix(container.root))
         #expect(!Self.path(container.keys).hasPrefix(Self.path(container.caches)))
@@ -89,7 +89,7 @@ struct AppContainerTests {
         #expect(work.path == "/home/alice/.local/state/com.example.gists/Sessions/work/Account.key")
     }
 
-    @Test func `Checks each folder from the root of its tree`() throws {
+    @Test func `Checks each XDG folder from the root of its tree`() throws {
         let container = try Self.container([:])
         let name = "/com.example.gists"
         for (path, root) in [
@@ -103,7 +103,7 @@ struct AppContainerTests {
     }
     #endif
 
-    @Test func `Without a home directory, all XDG variables must be set`() throws {
+    @Test func `Requires all XDG variables without a home directory`() throws {
         let error = expectAccountError(.invalidArgument) { try Self.container([:], home: nil) }
         #expect(error?.description.contains("HOME") == true)
         for variable in Self.variables.prefix(4) {
@@ -119,7 +119,7 @@ struct AppContainerTests {
     // MARK: One root
 
     @Test(arguments: ["/r", "/r/", "/home/al ice", "/ä/日本", "/100%/a%20b", "/a#b?c;d", "/a//b", "/a:b\\c"])
-    func `Under one root, the folders have the layout of iOS`(root: String) throws {
+    func `Uses the folder layout of iOS below a single root`(root: String) throws {
         let container = try AppContainer(root: root, identifier: "a")
         let base = root.hasSuffix("/") ? String(root.dropLast()) : root
         let expected = ["Documents", "Library/Caches", "Library/Preferences", "Library/Keys", "tmp"].map {
@@ -139,7 +139,7 @@ struct AppContainerTests {
     }
 
     @Test(arguments: ["", "relative", "./here", "~", "~/here"])
-    func `Rejects a root that is not absolute`(root: String) {
+    func `Rejects a container root that is not absolute`(root: String) {
         expectAccountError(.invalidArgument) { try AppContainer(root: root, identifier: "a") }
     }
 }

@@ -20,7 +20,7 @@ struct SessionNameTests {
         #expect(error?.description.contains("1 to 64") == true)
     }
 
-    @Test func `The default session is the one named default`() throws {
+    @Test func `Uses the name default for the default session`() throws {
         #expect(try SessionName("default") == .default)
         #expect(try SessionName("Default") != .default)
     }

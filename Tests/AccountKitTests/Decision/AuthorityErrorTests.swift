@@ -6,7 +6,7 @@ struct AuthorityErrorTests {
     typealias Failure = AuthorityError.Failure
 
     @Test(arguments: Failure.Kind.allCases)
-    func `A request that was never sent was certainly not carried out`(kind: Failure.Kind) {
+    func `Reports that a request that was never sent had no effect`(kind: Failure.Kind) {
         for stage in [Failure.Stage.nameLookUp, .connection] {
             #expect(AuthorityError.noResponse(.init(kind, stage: stage)).wasCertainlyNotCarriedOut)
         }
@@ -22,13 +22,13 @@ struct AuthorityErrorTests {
         (.unclear("200 without tokens"), false), (.intercepted("302"), false), (.unauthorized, false),
         (.forbidden(error: nil), false), (.bearerChallenge(error: nil), false),
     ])
-    func `Only an explicit rejection proves that the request had no effect`(
+    func `Reports that a request had no effect only after an explicit rejection`(
         signal: AuthorityError, isCertain: Bool
     ) {
         #expect(signal.wasCertainlyNotCarriedOut == isCertain)
     }
 
-    @Test func `A failure pattern matches the kind, and equality compares everything`() {
+    @Test func `Matches a failure pattern by kind, but compares failures completely`() {
         let failure = Failure(.timeout, host: "id.example", port: 443, stage: .connection)
         switch AuthorityError.noResponse(failure) {
         case .noResponse(.cancelled): Issue.record("a timeout is not a cancellation")
@@ -42,26 +42,27 @@ struct AuthorityErrorTests {
         (Failure(.unknownHost, host: "id.example", port: 443), "the host name id.example is not known"),
         (
             .init(.nameServer, host: "id.example", port: 443),
-            "name lookup of id.example failed: no name server responded"
+            "the name lookup of id.example failed: no name server responded"
         ),
         (
-            .init(.timeout, host: "id.example", port: 443, stage: .nameLookUp), "name lookup of id.example timed out"
+            .init(.timeout, host: "id.example", port: 443, stage: .nameLookUp),
+            "the name lookup of id.example timed out"
         ),
         (
             .init(.timeout, host: "id.example", port: 8443, stage: .connection),
-            "connection to id.example:8443 timed out"
+            "the connection to id.example:8443 timed out"
         ),
         (.init(.timeout, host: "id.example", port: 443), "id.example:443 did not respond in time"),
-        (.init(.refused, host: "id.example", port: 443), "connection to id.example:443 was refused"),
+        (.init(.refused, host: "id.example", port: 443), "the connection to id.example:443 was refused"),
         (.init(.unreachable, host: "[2001:db8::1]", port: 443), "there is no route to [2001:db8::1]:443"),
-        (.init(.reset, host: "id.example", port: 443), "connection to id.example:443 was cut"),
-        (.init(.truncated, host: "id.example", port: 443), "the response from id.example:443 was cut off"),
+        (.init(.reset, host: "id.example", port: 443), "the connection to id.example:443 was interrupted"),
+        (.init(.truncated, host: "id.example", port: 443), "the response from id.example:443 was truncated"),
         (.init(.garbled, host: "id.example", port: 443), "the response from id.example:443 was not HTTP"),
         (.init(.proxy, host: "proxy", port: 3128), "the proxy proxy:3128 did not open a connection to the service"),
-        (.unknownHost, "the host name is not known"), (.refused, "connection to the service was refused"),
+        (.unknownHost, "the host name is not known"), (.refused, "the connection to the service was refused"),
         (.proxy, "the proxy did not open a connection to the service"), (.cancelled, "cancelled"),
     ])
-    func `A failure names host and port once, and the user sees that text`(
+    func `Names host and port once in the text of a failure`(
         failure: Failure, text: String
     ) {
         #expect(failure.description == text)

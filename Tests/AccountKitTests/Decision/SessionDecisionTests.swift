@@ -259,13 +259,18 @@ struct SessionDecisionTests {
         Row("wrong password without a sign-in", .signInRefused("?"), to: [.verify, .refresh], .keep(.unclearReply)),
     ]
 
-    @Test(arguments: table) func `Each response leads to the decision in the table`(row: Row) {
+    @Test(arguments: table) func `Maps each response to the decision in the table`(row: Row) {
         for request in row.requests {
             for known in row.known {
                 let verdict = Verdict(on: row.failure, to: request, known.context)
                 #expect(verdict == row.verdict, "to \(request), \(known)")
             }
         }
+    }
+
+    @Test func `The text for a proxy that requires credentials has no repetition`() {
+        let reason = SessionDecision.reason(for: .proxyAuthenticationRequired)
+        #expect("\(reason)" == "a proxy requires a user name and password: 407")
     }
 
     // MARK: Definite rejections
@@ -302,7 +307,7 @@ struct SessionDecisionTests {
     }
 
     @Test(arguments: Request.allCases)
-    func `Only an explicit rejection of the stored token clears an account`(request: Request) {
+    func `Clears an account only after an explicit rejection of its stored token`(request: Request) {
         var clearCount = 0
         for failure in Self.failures {
             for known in Self.contexts {
@@ -326,7 +331,7 @@ struct SessionDecisionTests {
         #expect((clearCount > 0) == (request == .verify || request == .refresh))
     }
 
-    @Test func `A token that was just refreshed is not refreshed again`() {
+    @Test func `Does not refresh a token that was just refreshed`() {
         for failure in Self.failures {
             for known in Self.contexts where known.justRefreshed || !known.holdsRefreshToken {
                 for request in Request.allCases {
@@ -358,7 +363,7 @@ struct SessionDecisionTests {
         }
     }
 
-    @Test func `An unknown error is an unclear reply, and a cancellation no response`() {
+    @Test func `Maps an unknown error to unclear, and a cancellation to no response`() {
         struct Mistake: Error {}
         let mistake = AuthorityError(Mistake())
         #expect(Verdict(on: mistake, to: .refresh, .init(holdsRefreshToken: true)) == .keep(.unclearReply))

@@ -43,7 +43,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Several keys
 
-    @Test func `Each of its key sources alone opens a new archive`() async throws {
+    @Test func `Opens a new archive with each of its key sources alone`() async throws {
         let person = Person("one two", "one two")
         let store = try await signedIn(Self.file, Self.command, person.key)
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
@@ -53,7 +53,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
-    @Test func `A save keeps every key slot`() async throws {
+    @Test func `Keeps every key slot in a save`() async throws {
         let store = try await signedIn(Self.file, Self.command)
         let slots = try await store.keySlots()
         try await self.store(Self.command).update { $0.profile.nickname = "Al" }
@@ -61,7 +61,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
     }
 
-    @Test func `Tries the next key if a source fails, and reports the error otherwise`()
+    @Test func `Tries the next key source after a failure, else reports the failure`()
         async throws
     {
         _ = try await signedIn(Self.file, Self.command)
@@ -80,7 +80,7 @@ struct AccountStoreKeysTests {
 
     // MARK: A passphrase
 
-    @Test func `Asks for a passphrase only if no other key works, at most three times`()
+    @Test func `Prompts for a passphrase at most three times if no other key works`()
         async throws
     {
         let person = Person("one two")
@@ -101,7 +101,7 @@ struct AccountStoreKeysTests {
         #expect(await store(gone.key).load() == .unreadable(AccountError(.cancelled, "")))
     }
 
-    @Test func `A process asks for the passphrase only once`() async throws {
+    @Test func `Prompts for a passphrase only once in a process`() async throws {
         _ = try await signedIn(Person("one two").key)
         let person = Person("one two")
         let store = store(person.key)
@@ -113,7 +113,7 @@ struct AccountStoreKeysTests {
         #expect(person.questions == [.existing(attempt: 1)])
     }
 
-    @Test func `Signing in over an archive changes nothing without its passphrase`() async throws {
+    @Test func `Keeps a passphrase archive at a sign-in without the passphrase`() async throws {
         _ = try await signedIn(Person("one two").key)
         let before = storage.entries
         let store = store(Person().key)
@@ -121,7 +121,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `A sign-in with a key file does not replace a passphrase archive`()
+    @Test func `Does not replace a passphrase archive at a sign-in with a key file`()
         async throws
     {
         _ = try await signedIn(Person("one two").key)
@@ -131,7 +131,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `Asks for no passphrase while holding the lock`() async throws {
+    @Test func `Prompts for no passphrase while the process holds the lock`() async throws {
         _ = try await signedIn(Person("one two").key)
         for attempt in 0..<3 {
             let busy = Mutex(0)
@@ -153,7 +153,7 @@ struct AccountStoreKeysTests {
         }
     }
 
-    @Test func `Asks for a replaced passphrase before taking the lock`() async throws {
+    @Test func `Prompts for a replaced passphrase before acquiring the lock`() async throws {
         let store = try await signedIn(Person("one two", "three").key)
         let other = Person("one two", "three")
         try await self.store(other.key).rotateKey(of: .passphrase)
@@ -161,7 +161,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
     }
 
-    @Test func `An old passphrase entered late leaves the archive usable`() async throws {
+    @Test func `Keeps the archive usable if the user enters an old passphrase late`() async throws {
         _ = try await signedIn(Person("one two").key)
         let (asked, tellAsked) = AsyncStream.makeStream(of: Void.self)
         let (answered, answer) = AsyncStream.makeStream(of: Void.self)
@@ -188,7 +188,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
     }
 
-    @Test func `A revocation that needs the passphrase stays queued`() async throws {
+    @Test func `Keeps a revocation in the queue if it requires the passphrase`() async throws {
         let store = try await signedIn(Person("one two").key)
         let report = try await store.signOut(
             with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
@@ -197,7 +197,7 @@ struct AccountStoreKeysTests {
         #expect(try await self.store(Person().key).pendingRevocations().isEmpty, "reading the queue asks no question")
     }
 
-    @Test func `Refuses more keys than an archive holds before the sign-in`() async throws {
+    @Test func `Refuses more than eight keys before the sign-in`() async throws {
         let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeySource }
         let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
         await expectAccountError(.invalidArgument) { try await store.signIn { .fresh(at: clock.now) } }
@@ -206,7 +206,7 @@ struct AccountStoreKeysTests {
 
     // MARK: A key program
 
-    @Test func `Runs the key program once, and only without the lock`() async throws {
+    @Test func `Runs the key program only once, and without the lock`() async throws {
         let runs = Mutex(0)
         let program = TestKey(
             .command,
@@ -228,7 +228,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Adding
 
-    @Test func `An added key opens the archive, and adding it again has no effect`() async throws {
+    @Test func `Opens the archive with an added key, and ignores a repeated addition`() async throws {
         let store = try await signedIn(Self.file)
         let slot = try await store.addKey(from: Self.command)
         #expect(try await store.addKey(from: Self.command).id == slot.id)
@@ -240,7 +240,7 @@ struct AccountStoreKeysTests {
         for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
     }
 
-    @Test func `An archive has at most eight keys`() async throws {
+    @Test func `Refuses a ninth key for an archive`() async throws {
         let store = try await signedIn(Self.file)
         for byte in 2...8 { try await store.addKey(from: TestKey(.command, UInt8(byte))) }
         let before = storage.entries
@@ -250,7 +250,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `Key changes without an archive throw notSignedIn`() async throws {
+    @Test func `Throws notSignedIn for a key change without an archive`() async throws {
         let store = store(Self.file)
         #expect(try await store.keySlots().isEmpty)
         await expectAccountError(.notSignedIn) { try await store.addKey(from: Self.command) }
@@ -261,7 +261,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Removing
 
-    @Test func `A removed key does not open later versions of the archive`() async throws {
+    @Test func `Does not open later versions of an archive with a removed key`() async throws {
         let store = try await signedIn(Self.file, Self.command)
         // Another process has the archive open with the earlier data key.
         let other = self.store(Self.command)
@@ -284,7 +284,7 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
-    @Test func `Removing a key changes nothing if a remaining key is unavailable`() async throws {
+    @Test func `Removes no key if a remaining key is unavailable`() async throws {
         let store = try await signedIn(Self.file, Self.command, Self.environment)
         let slots = try await store.keySlots()
         let before = storage.entries
@@ -296,7 +296,7 @@ struct AccountStoreKeysTests {
         #expect(try await store.keySlots().map(\.id) == [slots[0].id, slots[2].id])
     }
 
-    @Test func `A forgotten passphrase can be removed`() async throws {
+    @Test func `Removes a forgotten passphrase`() async throws {
         let store = try await signedIn(Self.file, Person("one two").key)
         let slots = try await store.keySlots()
         let person = Person()
@@ -307,7 +307,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Replacing
 
-    @Test func `A new passphrase replaces the old one`() async throws {
+    @Test func `Replaces an old passphrase with a new passphrase`() async throws {
         _ = try await signedIn(Self.file, Person("old").key)
         let dataKey = try archive().dataKeyID
         let person = Person("old", "new")
@@ -333,7 +333,7 @@ struct AccountStoreKeysTests {
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
     }
 
-    @Test func `A wrapped passphrase source prompts, costs and rotates like its base`() async throws {
+    @Test func `Prompts for and rotates a wrapped passphrase like its base`() async throws {
         let person = Person("old", "old", "new")
         _ = try await signedIn(Wrapper(base: person.key))
         #expect(try archive().slots.map(\.cost) == [Person.cost])
@@ -350,7 +350,7 @@ struct AccountStoreKeysTests {
         }
     }
 
-    @Test func `The old keys stay if the disk does not confirm the new ones`() async throws {
+    @Test func `Keeps the old keys if the disk does not confirm the new keys`() async throws {
         let unsure = HookedStorage(base: storage, durability: .unknown(reason: "fsync"))
         let store = try await signedIn(Self.file, Person("old").key, on: unsure)
         await expectAccountError(.durabilityUnknown) {
@@ -363,7 +363,7 @@ struct AccountStoreKeysTests {
 
     // MARK: Other entries of the session
 
-    @Test func `A queued revocation survives a change of keys`() async throws {
+    @Test func `Keeps a queued revocation readable after a change of keys`() async throws {
         let store = try await signedIn(Self.file, Self.command)
         _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
         try await store.signIn { Account.testing(id: "bob", at: clock.now).with(token: "b", refreshToken: "c") }
@@ -376,7 +376,7 @@ struct AccountStoreKeysTests {
         #expect(authority.requests == [.revoke])
     }
 
-    @Test func `Unsaved tokens survive another process's change`() async throws {
+    @Test func `Keeps unsaved tokens when another process changes the keys`() async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await signedIn(Self.file, on: faulty)
         // The second write stores the intent, the third the tokens.
@@ -394,7 +394,7 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
     }
 
-    @Test func `Unsaved tokens are saved with the new keys`() async throws {
+    @Test func `Saves unsaved tokens with the new keys`() async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await signedIn(Self.file, on: faulty)
         // The second write stores the intent, the third the tokens.
@@ -407,7 +407,7 @@ struct AccountStoreKeysTests {
     }
 
     @Test(arguments: 1...40)
-    func `After any failure the archive opens with its keys`(number: Int) async throws {
+    func `Opens the archive with its keys after any failed key change`(number: Int) async throws {
         for change in Change.allCases {
             let storage = InMemoryArchiveStorage()
             let faulty = FaultyArchiveStorage(storage)
@@ -451,7 +451,7 @@ struct AccountStoreKeysTests {
 
     enum Change: CaseIterable { case add, remove, rotate }
 
-    @Test func `A key replaced during a load does not count as a wrong key`() async throws {
+    @Test func `Does not report a wrong key if the key is replaced during a load`() async throws {
         let byte = Mutex(UInt8(1))
         let file = TestKey(.keyFile) { byte.withLock { $0 } }
         _ = try await signedIn(file)

@@ -33,7 +33,7 @@ struct EnvironmentKeyTests {
         try await body(folder.path(percentEncoded: false))
     }
 
-    @Test func `The variable takes precedence over the credential`() async throws {
+    @Test func `Prefers a key in the environment variable to the credential file`() async throws {
         #expect(content(of: try await source(["GISTS_KEY": Self.text]).key()) == Self.bytes)
         try await withCredential([UInt8](repeating: 9, count: 32)) { folder in
             let both = source(["GISTS_KEY": Self.text, "CREDENTIALS_DIRECTORY": folder])
@@ -42,7 +42,7 @@ struct EnvironmentKeyTests {
         }
     }
 
-    @Test func `A credential is 32 bytes or a key in base64`() async throws {
+    @Test func `Reads a credential file of 32 bytes or of a key in base64`() async throws {
         for content in [Self.bytes, Array((Self.text + "\n").utf8)] {
             try await withCredential(content) { folder in
                 let source = source(["CREDENTIALS_DIRECTORY": folder])
@@ -53,7 +53,7 @@ struct EnvironmentKeyTests {
         }
     }
 
-    @Test func `A credential may be a symbolic link, as in Kubernetes`() async throws {
+    @Test func `Reads a credential file through a symbolic link, as in Kubernetes`() async throws {
         try await withCredential(Self.bytes) { folder in
             try FileManager.default.moveItem(atPath: folder + "/gists.key", toPath: folder + "/..2026")
             try FileManager.default.createSymbolicLink(
@@ -62,7 +62,7 @@ struct EnvironmentKeyTests {
         }
     }
 
-    @Test func `A missing environment key is not an error, but cannot be created`() async throws {
+    @Test func `Ignores a missing environment key, and refuses to create the key`() async throws {
         for environment in [[:], ["CREDENTIALS_DIRECTORY": "/nonexistent"]] {
             let key = try await source(environment).key()
             #expect(key == nil)
@@ -71,7 +71,7 @@ struct EnvironmentKeyTests {
     }
 
     @Test(arguments: ["password", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHg==", " "])
-    func `An invalid key is refused with its location and not shown`(text: String) async throws {
+    func `Names the location of an invalid key, and hides the key`(text: String) async throws {
         let error = await #expect(throws: AccountError.self) { try await source(["GISTS_KEY": text]).key() }
         #expect(error?.code == .misconfigured)
         #expect(error?.message.hasPrefix("GISTS_KEY: ") == true)

@@ -13,7 +13,7 @@ struct KeySourceTests {
     }
 
     @Test(arguments: [KeyKind.keyFile, .passphrase, .command, .environment])
-    func `Refuses a key of the wrong kind before storing anything`(kind: KeyKind) async throws {
+    func `Refuses a key of a wrong kind before any change`(kind: KeyKind) async throws {
         let key =
             kind == .passphrase
             ? try ArchiveKey(bytes: [UInt8](repeating: 1, count: 32))

@@ -29,7 +29,7 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: [(3600, 3539, false), (3600, 3541, true), (60, 29, false), (60, 31, true), (1, 0, false)])
-    func `By default a token stays valid for a minute or half its lifetime`(
+    func `Requires validity for a minute or half the token's lifetime by default`(
         lifetime: TimeInterval, age: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
@@ -45,7 +45,7 @@ struct AccessTokenTests {
             // Seconds until the token expires, how far the clock is set back, and whether the token is refreshed.
             (3600, 0, false), (3600, 300, false), (3600, 301, true), (3600, 1e8, true), (nil, 1e8, false),
         ] as [(TimeInterval?, TimeInterval, Bool)])
-    func `Refreshes a token once after the clock was set back`(
+    func `Refreshes a token only once after the clock was set back`(
         seconds: TimeInterval?, step: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
@@ -81,7 +81,7 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: failures)
-    func `A failed refresh returns a token that is still valid, else an error`(
+    func `Returns a valid token after a failed refresh, or throws an error`(
         failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
@@ -94,13 +94,13 @@ struct AccessTokenTests {
         #expect([.serviceUnavailable, .misconfigured, .cancelled].contains(error?.code))
         #expect(store.account?.username == "alice")
 
-        // Retries after the longest delay.
+        // The store retries after the longest delay.
         authority.respond(to: .refresh, with: [.accept])
         clock.advance(by: .seconds(300))
         #expect(try await store.accessToken(with: authority) == Secret("access-2"))
     }
 
-    @Test func `Keeps the account but returns no expired token without a refresh token`() async throws {
+    @Test func `Keeps an account without a refresh token, but returns no expired token`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(
@@ -133,7 +133,7 @@ struct AccessTokenTests {
         try await store.account(insteadOf: try #require(refused), with: authority)?.credentials.accessToken
     }
 
-    @Test func `Refreshes a refused token unless it was already replaced`() async throws {
+    @Test func `Refreshes a refused token unless the token was already replaced`() async throws {
         let store = try await store(issued: 3600)
         let authority = ScriptedAuthority()
         let refused = store.account
@@ -174,7 +174,7 @@ struct AccessTokenTests {
         #expect(try await store.accessToken(with: authority) == Secret("access-1"), "another API may still accept it")
     }
 
-    @Test func `A token request returns no token of a user who signs in during it`() async throws {
+    @Test func `Returns no token of another user who signs in during the request`() async throws {
         let store = try await AccountStore.testing(signedIn: .expired(at: Fixture.now), clock: ManualClock(Fixture.now))
         let authority = ScriptedAuthority(refresh: [.hang], clock: ManualClock(Fixture.now))
         let token = Task { try await store.accessToken(timeout: nil, with: authority) }
@@ -186,7 +186,7 @@ struct AccessTokenTests {
         #expect(try await store.accessToken(with: authority) == Secret("bob-access"))
     }
 
-    @Test func `A refused request is not retried with another user's token`() async throws {
+    @Test func `Does not retry a refused request with another user's token`() async throws {
         let store = try await store(issued: 3600)
         let alice = store.account
         try await store.signIn { Fixture.bob }

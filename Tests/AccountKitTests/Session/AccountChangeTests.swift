@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 struct AccountChangeTests {
-    @Test func `Keeps the changes of several stores at once`() async throws {
+    @Test func `Keeps the simultaneous changes of several stores`() async throws {
         let storage = InMemoryArchiveStorage()
         let first = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let second = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -58,7 +58,7 @@ struct AccountChangeTests {
         }
     }
 
-    @Test func `Sends no profile to a service that the account does not belong to`() async throws {
+    @Test func `Sends no profile to a service other than the account's service`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let other = OtherService()
         await expectAccountError(.misconfigured) {
@@ -67,7 +67,7 @@ struct AccountChangeTests {
         #expect(other.seen.withLock { $0.isEmpty })
     }
 
-    @Test func `A failed profile update changes nothing`() async throws {
+    @Test func `Keeps the account unchanged after a failed profile update`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let before = storage.entries
@@ -80,7 +80,7 @@ struct AccountChangeTests {
         #expect(store.account?.profile.nickname == nil)
     }
 
-    @Test func `A profile update keeps another process's change of another field`() async throws {
+    @Test func `Keeps another process's change of another field in a profile update`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let other = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -97,7 +97,7 @@ struct AccountChangeTests {
         #expect(profile == ["nickname": "Ally", "points": 5, "name": "Alice Liddell"])
     }
 
-    @Test func `A profile update does not change another user's account`() async throws {
+    @Test func `Does not change another user's account in a profile update`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -111,7 +111,7 @@ struct AccountChangeTests {
         #expect(try await storage.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `Refuses an account that is too large and keeps the old one`() async throws {
+    @Test func `Refuses an account that is too large and keeps the old account`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         await expectAccountError(.tooLarge) {

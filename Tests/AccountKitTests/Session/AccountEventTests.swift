@@ -25,7 +25,7 @@ struct AccountEventTests {
         return texts
     }
 
-    @Test func `Every listener gets all later events in order`() async throws {
+    @Test func `Sends all later events to every listener in order`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: nil, clock: clock)
         let authority = ScriptedAuthority(clock: clock)
@@ -50,7 +50,7 @@ struct AccountEventTests {
         #expect(await Self.texts(late, count: 3) == expected.suffix(3))
     }
 
-    @Test func `Loading reports the changes of another process as events`() async throws {
+    @Test func `Reports the changes of another process as events after a load`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         let other = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -69,7 +69,7 @@ struct AccountEventTests {
             ])
     }
 
-    @Test func `Every listener sees concurrent changes in the same order`() async throws {
+    @Test func `Reports concurrent changes to every listener in the same order`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         let listeners = (0..<3).map { _ in store.events() }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -83,7 +83,7 @@ struct AccountEventTests {
     }
 
     @Test(arguments: [0, 1, 100])
-    func `A slow listener gets the newest events and the count of dropped ones`(
+    func `Reports the newest events and the dropped count to a slow listener`(
         extra: Int
     ) async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
@@ -94,12 +94,12 @@ struct AccountEventTests {
         for points in (extra + 1)...(64 + extra) {
             #expect(await iterator.next(isolation: nil).map(Self.text) == "updated \(points)")
         }
-        // From now on it misses no event, until it falls behind again.
+        // From here on, the listener misses no event until it falls behind again.
         try await store.signOut()
         #expect(await iterator.next(isolation: nil).map(Self.text) == "signed out signedOutByUser")
     }
 
-    @Test func `A gap is reported in its place, after the events before it`() async throws {
+    @Test func `Reports a gap after the events that precede the gap`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         var iterator = store.events().makeAsyncIterator()
         try await store.update { $0.profile.points = 1 }
@@ -109,7 +109,7 @@ struct AccountEventTests {
         #expect(await iterator.next(isolation: nil).map(Self.text) == "updated 5")
     }
 
-    @Test func `No event contains a token`() async throws {
+    @Test func `Writes no token in an event`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: nil, clock: clock)
         let events = store.events()
@@ -123,7 +123,7 @@ struct AccountEventTests {
         }
     }
 
-    @Test func `Forgets a cancelled listener, and ends the streams with the store`() async throws {
+    @Test func `Removes a cancelled listener, and ends all streams with the store`() async throws {
         var store: AccountStore? = try await AccountStore.testing(signedIn: Fixture.alice)
         let listener = Task { [events = store!.events()] in await Self.texts(events, count: 2) }
         listener.cancel()
@@ -148,7 +148,7 @@ struct AccountEventTests {
             ])
     }
 
-    @Test func `A slow load does not restore an account that has signed out`() async throws {
+    @Test func `Does not restore an account that signed out during a slow load`() async throws {
         let gate = Gate()
         let storage = SlowStorage()
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
@@ -162,7 +162,7 @@ struct AccountEventTests {
         #expect(store.account == nil)
     }
 
-    @Test func `Of two concurrent loads the later one determines the account`()
+    @Test func `Uses the account of the later of two concurrent loads`()
         async throws
     {
         let (first, second) = (Gate(), Gate())
@@ -185,7 +185,7 @@ struct AccountEventTests {
     }
 }
 
-/// A storage whose reads without a lock wait after reading: the next one at the first gate, and so on.
+/// A storage whose reads without a lock wait after reading, the first at the first gate, the second at the second gate.
 private final class SlowStorage: ArchiveStorage {
     let base = InMemoryArchiveStorage()
     private let gates = Mutex<[Gate]>([])

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 struct AccountStoreTests {
-    @Test func `An account is still signed in after a restart`() async throws {
+    @Test func `Keeps an account signed in after a restart`() async throws {
         let storage = InMemoryArchiveStorage()
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
@@ -21,7 +21,7 @@ struct AccountStoreTests {
         #expect(store.account == account)
     }
 
-    @Test func `An expired token is refreshed silently`() async throws {
+    @Test func `Refreshes an expired token without the user`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
@@ -39,7 +39,7 @@ struct AccountStoreTests {
         #expect(store.account?.verifiedAt == clock.now)
     }
 
-    @Test func `Verifies again once a check is too old or from the future`()
+    @Test func `Verifies again if the last check is too old or dated in the future`()
         async throws
     {
         let clock = ManualClock()
@@ -55,7 +55,7 @@ struct AccountStoreTests {
     }
 
     @Test(arguments: [-1e9, -1e6, -1, 0, 1, 1e6, 1e9])
-    func `A clock change does not sign the user out`(seconds: TimeInterval) async throws {
+    func `Does not sign the user out after a clock change`(seconds: TimeInterval) async throws {
         let clock = ManualClock()
         let service = ModelService(clock: clock, isStrict: true)
         let store = try await AccountStore.testing(signedIn: service.account(of: "alice"), clock: clock)
@@ -70,7 +70,7 @@ struct AccountStoreTests {
         #expect(await store.checkSession(with: service).account?.username == "alice")
     }
 
-    @Test func `An explicit rejection clears the account and stores the reason`() async throws {
+    @Test func `Clears the account and stores the reason after an explicit rejection`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(
@@ -90,13 +90,13 @@ struct AccountStoreTests {
         #expect(try await storage.stateForNewProcess() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
     }
 
-    @Test func `AccountStore.shared is the store that was made shared`() async throws {
+    @Test func `Returns the shared store from AccountStore.shared after makeShared`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         store.makeShared()
         #expect(AccountStore.shared === store)
         #expect(AccountStore.shared?.account?.username == "alice")
 
-        // A test has its own shared store, even in its child tasks, and the app's stays the same.
+        // A test and its child tasks have a separate shared store. The shared store of the app stays the same.
         let own = try await AccountStore.testing(signedIn: nil)
         try await AccountStore.withShared(own) {
             #expect(AccountStore.shared === own)

@@ -43,7 +43,7 @@ struct ArchiveRoomTests {
                 issuedAt: clock.now, expiresAt: clock.now.addingTimeInterval(3600)))
     }
 
-    @Test func `A refresh saves longer tokens in a full archive`() async throws {
+    @Test func `Saves longer tokens of a refresh in a full archive`() async throws {
         let store = try await store()
         try await fill(store) { account, room in
             account.profile["avatar"] = .data(Data(count: room))
@@ -59,7 +59,7 @@ struct ArchiveRoomTests {
         #expect(store.account == account)
     }
 
-    @Test func `A refresh makes room by dropping many small fields`() async throws {
+    @Test func `Drops many small profile fields to make room in a refresh`() async throws {
         let store = try await store()
         try await fill(store) { account, room in
             let text = ProfileValue.string(String(repeating: "x", count: 470))
@@ -73,7 +73,7 @@ struct ArchiveRoomTests {
         #expect((count - 200..<count).contains(account.profile.fields.count))
     }
 
-    @Test func `A refresh of a full archive keeps the profile when the tokens fit`() async throws {
+    @Test func `Keeps the profile in a full archive if the refreshed tokens fit`() async throws {
         let store = try await store()
         try await fill(store) { account, room in account.profile["avatar"] = .data(Data(count: room)) }
         try await store.refresh(with: ScriptedAuthority(clock: clock))
@@ -82,7 +82,7 @@ struct ArchiveRoomTests {
         #expect(account.profile["avatar"] != nil)
     }
 
-    @Test func `Spends no refresh token when the tokens alone fill the archive`() async throws {
+    @Test func `Spends no refresh token if the tokens alone fill the archive`() async throws {
         let store = try await store()
         try await fill(store) { account, room in
             account.credentials.idToken = Secret(String(repeating: "i", count: room))
@@ -93,7 +93,7 @@ struct ArchiveRoomTests {
         #expect(try await stored().credentials.refreshToken == Secret("refresh-1"))
     }
 
-    @Test func `A change of the profile leaves room for new tokens`() async throws {
+    @Test func `Leaves room for new tokens after a change of the profile`() async throws {
         let store = try await store()
         let free = ArchivePropertyList.maximumByteCount - 8 * 1024
         await expectAccountError(.tooLarge) {
@@ -102,7 +102,7 @@ struct ArchiveRoomTests {
         #expect(try await stored().profile["avatar"] == nil)
     }
 
-    @Test func `An archive without room for new tokens can still be changed`() async throws {
+    @Test func `Changes an archive that has no room for new tokens`() async throws {
         let store = try await store()
         try await fill(store) { account, room in account.profile["avatar"] = .data(Data(count: room)) }
         try await store.update { $0.profile["avatar"] = .data(Data(count: 1000 * 1024)) }
@@ -110,7 +110,7 @@ struct ArchiveRoomTests {
         #expect(try await stored().username == "bob")
     }
 
-    @Test func `A sign-in with a profile that is too large stores the rest of it`() async throws {
+    @Test func `Stores a part of a profile that is too large at a sign-in`() async throws {
         let store = try await store()
         var account = Account.testing(at: clock.now)
         account.profile["avatar"] = .data(Data(count: 2 * 1024 * 1024))

@@ -4,7 +4,7 @@ import Testing
 @testable import AccountKit
 
 struct CancelledListenerTests {
-    @Test func `An event stream ends when its listener is cancelled during an event`() async {
+    @Test func `Ends an event stream if its listener is cancelled during an event`() async {
         let shared = SharedAccount()
         let hasEnded = await CancellationRace.run { isTold in
             for await _ in shared.events() { isTold() }

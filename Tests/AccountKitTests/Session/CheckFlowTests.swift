@@ -22,7 +22,7 @@ struct CheckFlowTests {
 
     // MARK: Whether to ask the service
 
-    @Test func `Checks nothing without an account`() async throws {
+    @Test func `Sends no check without an account`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
             (.unreadable(AccountError(.authenticationFailed, "")), "unreadable: wrongKeyOrDamaged"),
@@ -57,7 +57,7 @@ struct CheckFlowTests {
             (-1_000_000_000, true, "refresh"), (nil, true, "verify"), (-1, false, "verify"),
             (-1_000_000_000, false, "verify"),
         ] as [(TimeInterval?, Bool, String)])
-    func `Refreshes first if the token has expired`(
+    func `Refreshes an expired token before a check`(
         seconds: TimeInterval?, hasRefreshToken: Bool, step: String
     ) async throws {
         let account = Account.testing(
@@ -65,7 +65,7 @@ struct CheckFlowTests {
         #expect(try await begin(with: account).action.name == step)
     }
 
-    @Test func `A token that expired long ago keeps an offline user signed in`() async throws {
+    @Test func `Keeps an offline user signed in with a token that expired long ago`() async throws {
         var run = try await begin(with: .testing(at: Fixture.now, expiringIn: .seconds(-1_000_000_000)))
         try await run.expect("refresh", then: .refreshEnded(.kept(Fixture.expired, .init(.offline))))
         #expect(run.outcome?.text == "unverified access-1: offline")
@@ -73,7 +73,7 @@ struct CheckFlowTests {
 
     // MARK: Verified
 
-    @Test func `Stores the profile that the service returns`() async throws {
+    @Test func `Stores the profile that the service returns for a check`() async throws {
         var run = try await begin(with: Fixture.alice)
         try await run.expect("verify", then: .verified(Self.identity))
         try await run.expect("begin soon", then: .done)
@@ -92,7 +92,7 @@ struct CheckFlowTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `A check succeeds even if its result cannot be saved`(error: AccountError) async throws {
+    func `Verifies an account even if the result cannot be saved`(error: AccountError) async throws {
         for failing in ["begin soon", "save"] {
             var run = try await begin(with: Fixture.alice)
             await run.answer(.verified(Self.identity))
@@ -107,7 +107,7 @@ struct CheckFlowTests {
     }
 
     @Test
-    func `Verifies the new tokens if they were replaced during the check`()
+    func `Verifies the new tokens if the tokens were replaced during the check`()
         async throws
     {
         for stored in [Fixture.replaced, Fixture.bob] {
@@ -130,7 +130,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `Verifies at most three times if the tokens keep changing`() async throws {
+    @Test func `Verifies at most three times if the tokens change repeatedly`() async throws {
         var run = try await begin(with: Fixture.alice)
         for (count, stored) in [Fixture.replaced, Fixture.alice, Fixture.replaced].enumerated() {
             try await run.expect("verify", then: .verified(Self.identity))
@@ -141,7 +141,7 @@ struct CheckFlowTests {
         #expect(run.outcome?.text == "unverified other-access: replacedMeanwhile")
     }
 
-    @Test func `Skips new tokens that are already verified and refreshes expired ones`() async throws {
+    @Test func `Skips the check of verified new tokens, and refreshes expired tokens`() async throws {
         var confirmed = Fixture.replaced
         confirmed.verifiedAt = Fixture.now
         let expired = Fixture.expired.with(token: "other-access", refreshToken: "other-refresh")
@@ -156,7 +156,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `A check reports if the account was removed during it`() async throws {
+    @Test func `Reports an account that was removed during its check`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
@@ -169,7 +169,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `Asks a service only about its own accounts`() async throws {
+    @Test func `Verifies accounts only with their own service`() async throws {
         for signsInMeanwhile in [false, true] {
             var run = await Run(
                 CheckFlow(now: Fixture.now, maximumAge: 0) {
@@ -185,7 +185,7 @@ struct CheckFlowTests {
         }
     }
 
-    @Test func `Does not ask about another service's account found by a refresh`() async throws {
+    @Test func `Does not verify another service's account that a refresh finds`() async throws {
         var run = await Run(
             CheckFlow(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id ? nil : "another service" })
         try await run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
@@ -193,7 +193,7 @@ struct CheckFlowTests {
         #expect(run.outcome?.text == "unverified bob-access: misconfigured")
     }
 
-    @Test func `Reports a token of another user and stores nothing`() async throws {
+    @Test func `Reports a token of another user and stores no account`() async throws {
         var run = try await begin(with: Fixture.alice)
         try await run.expect("verify", then: .verified(Identity(id: "bob", username: "bob")))
         #expect(run.outcome == .unverified(Fixture.alice, .init(.wrongAccount, detail: run.outcome?.detail)))
@@ -201,7 +201,7 @@ struct CheckFlowTests {
 
     // MARK: Refused
 
-    @Test func `A 401 leads to one refresh and one more check`() async throws {
+    @Test func `Refreshes once and checks once more after a 401`() async throws {
         var run = try await begin(with: Fixture.alice)
         try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         let renewed = Fixture.alice.with(token: "access-2", refreshToken: "refresh-2")
@@ -210,7 +210,7 @@ struct CheckFlowTests {
         #expect(run.outcome?.text == "unverified access-2: unclearReply")
     }
 
-    @Test func `Verifies adopted tokens`() async throws {
+    @Test func `Verifies tokens that a check adopts from another process`() async throws {
         for account in [Fixture.alice, Fixture.expired] {
             var run = try await begin(with: account)
             if account == Fixture.alice {
@@ -229,13 +229,13 @@ struct CheckFlowTests {
         (.signedOut(SignOut(.sessionEnded)), "signed out: sessionEnded"),
         (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
     ])
-    func `A failed or completed refresh ends the check`(outcome: RefreshOutcome, text: String) async throws {
+    func `Ends a check after a failed or completed refresh`(outcome: RefreshOutcome, text: String) async throws {
         var run = try await begin(with: Fixture.expired)
         try await run.expect("refresh", then: .refreshEnded(outcome))
         #expect(run.outcome?.text == text)
     }
 
-    @Test func `An explicit rejection clears the account if its token is still stored`() async throws {
+    @Test func `Clears the account if the service rejects the token that is stored`() async throws {
         var run = try await begin(with: Fixture.withoutRefreshToken)
         try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         try await run.expect("begin", then: .done)
@@ -251,7 +251,7 @@ struct CheckFlowTests {
     }
 
     @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
-    func `A rejection of a token that was replaced leads to a new check`(
+    func `Checks again if the rejected token was already replaced`(
         failure: AuthorityError
     ) async throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
@@ -298,7 +298,7 @@ struct CheckFlowTests {
     // MARK: Exhaustive search
 
     @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
-    func `No sequence of results signs the user out by mistake`(account: Account) async {
+    func `Never signs the user out by mistake in any sequence of check results`(account: Account) async {
         let contents: [AccountArchive.Content] = [
             .present(account, Fixture.old), .present(Fixture.replaced, Fixture.other),
             .present(Fixture.bob, Fixture.other), .absent(Self.never),
@@ -338,7 +338,7 @@ struct CheckFlowTests {
             case .beginTransaction, .beginTransactionSoon: #expect(!isLocked, "\(actions)")
             default: break
             }
-            // Once for the account, and at most twice more for its replacements.
+            // The flow sends one check for the account, and at most two more for the accounts that replace it.
             let turns = 1 + actions.count { $0 == "end" }
             #expect(turns <= 3, "\(actions)")
             #expect(actions.count { $0 == "refresh" } <= turns, "\(actions)")

@@ -78,12 +78,12 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "renewed access-1")
     }
 
-    @Test func `Keeps the old refresh token if the response has none`() async throws {
+    @Test func `Keeps the old refresh token if the derivation returns none`() async throws {
         let (_, account) = try await saving(Self.response(), Self.byRefresh)
         #expect(account.credentials.refreshToken == Fixture.alice.credentials.refreshToken)
     }
 
-    @Test func `A token exchange keeps the tokens and writes no refresh record`() async throws {
+    @Test func `Keeps the tokens and writes no refresh record in a token exchange`() async throws {
         var (run, account) = try await saving(Self.response(refreshToken: "of another kind"), Self.byExchange)
         #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials))
         #expect(account.credentials.derivedToken(for: Self.target) != nil)
@@ -92,7 +92,7 @@ struct DerivationFlowTests {
         #expect(!run.actions.contains("record intent"))
     }
 
-    @Test func `Deriving by refresh needs a refresh token, an exchange does not`() async throws {
+    @Test func `Requires a refresh token for a derivation unless by exchange`() async throws {
         _ = try await asking(Self.byExchange, of: Fixture.withoutRefreshToken)
         var run = await Run(
             RefreshFlow(of: Fixture.withoutRefreshToken, deriving: Self.byRefresh, now: Fixture.now))
@@ -102,7 +102,7 @@ struct DerivationFlowTests {
 
     // MARK: Changes by other processes
 
-    @Test func `Returns a token that another process has just derived`() async throws {
+    @Test func `Returns a derived token that another process has just stored`() async throws {
         for (known, found) in [
             (Fixture.alice, Self.holding("other")), (Self.holding("old", lifetime: 30), Self.holding("other")),
             // Use the token even if it is valid for less time than requested: a new one would not last longer.
@@ -119,7 +119,7 @@ struct DerivationFlowTests {
         }
     }
 
-    @Test func `Derives from tokens that another process has stored`() async throws {
+    @Test func `Derives a token from tokens that another process has stored`() async throws {
         let run = try await asking(Self.byRefresh, stored: Fixture.replaced)
         guard case .exchangeToken(let sent, Self.byRefresh) = run.action else { return }
         #expect(sent == Fixture.replaced)
@@ -128,7 +128,7 @@ struct DerivationFlowTests {
         #expect(try await asking(longer, of: Self.holding("old", lifetime: 30)).outcome == nil)
     }
 
-    @Test func `Derives nothing for another user`() async throws {
+    @Test func `Derives no token for another user`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, deriving: Self.byRefresh, now: Fixture.now))
         try await run.connect()
         try await run.expect("begin", then: .done)
@@ -136,7 +136,7 @@ struct DerivationFlowTests {
         #expect(run.outcome?.text == "adopted bob-access")
     }
 
-    @Test func `A refresh uses the refresh token stored by a derivation`() async throws {
+    @Test func `Refreshes with the refresh token that a derivation stored`() async throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.connect(rotated)
@@ -157,7 +157,7 @@ struct DerivationFlowTests {
         #expect(run.action.name == "clear")
     }
 
-    @Test func `A rejection of a replaced refresh token does not count`() async throws {
+    @Test func `Ignores a rejection of a refresh token that was replaced`() async throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
         for (stored, text) in [
             (rotated, "kept access-1: replacedMeanwhile"), (Fixture.replaced, "adopted other-access"),
@@ -179,7 +179,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: [AccountArchive.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
-    func `Revokes tokens that arrive after the sign-out`(
+    func `Revokes tokens of a derivation that arrive after the sign-out`(
         content: AccountArchive.Content
     ) async throws {
         var run = try await asking(Self.byRefresh)
@@ -203,7 +203,7 @@ struct DerivationFlowTests {
             .oauthError(.invalidTarget), .oauthError(.invalidScope), .oauthError(.unauthorizedClient),
             .oauthError(.invalidRequest), .oauthError(.unsupportedGrantType), .misconfigured("not registered"),
         ] as [AuthorityError])
-    func `An invalid request keeps the session and does not delay a refresh`(failure: AuthorityError) async throws {
+    func `Keeps the session after an invalid request, without a refresh delay`(failure: AuthorityError) async throws {
         var run = try await asking(Self.byRefresh)
         await run.answer(.refused(failure))
         try await run.expect("begin", then: .done)
@@ -248,7 +248,7 @@ struct DerivationFlowTests {
     private static let refusals = [AuthorityError.oauthError(.invalidGrant), .rejected("closed")]
 
     @Test(arguments: refusals)
-    func `A refused derivation ends the session only if a refresh is refused`(failure: AuthorityError)
+    func `Ends a session for a refused derivation only if a refresh is refused`(failure: AuthorityError)
         async throws
     {
         var run = try await refreshing(after: failure)
@@ -276,7 +276,7 @@ struct DerivationFlowTests {
         #expect(signOut.unfinishedRefresh == nil)
     }
 
-    @Test func `Keeps the session if the plain refresh gets no response`() async throws {
+    @Test func `Keeps the session if a plain refresh after a refusal gets no response`() async throws {
         for (failure, unfinished, mayBeSpent) in [
             (AuthorityError.noResponse(.timeout), nil, true), (.noResponse(.refused), nil, false),
             (.noResponse(.refused), Fixture.now, true),
@@ -294,7 +294,7 @@ struct DerivationFlowTests {
         }
     }
 
-    @Test func `A refused derivation adopts tokens that another process has stored`() async throws {
+    @Test func `Adopts another process's tokens after a refused derivation`() async throws {
         await #expect(
             try refreshing(after: Self.refusals[0], stored: Fixture.replaced).outcome?.text
                 == "kept other-access: misconfigured")
@@ -305,7 +305,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: refusals)
-    func `A refused token exchange keeps the session and sends no refresh`(failure: AuthorityError) async throws {
+    func `Keeps the session after a refused token exchange, without a refresh`(failure: AuthorityError) async throws {
         var run = try await asking(Self.byExchange)
         await run.answer(.refused(failure))
         while run.outcome == nil {
@@ -315,7 +315,7 @@ struct DerivationFlowTests {
     }
 
     @Test(arguments: [byRefresh, byExchange])
-    func `A failing service delays the next derivation`(derivation: Derivation) async throws {
+    func `Delays the next derivation after a failure of the service`(derivation: Derivation) async throws {
         var run = try await asking(derivation)
         await run.answer(.refused(.unavailable(status: 503, retryAfter: nil)))
         try await run.expect("begin", then: .done)
@@ -346,7 +346,7 @@ struct DerivationFlowTests {
         }
     }
 
-    @Test func `Drops derived tokens if the archive has no room for a refresh token`() async throws {
+    @Test func `Drops derived tokens to make room for a new refresh token`() async throws {
         let tooLarge = AccountError(.tooLarge, "full")
         let other = TokenTarget(stored: "other", [], [])
         var stored = Fixture.alice
@@ -369,7 +369,7 @@ struct DerivationFlowTests {
     // MARK: Exhaustive search
 
     @Test(arguments: [byRefresh, byExchange])
-    func `No sequence of results loses a refresh token or ends the session`(
+    func `Never loses a refresh token in any sequence of derivation results`(
         derivation: Derivation
     ) async {
         let contents: [AccountArchive.Content] = [
@@ -422,7 +422,7 @@ struct DerivationFlowTests {
         return run.actions[derived...].contains("prepare exchange")
     }
 
-    /// How often the service refused the tokens.
+    /// The number of times that the service refused the tokens.
     private static func refusalCount(_ events: [EffectResult]) -> Int {
         events.count { event in
             if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
@@ -479,7 +479,7 @@ struct DerivationFlowTests {
             } else {
                 #expect(!isKept, "\(actions)")
             }
-            // Only for tokens that replaced those used for the request.
+            // This reason is only for tokens that replaced the tokens of the request.
             if case .kept(_, let reason) = outcome {
                 let isPlain = actions.contains("request tokens")
                 let isReplaced = reason.code == .replacedMeanwhile && (isRevoked || isSpared || !isByRefresh)

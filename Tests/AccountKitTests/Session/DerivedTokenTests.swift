@@ -38,7 +38,7 @@ struct DerivedTokenTests {
 
     // MARK: Keeping
 
-    @Test func `Keeps a derived token for its target until it expires`()
+    @Test func `Keeps a derived token for its target until the token expires`()
         async throws
     {
         let store = try await store()
@@ -61,7 +61,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive, .derive, .derive, .derive])
     }
 
-    @Test func `A target's order of resources and scopes makes no difference`() async throws {
+    @Test func `Ignores the order of a target's resources and scopes`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         for scopes in [["b", "a"], ["a", "b", "a"]] {
@@ -71,7 +71,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive])
     }
 
-    @Test func `A refresh keeps derived tokens, and a new sign-in drops them`() async throws {
+    @Test func `Keeps derived tokens in a refresh, and drops them at a new sign-in`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         _ = try await store.accessToken(for: target, with: authority)
@@ -96,7 +96,7 @@ struct DerivedTokenTests {
         #expect(try await stored().credentials.derivedTokens.map(\.target) == [audience])
     }
 
-    @Test func `Drops an oversized derived token, but keeps its refresh token`() async throws {
+    @Test func `Drops an oversized derived token, but keeps the new refresh token`() async throws {
         let store = try await store()
         let long = String(repeating: "x", count: 16 * 1024 + 1)
         let authority = ScriptedAuthority(derive: [tokens(long, refreshToken: "refresh-2")], clock: clock)
@@ -108,7 +108,7 @@ struct DerivedTokenTests {
 
     // MARK: Sharing
 
-    @Test func `Tasks and processes share one derivation and store the refresh token`() async throws {
+    @Test func `Shares one derivation among tasks and processes`() async throws {
         _ = try await store()
         let authority = ScriptedAuthority(derive: [.hang, .accept], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
@@ -126,7 +126,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive])
     }
 
-    @Test func `A refresh and a derivation take turns`() async throws {
+    @Test func `Runs a refresh and a derivation one after the other`() async throws {
         let store = try await store()
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
@@ -143,7 +143,7 @@ struct DerivedTokenTests {
         #expect(credentials.refreshToken == Secret("refresh-9"))
     }
 
-    @Test func `Stores a derived token even if its caller was cancelled`() async throws {
+    @Test func `Stores a derived token even if the caller was cancelled`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.hang], clock: clock)
         let only = Task { try await store.accessToken(for: target, timeout: nil, with: authority) }
@@ -156,7 +156,7 @@ struct DerivedTokenTests {
             try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
     }
 
-    @Test func `A token exchange refreshes an expired token first`() async throws {
+    @Test func `Refreshes an expired token before a token exchange`() async throws {
         let store = try await store(.expired(at: clock.now))
         let authority = ScriptedAuthority(clock: clock)
         #expect(try await store.accessToken(for: audience, timeout: nil, with: authority) == Secret("derived-1"))
@@ -174,7 +174,7 @@ struct DerivedTokenTests {
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
             (.unclear("no JSON"), .serviceUnavailable), (.intercepted("a web page"), .serviceUnavailable),
         ] as [(AuthorityError, AccountError.Code)])
-    func `A refused derivation keeps the session`(
+    func `Keeps the session after a refused derivation`(
         failure: AuthorityError, code: AccountError.Code
     ) async throws {
         for target in [target, audience] {
@@ -196,7 +196,7 @@ struct DerivedTokenTests {
     ]
 
     @Test(arguments: refusals)
-    func `Keeps the session when the service refuses only the derived token`(refusal: AuthorityError) async throws {
+    func `Keeps the session if the service refuses only the derived token`(refusal: AuthorityError) async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.refuse(refusal)], clock: clock)
         await expectAccountError(.misconfigured) { try await store.accessToken(for: target, with: authority) }
@@ -206,7 +206,7 @@ struct DerivedTokenTests {
     }
 
     @Test(arguments: refusals)
-    func `Ends the session when the service refuses the plain refresh too`(refusal: AuthorityError) async throws {
+    func `Ends the session if the service refuses the plain refresh too`(refusal: AuthorityError) async throws {
         let store = try await store()
         let authority = ScriptedAuthority(refresh: [.refuse(refusal)], derive: [.refuse(refusal)], clock: clock)
         await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: authority) }
@@ -214,7 +214,7 @@ struct DerivedTokenTests {
         #expect(store.account == nil)
     }
 
-    @Test func `Keeps the session when the plain refresh gets no response`() async throws {
+    @Test func `Keeps the session if the plain refresh gets no response`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(
             refresh: [.refuse(.noResponse(.timeout))], derive: [.refuse(Self.refusals[0])], clock: clock)
@@ -224,7 +224,7 @@ struct DerivedTokenTests {
         #expect(try await store.unfinishedRefresh() != nil)
     }
 
-    @Test func `Keeps the session when the service refuses a token exchange`() async throws {
+    @Test func `Keeps the session if the service refuses a token exchange`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.refuse(Self.refusals[0])], clock: clock)
         await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: authority) }
@@ -246,7 +246,7 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive, .derive, .derive])
     }
 
-    @Test func `Derives nothing without a refresh token or for another user`() async throws {
+    @Test func `Derives no token without a refresh token or for another user`() async throws {
         let bare = try await store(.testing(at: clock.now, hasRefreshToken: false))
         let stubborn = RefreshingAuthority()
         await expectAccountError(.misconfigured) { try await bare.accessToken(for: target, with: stubborn) }
@@ -261,7 +261,7 @@ struct DerivedTokenTests {
         #expect(try await stored().credentials.derivedTokens.isEmpty)
     }
 
-    @Test func `A token exchange uses no token of a user who signs in before it`() async throws {
+    @Test func `Exchanges no token of another user who signs in before the exchange`() async throws {
         let store = try await store(.expired(at: clock.now))
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
         let target = try TokenTarget(audience: "https://api.example.com")
@@ -307,7 +307,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `Refreshes if the service refuses an exchange for a narrower scope`() async throws {
+    @Test func `Derives by a refresh if an exchange for a narrower scope is refused`() async throws {
         let store = try await store()
         let authority = RefusingExchangeAuthority()
         let narrow = try TokenTarget(scopes: ["openid"])
@@ -337,7 +337,7 @@ struct DerivedTokenTests {
 
     // MARK: Ending
 
-    @Test func `Signing out removes derived tokens and revokes them`() async throws {
+    @Test func `Removes and revokes derived tokens on sign-out`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
         _ = try await store.accessToken(for: target, with: authority)

@@ -7,12 +7,12 @@ struct DevicePollingTests {
         deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURI: "https://example.com/device",
         lifetime: .seconds(600), interval: .seconds(5))
 
-    @Test func `The first poll comes after one interval`() {
+    @Test func `Sends the first device poll after one interval`() {
         #expect(DevicePolling(Self.authorization).start() == .poll(after: .seconds(5)))
     }
 
     @Test(arguments: [Duration.zero, .milliseconds(1), .seconds(-5)])
-    func `Polls at most once a second`(interval: Duration) {
+    func `Polls for a device sign-in at most once a second`(interval: Duration) {
         var authorization = Self.authorization
         authorization.interval = interval
         var polling = DevicePolling(authorization)
@@ -21,7 +21,7 @@ struct DevicePollingTests {
         #expect(pending == .poll(after: .seconds(1)))
     }
 
-    @Test func `Keeps the interval while the authorization is pending`() {
+    @Test func `Keeps the poll interval while the authorization is pending`() {
         var polling = DevicePolling(Self.authorization)
         for elapsed in [5, 10, 15] {
             let step = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(elapsed))
@@ -29,7 +29,7 @@ struct DevicePollingTests {
         }
     }
 
-    @Test func `Adds five seconds to every later interval after slow_down`() {
+    @Test func `Adds five seconds to every later poll interval after slow_down`() {
         var polling = DevicePolling(Self.authorization)
         #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(5)) == .poll(after: .seconds(10)))
         #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(15)) == .poll(after: .seconds(15)))
@@ -42,7 +42,7 @@ struct DevicePollingTests {
             .noResponse(.timeout), .noResponse(.unknownHost), .unavailable(status: 429, retryAfter: nil),
             .unavailable(status: 503, retryAfter: nil), .intercepted("a web page"), .unclear("no JSON"),
         ] as [AuthorityError])
-    func `Failures slow down the polls until the code expires`(failure: AuthorityError) {
+    func `Slows down the polls after failures until the device code expires`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
         var pauses: [Duration] = []
         for _ in 0..<8 {
@@ -54,7 +54,7 @@ struct DevicePollingTests {
         #expect(polling.next(after: failure, elapsed: .seconds(600)) == .expired)
     }
 
-    @Test func `Honors Retry-After while polling`() {
+    @Test func `Honors Retry-After while polling for a device sign-in`() {
         var polling = DevicePolling(Self.authorization)
         let step = polling.next(after: .unavailable(status: 429, retryAfter: .seconds(90)), elapsed: .seconds(5))
         #expect(step == .poll(after: .seconds(90)))
@@ -63,12 +63,12 @@ struct DevicePollingTests {
     @Test(
         arguments: [.oauthError(.accessDenied), .oauthError(.invalidGrant), .misconfigured("no such client")]
             as [AuthorityError])
-    func `A refusal ends the polling`(failure: AuthorityError) {
+    func `Ends the polling of a device sign-in after a refusal`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
         #expect(polling.next(after: failure, elapsed: .seconds(5)) == .fail(failure))
     }
 
-    @Test func `An expired code ends the polling`() {
+    @Test func `Ends the polling of a device sign-in when the code expires`() {
         var polling = DevicePolling(Self.authorization)
         #expect(polling.next(after: .oauthError(.expiredToken), elapsed: .seconds(5)) == .expired)
     }

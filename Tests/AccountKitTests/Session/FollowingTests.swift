@@ -3,7 +3,7 @@ import AccountTesting
 import Testing
 
 struct FollowingTests {
-    @Test func `Reports the changes of another process, in order`() async throws {
+    @Test func `Reports the changes of another process in order`() async throws {
         let storage = InMemoryArchiveStorage()
         let clock = ManualClock()
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
@@ -30,7 +30,7 @@ struct FollowingTests {
         try await following.value
     }
 
-    @Test func `observeExternalChanges throws when the watch ends, with its reason`() async throws {
+    @Test func `Throws the watch's error from observeExternalChanges at its end`() async throws {
         struct Broken: Error {}
         let (changes, continuation) = AsyncThrowingStream.makeStream(of: Void.self, throwing: (any Error).self)
         let storage = HookedStorage(changes: changes)
@@ -56,7 +56,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `observeExternalChanges ends without an error on cancellation`() async throws {
+    @Test func `Ends observeExternalChanges without an error on cancellation`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         for _ in 0..<20 {
             let following = Task { try await store.observeExternalChanges() }

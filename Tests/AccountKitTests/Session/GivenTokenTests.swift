@@ -18,7 +18,7 @@ struct GivenTokenTests {
             clock: clock)
     }
 
-    @Test func `Returns the token, and a check finds its user`() async throws {
+    @Test func `Returns a token from the environment, and finds its user in a check`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
         #expect(try await store.accessToken(with: authority).reveal() == "given")
@@ -36,13 +36,13 @@ struct GivenTokenTests {
         #expect(try await store.accessToken(with: authority).reveal() == "given")
     }
 
-    @Test func `Verifies with an authority that supports nothing else`() async throws {
+    @Test func `Verifies a given token with an authority that supports only checks`() async throws {
         let store = store()
         #expect(await store.checkSession(with: OwnService()).account?.displayName == "Bob")
         #expect(store.account?.id == "7")
     }
 
-    @Test func `Skips a check within the maximum age`() async throws {
+    @Test func `Skips a check of a given token within the maximum age`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
         for _ in 1...2 { _ = await store.checkSession(with: authority, maximumAge: .seconds(900)) }
@@ -56,7 +56,7 @@ struct GivenTokenTests {
         .forbidden(error: nil),
         .unclear("HTML"), .misconfigured("no user info"),
     ])
-    func `Keeps the token unless the service explicitly rejects it`(failure: AuthorityError) async throws {
+    func `Keeps a given token unless the service explicitly rejects the token`(failure: AuthorityError) async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(failure)])
         guard case .unverified(_, let reason) = await store.checkSession(with: authority) else {
@@ -80,7 +80,7 @@ struct GivenTokenTests {
         }
     }
 
-    @Test func `Asks no other service once the user is known`() async throws {
+    @Test func `Verifies a given token only with the service that confirmed the user`() async throws {
         let store = store()
         let account = try #require(await store.checkSession(with: NamedService()).account)
         #expect(account.issuer == "https://notes.example.com")
@@ -97,13 +97,13 @@ struct GivenTokenTests {
     @Test(arguments: [
         AuthorityError.signInRefused("closed"), .oauthError(.accessDenied), .oauthError(.invalidGrant),
     ])
-    func `A refused sign-in does not reject the token`(failure: AuthorityError) async throws {
+    func `Does not treat a refused sign-in as a rejection of a given token`(failure: AuthorityError) async throws {
         let store = store()
         let state = await store.checkSession(with: NamedService(failure: failure))
         #expect(state.account?.credentials.accessToken == Secret("given"), "\(state)")
     }
 
-    @Test func `An explicit rejection ends the session and names the variable to unset`() async throws {
+    @Test func `Names the variable to unset after a rejection of a given token`() async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(.bearerChallenge(error: "invalid_token")), .accept])
         guard case .signedOut(let signOut) = await store.checkSession(with: authority) else {
@@ -120,7 +120,7 @@ struct GivenTokenTests {
         #expect(try await self.store().accessToken(with: authority).reveal() == "given")
     }
 
-    @Test func `Keeps the token if the check times out`() async throws {
+    @Test func `Keeps a given token if the check times out`() async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.hang])
         let state = await store.checkSession(with: authority, timeout: .zero)
@@ -128,7 +128,7 @@ struct GivenTokenTests {
         #expect(store.account?.id == "NOTES_TOKEN")
     }
 
-    @Test func `Refuses every change with the variable's name, without a request`() async throws {
+    @Test func `Refuses every change of a given token and names the variable`() async throws {
         let changes: [@Sendable (AccountStore, ScriptedAuthority) async throws -> Void] = [
             { try await $0.signIn(username: "alice", password: Secret("x"), with: $1) },
             { try await $0.signIn(token: Secret("x"), with: $1) },
@@ -149,14 +149,14 @@ struct GivenTokenTests {
         }
     }
 
-    @Test func `A token from the environment has no revocations and no keys`() async throws {
+    @Test func `Reports no revocations and no keys for a token from the environment`() async throws {
         let store = store()
         #expect(try await store.pendingRevocations().isEmpty)
         #expect(try await store.unfinishedRefresh() == nil)
         #expect(try await store.keySlots().isEmpty)
     }
 
-    @Test func `Observing a token from the environment ends with the task`() async throws {
+    @Test func `Ends the observation of a given token with the task`() async throws {
         let store = store()
         let task = Task { try await store.observeExternalChanges() }
         task.cancel()

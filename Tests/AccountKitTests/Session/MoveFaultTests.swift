@@ -2,8 +2,8 @@
 import AccountTesting
 import Testing
 
-/// Fails or kills a move at each of its calls to the two storages. Afterwards at most one copy can refresh, and a retry
-/// completes the move.
+/// Fails or kills a move at each call to the two storages. Then at most one copy can refresh, and a retry completes the
+/// move.
 struct MoveFaultTests {
     /// The actions of other processes between an interrupted move and the retry.
     enum Meanwhile: CaseIterable, Sendable { case nothing, refreshHere, refreshThere, refreshBoth }
@@ -44,7 +44,7 @@ struct MoveFaultTests {
     }
 
     @Test(arguments: Meanwhile.allCases, [false, true])
-    func `A move completes after a crash at each step`(meanwhile: Meanwhile, isReturn: Bool) async throws {
+    func `Completes a move after a crash at each step`(meanwhile: Meanwhile, isReturn: Bool) async throws {
         var steps = 0
         while true {
             let (places, key) = try await prepared(isReturn: isReturn)
@@ -65,7 +65,7 @@ struct MoveFaultTests {
     }
 
     @Test(arguments: [TwoPlaces.Place.here, .there], Meanwhile.allCases)
-    func `A move completes after an error at each step`(place: TwoPlaces.Place, meanwhile: Meanwhile) async throws {
+    func `Completes a move after an error at each step`(place: TwoPlaces.Place, meanwhile: Meanwhile) async throws {
         var number = 0
         while true {
             number += 1
@@ -84,7 +84,7 @@ struct MoveFaultTests {
     }
 
     @Test(arguments: [TwoPlaces.Place.here, .there])
-    func `A move stops at a write that a power cut may undo`(place: TwoPlaces.Place) async throws {
+    func `Stops a move at a write that a power cut may undo`(place: TwoPlaces.Place) async throws {
         let places = TwoPlaces()
         try await places.signIn()
         let storage = HookedStorage(base: places.storage(place), durability: .unknown(reason: "testing"))

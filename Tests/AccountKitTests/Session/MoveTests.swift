@@ -10,7 +10,7 @@ struct MoveTests {
 
     private func note(with key: OfflineKey) -> [UInt8] { key.seal.seal([1, 2, 3], type: "note", id: []) }
 
-    @Test func `A session moves back and forth ten times with a refresh at each place`() async throws {
+    @Test func `Moves a session back and forth ten times with a refresh at each place`() async throws {
         try await places.signIn()
         let note = note(with: try await places.store(.here).offlineKey())
         for _ in 1...10 {
@@ -30,7 +30,7 @@ struct MoveTests {
         #expect(service.revocationCount == 0)
     }
 
-    @Test func `A move keeps the archive's lineage and key slots`() async throws {
+    @Test func `Keeps the archive's lineage and key slots in a move`() async throws {
         try await places.signIn()
         let before = try places.here.storedGeneration
         let slots = try await places.store(.here).driver.archive.envelope()?.slots
@@ -41,7 +41,7 @@ struct MoveTests {
         #expect(try await places.store(.there).driver.archive.envelope()?.slots == slots)
     }
 
-    @Test func `A move keeps the passphrase, which each place asks for once`() async throws {
+    @Test func `Keeps the passphrase in a move, and prompts once at each place`() async throws {
         let (first, mover, target, later) = (Person("secret"), Person("secret"), Person(), Person("secret"))
         try await places.store(.here, key: first.key).signIn(
             username: "alice", password: Secret("password"), with: service)
@@ -57,7 +57,7 @@ struct MoveTests {
         }
     }
 
-    @Test func `The source returns its token until it expires, then names the target`() async throws {
+    @Test func `Returns a valid token at a move's source, then names the target`() async throws {
         try await places.signIn()
         let token = try await places.store(.here).accessToken(with: service)
         try await places.move()
@@ -84,7 +84,7 @@ struct MoveTests {
         #expect(service.alarmCount == 0)
     }
 
-    @Test func `A rejected token does not end the session at the source of a move`() async throws {
+    @Test func `Does not end the session at a move's source after a rejected token`() async throws {
         try await places.signIn()
         try await places.move()
         let authority = ScriptedAuthority(
@@ -93,7 +93,7 @@ struct MoveTests {
         #expect(await places.store(.here).load().account?.move != nil)
     }
 
-    @Test func `A process with the session in memory does not refresh it after a move`() async throws {
+    @Test func `Does not refresh a moved session from another process's memory`() async throws {
         try await places.signIn()
         let process = places.store(.here)
         let known = try #require(await process.load().account)
@@ -108,7 +108,7 @@ struct MoveTests {
         #expect(service.alarmCount == 0)
     }
 
-    @Test func `A move waits for a running refresh and takes its tokens`() async throws {
+    @Test func `Waits for a running refresh before a move, and moves the new tokens`() async throws {
         try await places.signIn()
         let authority = ScriptedAuthority(refresh: [.hang], clock: places.clock)
         let process = places.store(.here)
@@ -124,7 +124,7 @@ struct MoveTests {
         #expect(try await moved.credentials.refreshToken == tokens)
     }
 
-    @Test func `A move fails while a refresh is unfinished`() async throws {
+    @Test func `Fails a move while a refresh is unfinished`() async throws {
         try await places.signIn()
         let transaction = try await places.here.beginTransaction(timeout: .seconds(1))
         _ = try await RefreshJournal(storage: places.here).recordIntent(at: places.clock.now, in: transaction)
@@ -137,7 +137,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `A move does not replace a session at the target`() async throws {
+    @Test func `Does not replace a session at the target of a move`() async throws {
         try await places.signIn()
         try await places.signIn(.there, as: "bob")
         let before = places.there.entries
@@ -147,7 +147,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
-    @Test func `A sign-in at the target blocks a move until that user signs out`()
+    @Test func `Refuses a move to a target with another sign-in until the sign-out`()
         async throws
     {
         try await interruptAfterLeaving()
@@ -160,7 +160,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `A move deletes the target's sign-out record and fails after a sign-out`() async throws {
+    @Test func `Deletes an earlier sign-out record at the target of a move`() async throws {
         try await places.signIn(.there, as: "bob")
         try await places.store(.there).signOut(with: service)
         try await places.signIn()
@@ -169,10 +169,10 @@ struct MoveTests {
         try await places.store(.there).signOut(with: service)
         await expectAccountError(.notSignedIn) { try await places.move(.there, to: .here) }
         let error = await expectAccountError(.notSignedIn) { try await places.move() }
-        #expect(error?.description.contains("no longer there") == true)
+        #expect(error?.description.contains("no longer exists there") == true)
     }
 
-    @Test func `Signing out at the source does not affect the moved session`() async throws {
+    @Test func `Keeps the moved session after a sign-out at the source`() async throws {
         try await places.signIn()
         try await places.move()
         let report = try await places.store(.here).signOut(with: service)
@@ -183,7 +183,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `Signing in at the source creates a separate session`() async throws {
+    @Test func `Creates a separate session at a sign-in at a move's source`() async throws {
         try await places.signIn()
         try await places.move()
         try await places.signIn(.here, as: "bob")
@@ -194,7 +194,7 @@ struct MoveTests {
         #expect(service.revocationCount == 0)
     }
 
-    @Test func `Signing out during a move fails unless it is local`() async throws {
+    @Test func `Fails a sign-out during a move unless the sign-out is local`() async throws {
         try await interruptAfterLeaving()
         await expectAccountError(.moved) { try await places.store(.here).signOut(with: service) }
         #expect(await places.store(.here).load().account?.move?.isComplete == false)
@@ -205,16 +205,16 @@ struct MoveTests {
         #expect(await places.store(.here).load().account == nil)
     }
 
-    @Test func `Signing out at the target discards a waiting session`() async throws {
+    @Test func `Discards a waiting session after a sign-out at the target`() async throws {
         try await interruptAfterLeaving()
         try await places.store(.there).signOut(with: service)
         #expect(places.there.entries[.incoming] == nil)
         await expectAccountError(.notSignedIn) { try await places.move() }
     }
 
-    @Test func `A retried move does not restore a session that has signed out`() async throws {
+    @Test func `Does not restore a session that has signed out in a retried move`() async throws {
         try await places.signIn()
-        // Every crash after the account was stored and before the waiting copy was removed.
+        // Try every crash between storing the account and removing the waiting copy.
         var deaths = 0
         for calls in 1...200 {
             let places = TwoPlaces()
@@ -232,7 +232,7 @@ struct MoveTests {
         #expect(deaths > 0)
     }
 
-    @Test func `An interrupted move can continue only to the same place`() async throws {
+    @Test func `Continues an interrupted move only to the same place`() async throws {
         try await interruptAfterLeaving()
         let third = InMemoryArchiveStorage()
         let error = await expectAccountError(.moved) {
@@ -253,7 +253,7 @@ struct MoveTests {
         #expect(try await places.refreshes(.there))
     }
 
-    @Test func `Repeating a completed move changes nothing`() async throws {
+    @Test func `Changes nothing when a completed move is repeated`() async throws {
         try await places.signIn()
         try await places.move()
         let before = (places.here.entries, places.there.entries)
@@ -262,7 +262,7 @@ struct MoveTests {
         #expect(places.there.entries == before.1)
     }
 
-    @Test func `A move does not overwrite another offline key at the target`() async throws {
+    @Test func `Does not overwrite another offline key at the target of a move`() async throws {
         try await places.signIn(.there)
         _ = try await places.store(.there).offlineKey()
         service.endSessions()
@@ -273,13 +273,13 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
-    @Test func `Creates no offline key at the source after a move`() async throws {
+    @Test func `Creates no offline key at the source of a completed move`() async throws {
         try await places.signIn()
         try await places.move()
         await expectAccountError(.moved) { _ = try await places.store(.here).offlineKey() }
     }
 
-    @Test func `A move requires another place with the same app and session`() async throws {
+    @Test func `Requires another place with the same app and session for a move`() async throws {
         try await places.signIn()
         let other = AccountStore(
             storage: places.there, appIdentifier: "testing", session: try SessionName("work"),
@@ -290,7 +290,7 @@ struct MoveTests {
         await expectAccountError(.invalidArgument) { try await places.move(.here, to: .here) }
     }
 
-    @Test func `A move does not overwrite an archive that does not open`() async throws {
+    @Test func `Does not overwrite an archive that does not open in a move`() async throws {
         try await places.signIn()
         places.there.overwrite(.account, with: [1, 2, 3])
         await expectAccountError(.damaged) { try await places.move() }
@@ -328,7 +328,7 @@ struct MoveTests {
     }
 
     @Test(arguments: damages.indices)
-    func `Signs out beside a damaged copy of a moved session`(index: Int) async throws {
+    func `Signs out despite a damaged copy of a moved session`(index: Int) async throws {
         let bytes = try await arrive(leaving: Self.damages[index])
         try await places.store(.there).signOut(with: service)
         #expect(await places.store(.there).load().account == nil)
@@ -337,7 +337,7 @@ struct MoveTests {
     }
 
     @Test(arguments: damages.indices)
-    func `Signs in beside a damaged copy of a moved session`(index: Int) async throws {
+    func `Signs in despite a damaged copy of a moved session`(index: Int) async throws {
         let bytes = try await arrive(leaving: Self.damages[index])
         try await places.signIn(.there, as: "bob")
         #expect(await places.store(.there).load().account?.username == "bob")
@@ -345,7 +345,7 @@ struct MoveTests {
     }
 
     @Test(arguments: damages.indices)
-    func `A definite rejection signs out beside a damaged copy`(index: Int) async throws {
+    func `Signs out after a definite rejection despite a damaged copy`(index: Int) async throws {
         let bytes = try await arrive(leaving: Self.damages[index])
         service.endSessions()
         await expectAccountError(.notSignedIn) { try await places.store(.there).refresh(with: service) }
@@ -354,7 +354,7 @@ struct MoveTests {
     }
 
     @Test(arguments: damages.indices)
-    func `Signing out at the target moves a damaged copy aside`(index: Int) async throws {
+    func `Quarantines a damaged copy after a sign-out at the target`(index: Int) async throws {
         let bytes = Self.damages[index]([UInt8](repeating: 7, count: 100))
         places.there.overwrite(.incoming, with: bytes)
         try await places.store(.there).signOut(with: service)

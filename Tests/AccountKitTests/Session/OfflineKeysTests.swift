@@ -16,7 +16,7 @@ struct OfflineKeysTests {
     private var alice: Account { .fresh(at: clock.now) }
     private var bob: Account { .testing(id: "bob", at: clock.now) }
 
-    /// Data that only the same key opens.
+    /// Returns data that only the same key opens.
     private func note(with key: OfflineKey) -> [UInt8] { key.seal.seal([1, 2, 3], type: "note", id: []) }
     private func opens(_ note: [UInt8], _ key: OfflineKey) -> Bool { key.seal.open(note, type: "note", id: []) != nil }
 
@@ -31,7 +31,7 @@ struct OfflineKeysTests {
         }
     }
 
-    @Test func `The offline key is created once and is the same in every process`() async throws {
+    @Test func `Creates the offline key once and returns it in every process`() async throws {
         let store = store()
         try await store.signIn { alice }
         let note = note(with: try await store.offlineKey())
@@ -39,11 +39,11 @@ struct OfflineKeysTests {
         #expect(opens(note, try await self.store().offlineKey()))
     }
 
-    @Test func `There is no offline key unless a user is signed in`() async throws {
+    @Test func `Returns no offline key unless a user is signed in`() async throws {
         await expectAccountError(.notSignedIn) { _ = try await store().offlineKey() }
     }
 
-    @Test func `Each user has a separate offline key that survives other sign-ins`() async throws {
+    @Test func `Keeps a separate offline key for each user across other sign-ins`() async throws {
         let store = store()
         try await store.signIn { alice }
         let alices = try await store.offlineKey()
@@ -56,7 +56,7 @@ struct OfflineKeysTests {
         #expect(opens(note, try await store.offlineKey()))
     }
 
-    @Test func `The offline key survives if the service ended the session`() async throws {
+    @Test func `Keeps the offline key if the service ends the session`() async throws {
         let store = store()
         try await store.signIn { alice }
         let key = try await store.offlineKey()
@@ -67,7 +67,7 @@ struct OfflineKeysTests {
         #expect(opens(note(with: key), try await store.offlineKey()))
     }
 
-    @Test func `Signing out destroys only the user's own offline key`() async throws {
+    @Test func `Destroys only the user's own offline key on sign-out`() async throws {
         let store = store()
         try await store.signIn { alice }
         let alices = try await store.offlineKey()
@@ -82,7 +82,7 @@ struct OfflineKeysTests {
         #expect(opens(note(with: alices), try await store.offlineKey()))
     }
 
-    @Test func `A failed sign-out keeps the offline key, a partial one invalidates it`() async throws {
+    @Test func `Keeps an offline key after a failed, but not after a partial sign-out`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
@@ -100,7 +100,7 @@ struct OfflineKeysTests {
         #expect(!opens(note(with: key), try await store.offlineKey()))
     }
 
-    @Test func `Signing out with a full disk removes the offline key`() async throws {
+    @Test func `Removes the offline key on sign-out with a full disk`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
@@ -112,7 +112,7 @@ struct OfflineKeysTests {
         #expect(try await !store.isCurrent(key))
     }
 
-    @Test func `The offline key opens with the archive's new keys only`() async throws {
+    @Test func `Opens the offline key only with the archive's new keys`() async throws {
         let first = store([TestKey(.keyFile, 1)])
         try await first.signIn { alice }
         let key = try await first.offlineKey()
@@ -125,7 +125,7 @@ struct OfflineKeysTests {
         #expect(try await second.isCurrent(key))
     }
 
-    @Test func `Reads the offline key after a sign-in without asking for a passphrase`()
+    @Test func `Reads the offline key after a sign-in without a passphrase prompt`()
         async throws
     {
         let person = Person("correct horse", "correct horse", "correct horse", "correct horse")
@@ -140,7 +140,7 @@ struct OfflineKeysTests {
         #expect(person.questions.count == count)
     }
 
-    @Test func `Offline keys exist for at most eight users`() async throws {
+    @Test func `Keeps offline keys for at most eight users`() async throws {
         let store = store()
         for number in 1...8 {
             try await store.signIn { Account.testing(id: "user-\(number)", at: clock.now) }

@@ -5,7 +5,7 @@ struct RefreshFlowSearchTests {
     private typealias Run = FlowRun<RefreshOutcome>
 
     @Test(arguments: [false, true])
-    func `No sequence of results loses a token or ends the session by mistake`(
+    func `Never loses a token in any sequence of refresh results`(
         supportsPerGrantRevocation: Bool
     ) async {
         let contents: [AccountArchive.Content] = [
@@ -38,7 +38,7 @@ struct RefreshFlowSearchTests {
     }
 
     /// Another process replaces the refresh token while the flow connects, and later the lock is lost.
-    @Test func `Sends a request with the tokens that it was prepared with`() async {
+    @Test func `Sends a refresh with the tokens for which it was prepared`() async {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-9")
         let endCount = await Run.explore(RefreshFlow(of: Fixture.alice, now: Fixture.now)) { run in
             switch run.action {

@@ -10,9 +10,9 @@ import Foundation
 
 /// Changes between the request and its response.
 extension RefreshFlowTests {
-    @Test func `Revokes the new tokens if the user signed out during the request`() async throws {
+    @Test func `Revokes the new tokens if the user signed out during the exchange`() async throws {
         var runs = [try await comparing(to: .absent(Fixture.ended))]
-        // The same, if the lock was lost.
+        // The result is the same if the lock was lost.
         var superseded = try await saving()
         try await superseded.lose(then: .absent(Fixture.ended))
         runs.append(superseded)
@@ -68,7 +68,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Revokes nothing that shares a refresh token with the stored account`() async throws {
+    @Test func `Revokes no token that shares a refresh token with the stored account`() async throws {
         // The response has no refresh token, so the new access token shares the stored one.
         let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")
         var run = try await asking(supportsPerGrantRevocation: true)
@@ -128,7 +128,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Acquires a lost lock again and saves the tokens with later changes`()
+    @Test func `Reacquires a lost lock and saves the new tokens with later changes`()
         async throws
     {
         var run = try await saving()
@@ -157,7 +157,7 @@ extension RefreshFlowTests {
         return run
     }
 
-    @Test func `After a lost lease revokes no tokens of the stored user`() async throws {
+    @Test func `Revokes no tokens of the stored user after a lost lease`() async throws {
         // Some services accept a spent token for a while and issue new tokens to each caller.
         let run = try await renewing(then: .present(Fixture.replaced, Fixture.other))
         #expect(run.outcome?.text == "adopted other-access")
@@ -167,7 +167,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Queues unwanted tokens under a new lease`() async throws {
+    @Test func `Queues the revocation of unwanted tokens under a new lease`() async throws {
         var run = try await comparing(to: .absent(Fixture.ended))
         try await run.expect("queue revocation", then: .failed(Fixture.conflict))
         var alone = run
@@ -184,7 +184,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `Keeps tokens in memory without a new lease or after a third conflict`() async throws {
+    @Test func `Keeps new tokens in memory without a lease or after three conflicts`() async throws {
         var last = try await renewing(then: .present(Fixture.renamed, Fixture.other))
         try await last.expect("withdraw revocation", then: .done)
         try await last.lose(then: .present(Fixture.renamed, Fixture.other))
@@ -207,7 +207,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `A rejection clears nothing if the revision was replaced`() async throws {
+    @Test func `Keeps the account after a rejection if the archive was replaced`() async throws {
         for (content, text) in [
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
@@ -222,7 +222,7 @@ extension RefreshFlowTests {
         }
     }
 
-    @Test func `A rejection of replaced tokens adopts the stored ones`() async throws {
+    @Test func `Adopts the stored tokens after a rejection of replaced tokens`() async throws {
         for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
             for (content, text) in [
                 (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),

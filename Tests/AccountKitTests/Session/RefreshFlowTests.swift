@@ -59,7 +59,7 @@ struct RefreshFlowTests {
         return run
     }
 
-    @Test func `Saves the response, then forgets the intent, then returns`() async throws {
+    @Test func `Saves the refresh response before removing the intent`() async throws {
         var run = try await saving()
         guard case .save(let account, let revision) = run.action else { return }
         #expect(revision == Fixture.old)
@@ -71,7 +71,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "renewed access-2")
     }
 
-    @Test func `A response without a refresh token keeps the old one`() async throws {
+    @Test func `Keeps the old refresh token if a refresh response has none`() async throws {
         var run = try await asking()
         await run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
         try await run.expect("begin", then: .done)
@@ -88,7 +88,7 @@ struct RefreshFlowTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `Sends no request if the response could not be saved`(error: AccountError) async throws {
+    func `Sends no refresh if the response could not be saved`(error: AccountError) async throws {
         for failing in ["begin", "withdraw revocation", "prepare save", "record intent"] {
             var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
@@ -105,7 +105,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Adopts tokens that another process has stored, without a request`() async throws {
+    @Test func `Adopts tokens that another process has stored, without a refresh`() async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
             var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             try await run.connect()
@@ -115,7 +115,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Sends no request without a readable archive`() async throws {
+    @Test func `Sends no refresh without a readable archive`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
@@ -128,7 +128,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Sends no request without a refresh token`() async throws {
+    @Test func `Sends no refresh without a refresh token`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.withoutRefreshToken, now: Fixture.now))
         try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
@@ -136,7 +136,7 @@ struct RefreshFlowTests {
 
     // MARK: The connection
 
-    @Test func `Adopts tokens of another process before it connects`() async throws {
+    @Test func `Adopts another process's tokens before connecting for a refresh`() async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
             var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             try await run.expect("load", then: .content(.present(stored, Fixture.other)))
@@ -144,7 +144,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Connects again if another process has replaced the refresh token`() async throws {
+    @Test func `Reconnects if another process has replaced the refresh token`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.connect()
         for number in 2...3 {
@@ -163,7 +163,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "kept access-1: replacedMeanwhile")
     }
 
-    @Test func `Connects if a read under the lock finds an account`() async throws {
+    @Test func `Connects for a refresh if a read under the lock finds an account`() async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.expect("load", then: .content(.absent(.neverSignedIn)))
         try await run.expect("begin", then: .done)
@@ -179,7 +179,7 @@ struct RefreshFlowTests {
         AuthorityError.noResponse(.refused), .notSent(.unavailable(status: 503, retryAfter: nil)), .misconfigured("no"),
         .oauthError(.invalidGrant), .rejected("closed"),
     ])
-    func `Records a failed connection and keeps the tokens`(failure: AuthorityError) async throws {
+    func `Records a failed connection of a refresh and keeps the tokens`(failure: AuthorityError) async throws {
         var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
         try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         try await run.expect("prepare exchange", then: .refused(failure))
@@ -194,7 +194,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "kept access-1: \(reason.code)")
     }
 
-    @Test func `A cancelled or postponed connection changes nothing`() async throws {
+    @Test func `Changes nothing after a cancelled or postponed connection`() async throws {
         for (event, text) in [
             (EffectResult.refused(.noResponse(.cancelled)), "cancelled"),
             (.postponed(.init(.serverError)), "serverError"),
@@ -208,7 +208,7 @@ struct RefreshFlowTests {
 
     // MARK: The response
 
-    @Test func `A definite rejection clears the revision of the request`() async throws {
+    @Test func `Clears the archive of the request after a definite rejection`() async throws {
         var run = try await refused(.oauthError(.invalidGrant, description: "reused"))
         guard case .clear(let signOut, let revision) = run.action else {
             Issue.record("\(run.actions)")
@@ -223,7 +223,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "signed out: sessionEnded")
     }
 
-    @Test func `The sign-out mentions an unfinished refresh`() async throws {
+    @Test func `Mentions an unfinished refresh in the sign-out record`() async throws {
         let earlier = Fixture.now.addingTimeInterval(-60)
         let run = try await refused(.oauthError(.invalidGrant), unfinished: earlier)
         guard case .clear(let signOut, _) = run.action else {
@@ -256,7 +256,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `A failure that spends nothing keeps an earlier refresh record`() async throws {
+    @Test func `Keeps an earlier refresh record after a failure that spends no token`() async throws {
         var run = try await refused(.noResponse(.refused), unfinished: Fixture.now)
         guard case .recordFailure(_, mayBeSpent: true) = run.action else {
             Issue.record("\(run.actions)")
@@ -268,7 +268,7 @@ struct RefreshFlowTests {
     }
 
     @Test(arguments: Fixture.authorityErrors.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
-    func `No other failure clears the account`(failure: AuthorityError) async throws {
+    func `Keeps the account after any failure except a definite rejection`(failure: AuthorityError) async throws {
         var run = try await refused(failure)
         guard case .recordFailure(let reason, _) = run.action else {
             Issue.record("\(run.actions)")
@@ -285,7 +285,7 @@ struct RefreshFlowTests {
         (.noResponse(.unknownHost), false), (.noResponse(.unreachable), true), (.noResponse(.proxy), false),
         (.oauthError(.invalidClient), false),
     ])
-    func `Every kind of failure is recorded and delays the next request`(
+    func `Records every kind of failure, and delays the next refresh`(
         failure: AuthorityError, mayBeSpent: Bool
     ) async throws {
         for event in [EffectResult.done, .failed(Fixture.diskFull)] {
@@ -299,7 +299,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Keeps the record of the intent if the failure cannot be recorded`() async throws {
+    @Test func `Keeps the refresh intent if the failure cannot be recorded`() async throws {
         for failing in Fixture.failures {
             var run = try await asking()
             try await run.expect("request tokens", then: .refused(.noResponse(.timeout)))
@@ -320,7 +320,7 @@ struct RefreshFlowTests {
         }
     }
 
-    @Test func `Reports a failure with the account that is stored now`() async throws {
+    @Test func `Reports a failed refresh with the account that is stored now`() async throws {
         var run = try await refused(.noResponse(.timeout), stored: .present(Fixture.renamed, Fixture.other))
         try await run.expect("record failure", then: .done)
         guard case .kept(let account, _)? = run.outcome else {
@@ -370,7 +370,7 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "unsaved access-2: tooLarge")
     }
 
-    @Test func `A save that succeeds on the second try completes the refresh`() async throws {
+    @Test func `Completes a refresh if the second attempt to save succeeds`() async throws {
         var run = try await saving()
         try await run.expect("save", then: .failed(Fixture.diskFull))
         guard case .save(let account, Fixture.old) = run.action else {
@@ -383,7 +383,7 @@ struct RefreshFlowTests {
     }
 
     @Test(arguments: Fixture.failures.filter { $0.code != .conflict })
-    func `Keeps an account that cannot be cleared`(error: AccountError) async throws {
+    func `Keeps a rejected account that cannot be cleared`(error: AccountError) async throws {
         for failing in ["begin", "clear"] {
             var run = try await asking()
             await run.answer(.refused(.oauthError(.invalidGrant)))

@@ -29,7 +29,7 @@ struct RefreshUnderWayTests {
         ) async throws {
             faulty = FaultyArchiveStorage(base)
             store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
-            // Its lock timeout is zero, so each of its calls fails if the refresh holds the lock.
+            // The lock timeout of this store is zero, so each call fails if the refresh holds the lock.
             other = AccountStore(
                 storage: faulty, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
                 lockTimeout: .zero)
@@ -54,7 +54,7 @@ struct RefreshUnderWayTests {
         }
     }
 
-    @Test func `Sends no token after a suspension that outlasted the lease`()
+    @Test func `Sends no token after a suspension longer than the lease`()
         async throws
     {
         let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
@@ -70,7 +70,7 @@ struct RefreshUnderWayTests {
         await #expect(throws: AccountError.self) { try await store.refresh(with: authority) }
         #expect(authority.requests == [])
         #expect(asked.withLock { $0 } == [authority.tokenRequestTimeout])
-        // Nothing was spent, so there is no unfinished refresh.
+        // No token was spent, so there is no unfinished refresh.
         #expect(try await store.unfinishedRefresh() == nil)
         #expect(
             try await base.stateForNewProcess().account?.credentials.accessToken
@@ -78,7 +78,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: [false, true])
-    func `Saves the response after losing the lock or the lease`(
+    func `Saves the response of a refresh that lost its lock or lease`(
         isLeaseLost: Bool
     ) async throws {
         let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
@@ -99,7 +99,7 @@ struct RefreshUnderWayTests {
         #expect(endCount.withLock { $0 } == (isLeaseLost ? 2 : 1))
     }
 
-    @Test func `A running refresh blocks no load, update, sign-in or sign-out`() async throws {
+    @Test func `Allows a load, update, sign-in or sign-out during a refresh`() async throws {
         let scene = try await Scene()
         #expect(await scene.other.load().account?.username == "alice")
         try await scene.other.update { $0.profile.points = 7 }
@@ -114,7 +114,7 @@ struct RefreshUnderWayTests {
         await expectAccountError(.notSignedIn) { try await scene.refresh.value }
     }
 
-    @Test func `A refresh saves its tokens together with a concurrent change`() async throws {
+    @Test func `Saves the tokens of a refresh together with a concurrent change`() async throws {
         let scene = try await Scene()
         try await scene.other.update { $0.profile.points = 7 }
         let stored = try await scene.finish().account
@@ -159,7 +159,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: [true, false])
-    func `Revokes new tokens of a replaced sign-in only if that is safe`(
+    func `Revokes new tokens of a replaced sign-in only if no session would end`(
         supportsPerGrantRevocation: Bool
     ) async throws {
         let scene = try await Scene(supportsPerGrantRevocation: supportsPerGrantRevocation)
@@ -171,7 +171,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .rejected("closed"), .noResponse(.timeout)])
-    func `A failed refresh does not affect a sign-in that happened during it`(failure: AuthorityError) async throws {
+    func `Keeps a sign-in that happened during a failed refresh`(failure: AuthorityError) async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
             let scene = try await Scene(answering: failure)
             try await scene.other.signIn { stored }
@@ -186,7 +186,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .noResponse(.timeout)])
-    func `A failed refresh leaves no record after a sign-out`(failure: AuthorityError) async throws {
+    func `Leaves no record of a failed refresh after a sign-out`(failure: AuthorityError) async throws {
         let scene = try await Scene(answering: failure)
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
@@ -194,9 +194,9 @@ struct RefreshUnderWayTests {
         #expect(scene.base.entries.keys.map(\.rawValue) == ["SignOut.plist"])
     }
 
-    @Test func `An interrupted sign-out does not end the refreshed session`() async throws {
+    @Test func `Keeps the refreshed session after an interrupted sign-out`() async throws {
         let scene = try await Scene()
-        // It queues the spent tokens and fails before it removes the account.
+        // The sign-out queues the spent tokens and fails before it removes the account.
         for number in 1...2 { scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
         await expectAccountError(FaultyArchiveStorage.diskFull.code) {
             try await scene.other.signOut(with: SteppedAuthority())
@@ -211,7 +211,7 @@ struct RefreshUnderWayTests {
 
     // MARK: Waiting callers
 
-    @Test func `A refresh saves its tokens after every caller has left`() async throws {
+    @Test func `Saves the tokens of a refresh after every caller has left`() async throws {
         let scene = try await Scene()
         let state = await scene.store.checkSession(with: scene.authority, timeout: .zero)
         #expect(state.text == "unverified access-1: awaitingResponse")
@@ -227,7 +227,7 @@ struct RefreshUnderWayTests {
         #expect(scene.authority.requests == ["tokens"])
     }
 
-    @Test func `Returns the unexpired token to a caller that cannot wait`() async throws {
+    @Test func `Returns the unexpired token to a caller that cannot wait for a refresh`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
@@ -240,13 +240,13 @@ struct RefreshUnderWayTests {
         #expect(try await first.value == Secret("access-2"))
     }
 
-    @Test func `finishPendingRequests returns at once without an exchange`() async throws {
+    @Test func `Returns at once from finishPendingRequests without an exchange`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         await store.finishPendingRequests()
         #expect(store.hasFinishedExchanges)
     }
 
-    @Test func `finishPendingRequests waits until an abandoned lease is released`() async throws {
+    @Test func `Waits in finishPendingRequests until an abandoned lease is released`() async throws {
         let storage = SlowLetter()
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
         await expectAccountError(.busy) { try await store.refresh(with: SteppedAuthority(), timeout: .zero) }
@@ -255,7 +255,7 @@ struct RefreshUnderWayTests {
         #expect(storage.count.withLock { $0 } == 1)
     }
 
-    @Test func `A caller that times out abandons its wait for another process`() async throws {
+    @Test func `Abandons the wait for another process if the caller times out`() async throws {
         let scene = try await Scene()
         let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
         let authority = SteppedAuthority()
@@ -272,7 +272,7 @@ struct RefreshUnderWayTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `A second process waits for the refresh and adopts its tokens`() async throws {
+    @Test func `Waits for another process's refresh and adopts the new tokens`() async throws {
         let scene = try await Scene()
         let storage = FaultyArchiveStorage(scene.base)
         storage.inject(.stalls, of: .lease)
@@ -287,7 +287,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test(arguments: ["lease", "lock", "intent"])
-    func `An unsent refresh is abandoned with its last caller`(point: String) async throws {
+    func `Abandons an unsent refresh when the last caller leaves`(point: String) async throws {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
         let faulty = FaultyArchiveStorage(base)
@@ -322,7 +322,7 @@ struct RefreshUnderWayTests {
 
     // MARK: Observers
 
-    @Test func `Exchange events are balanced, whatever the result`() async throws {
+    @Test func `Reports a start and an end for each exchange, whatever the result`() async throws {
         for answer in [nil] + Fixture.authorityErrors.map(Optional.some) {
             for signsOut in [false, true] {
                 let scene = try await Scene(answering: answer)

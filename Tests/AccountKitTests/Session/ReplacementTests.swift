@@ -13,7 +13,7 @@ struct ReplacementTests {
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
-    func `Asks once before a sign-in replaces another user`(way: SignInExchangeTests.Way) async throws {
+    func `Calls the handler once before a sign-in replaces another user`(way: SignInExchangeTests.Way) async throws {
         let store = try await store()
         let questions = Mutex<[[String]]>([])
         store.confirmReplacements { stored, new in
@@ -30,7 +30,7 @@ struct ReplacementTests {
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
-    func `Keeps the account and revokes the new tokens if the handler throws`(
+    func `Keeps the account and revokes new tokens if the handler throws`(
         way: SignInExchangeTests.Way
     ) async throws {
         let store = try await store()
@@ -44,7 +44,7 @@ struct ReplacementTests {
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
-    func `Stores the account in another session if the handler names one`(
+    func `Stores the account in the session that the handler names`(
         way: SignInExchangeTests.Way
     ) async throws {
         let store = try await store()
@@ -59,7 +59,7 @@ struct ReplacementTests {
         #expect(authority.revoked.isEmpty)
     }
 
-    @Test func `Holds no lock while asking, and asks about each other user`() async throws {
+    @Test func `Holds no lock during the handler, and calls it for each other user`() async throws {
         let store = try await store()
         let second = try await AccountStore.testing(signedIn: nil, storage: storage)
         let asked = Mutex<[String]>([])

@@ -21,7 +21,7 @@ struct RevocationTests {
         return (store, try await store.signOut(with: ScriptedAuthority(revoke: [answer], clock: clock)))
     }
 
-    @Test func `A successful revocation leaves no queue entry`() async throws {
+    @Test func `Leaves no queue entry after a successful revocation`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .accept)
         #expect(report.revocation == .done)
@@ -32,7 +32,7 @@ struct RevocationTests {
     @Test(
         arguments: [.noResponse(.timeout), .unavailable(status: 503, retryAfter: nil), .intercepted("a web page")]
             as [AuthorityError])
-    func `Delivers a failed revocation later, once`(signal: AuthorityError) async throws {
+    func `Sends a failed revocation later, only once`(signal: AuthorityError) async throws {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .refuse(signal))
         #expect(report.account?.username == "alice")
@@ -55,7 +55,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `A failed sign-out revokes nothing`() async throws {
+    @Test func `Revokes no token after a failed sign-out`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
@@ -73,7 +73,7 @@ struct RevocationTests {
         #expect(await store.load().account?.username == "alice")
     }
 
-    @Test func `Delivers no revocations while the archive is unreadable`() async throws {
+    @Test func `Sends no queued revocations while the archive is unreadable`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         storage.overwrite(.account, with: [1, 2, 3])
@@ -86,7 +86,7 @@ struct RevocationTests {
         #expect(authority.requests == [.revoke])
     }
 
-    @Test func `A queued revocation is sealed and does not open as an account`() async throws {
+    @Test func `Seals a queued revocation so that it does not open as an account`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         let entry = try #require(storage.entries.first { $0.key.rawValue.hasPrefix("Revocation") })
@@ -100,7 +100,7 @@ struct RevocationTests {
         #expect(error.code == .authenticationFailed)
     }
 
-    @Test func `Signs out with a full disk and still asks the service to revoke`() async throws {
+    @Test func `Signs out with a full disk, and sends the revocation to the service`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 1, of: .replace)
@@ -111,7 +111,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `A delivery does not discard the revocation of a running sign-out`() async throws {
+    @Test func `Keeps the queued revocation of a running sign-out during a delivery`() async throws {
         let base = InMemoryArchiveStorage()
         let (storage, otherStorage) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -132,7 +132,7 @@ struct RevocationTests {
         storage.release()
         #expect(try await signOut.value.revocation == .queued(.noResponse(.timeout)))
         otherStorage.release()
-        // The archive has changed since it was read before the lock, so the delivery sent nothing based on that read.
+        // The archive changed after the read without the lock, so the delivery sent nothing based on that read.
         let first = await delivery.value
         let second = await other.deliverRevocations(with: { _ in authority }, ignoringPauses: true).map(\.outcome)
         #expect(first + second == [.done])
@@ -140,7 +140,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `A refresh discards the revocation of an interrupted sign-out`() async throws {
+    @Test func `Discards the revocation of an interrupted sign-out in a refresh`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
@@ -155,7 +155,7 @@ struct RevocationTests {
         #expect(await store.load().account?.username == "alice")
     }
 
-    @Test func `The queue holds at most eight revocations of at most thirty days`() async throws {
+    @Test func `Keeps at most eight queued revocations for at most thirty days`() async throws {
         let storage = InMemoryArchiveStorage()
         for _ in 0..<10 {
             _ = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
@@ -200,7 +200,7 @@ struct RevocationTests {
         #expect(authority.revoked == ["access-1"])
     }
 
-    @Test func `Asks a service that refuses a revocation three times, with pauses`() async throws {
+    @Test func `Sends a refused revocation at most three times, with pauses`() async throws {
         let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         #expect(
@@ -230,7 +230,7 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().count == 1)
     }
 
-    @Test func `An explicit request or a clock set back ends the pause`() async throws {
+    @Test func `Ends a revocation's pause on request or if the clock is set back`() async throws {
         for isAskedFor in [true, false] {
             let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
             let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
@@ -280,7 +280,7 @@ struct RevocationTests {
 
     // MARK: Sign-ins that the same user replaced
 
-    @Test func `The tokens of a replaced sign-in are revoked when the user signs out`() async throws {
+    @Test func `Revokes the tokens of a replaced sign-in when the user signs out`() async throws {
         let store = try await replacedSignIn()
         let authority = SteppedAuthority()
         for _ in 1...3 {
@@ -306,7 +306,7 @@ struct RevocationTests {
         #expect(authority.revoked.sorted() == ["access-1", "other-access"])
     }
 
-    @Test func `Another user's sign-in revokes all earlier sign-ins of the first user`() async throws {
+    @Test func `Revokes all earlier sign-ins of a user when another user signs in`() async throws {
         let store = try await replacedSignIn()
         try await store.signIn { Fixture.bob }
         let authority = SteppedAuthority()
@@ -317,7 +317,7 @@ struct RevocationTests {
 
     /// A revocation may end all sessions of the user, including those on other machines.
     @Test(arguments: ["logout --local", "rejected", "moved"])
-    func `A replaced sign-in is not revoked when the session ends in another way`(end: String) async throws {
+    func `Does not revoke a replaced sign-in if the session ends in another way`(end: String) async throws {
         let store = try await replacedSignIn()
         let authority = SteppedAuthority()
         switch end {
@@ -343,7 +343,7 @@ struct RevocationTests {
         return store
     }
 
-    @Test func `With a passphrase, sign-out queues without asking and delivery asks`() async throws {
+    @Test func `Prompts for a passphrase at the delivery, but not at the sign-out`() async throws {
         let storage = InMemoryArchiveStorage()
         let questions = Mutex(0)
         func process() -> AccountStore {
@@ -374,7 +374,7 @@ struct RevocationTests {
         #expect(!storage.entries.keys.contains { $0.rawValue.hasPrefix("Revocation") })
     }
 
-    @Test func `Counts refusals even if a passphrase protects the archive`() async throws {
+    @Test func `Counts refused revocations even if a passphrase protects the archive`() async throws {
         let storage = InMemoryArchiveStorage()
         func process() -> AccountStore {
             let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")

@@ -18,7 +18,7 @@ struct SharedAccountTests {
         for _ in bodies { done.wait() }
     }
 
-    @Test func `After one thread sees a change, no thread sees the earlier value`() {
+    @Test func `Returns no earlier account to any thread after one reads a change`() {
         let shared = SharedAccount()
         let last: Int64 = 20_000
         let newest = Atomic<Int64>(0)
@@ -50,7 +50,7 @@ struct SharedAccountTests {
         #expect(steps.withLock { $0.backwards } == 0)
     }
 
-    @Test func `After a sign-out no thread sees the account`() {
+    @Test func `Returns no account to any thread after a sign-out`() {
         let shared = SharedAccount()
         for _ in 0..<1000 {
             shared.publish(Fixture.alice, isSignIn: true)
@@ -62,7 +62,7 @@ struct SharedAccountTests {
         }
     }
 
-    @Test func `A stale read does not replace an account that was saved again`() {
+    @Test func `Ignores a stale read of an account that was saved again`() {
         let shared = SharedAccount()
         // New tokens that could not be saved before and are saved now.
         shared.publish(Fixture.replaced, isSignIn: false)

@@ -76,7 +76,7 @@ struct SharedStorageTests {
     // MARK: An archive that does not open
 
     @Test(arguments: Flaw.allCases)
-    func `Nothing replaces or removes an archive that does not open`(flaw: Flaw) async throws {
+    func `Neither replaces nor removes a shared archive that does not open`(flaw: Flaw) async throws {
         let (storage, store) = try await scene(flaw)
         let before = storage.entries
         let authority = ScriptedAuthority(clock: clock)
@@ -104,7 +104,7 @@ struct SharedStorageTests {
         #expect(authority.requests.isEmpty, "no code is sent for a sign-in that cannot be stored")
     }
 
-    @Test func `A sign-in does not replace an archive that became unreadable`() async throws {
+    @Test func `Does not replace an archive that became unreadable during a sign-in`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let store = self.store(storage)
         let other = InMemoryKey(byte: 8)
@@ -119,7 +119,7 @@ struct SharedStorageTests {
     }
 
     @Test(arguments: Flaw.allCases.filter { $0 != .noKey })
-    func `A sign-in with permission moves an unreadable archive aside`(flaw: Flaw) async throws {
+    func `Quarantines an unreadable archive at a sign-in with permission`(flaw: Flaw) async throws {
         let (storage, store) = try await scene(flaw)
         let before = try #require(storage.entries[.account])
         let permitted = store.replacingUnreadableArchive()
@@ -131,7 +131,7 @@ struct SharedStorageTests {
     }
 
     @Test(arguments: Flaw.allCases)
-    func `A sign-out with permission moves an unreadable archive aside`(flaw: Flaw) async throws {
+    func `Quarantines an unreadable archive at a sign-out with permission`(flaw: Flaw) async throws {
         let (storage, store) = try await scene(flaw)
         let before = try #require(storage.entries[.account])
         let report = try await store.replacingUnreadableArchive().signOut()
@@ -140,7 +140,7 @@ struct SharedStorageTests {
         #expect(await self.store(storage).load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
     }
 
-    @Test func `Discards an unreadable incoming session only with permission`() async throws {
+    @Test func `Discards an unreadable session of a pending move only with permission`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let faulty = FaultyArchiveStorage(storage)
         let source = store(InMemoryArchiveStorage())
@@ -166,7 +166,7 @@ struct SharedStorageTests {
 
     // MARK: The place
 
-    @Test func `An archive does not open at another place`() async throws {
+    @Test func `Does not open an archive at another place`() async throws {
         let team = InMemoryArchiveStorage(sharedPlace: "team")
         try await store(team).signIn { .fresh(at: clock.now) }
         let bytes = try #require(team.entries[.account]?.bytes)
@@ -182,7 +182,7 @@ struct SharedStorageTests {
         #expect(await store(same).load().text == "unverified access-1: notChecked", "like after a restored backup")
     }
 
-    @Test func `Opens an archive of an earlier version, and the next write binds it`() async throws {
+    @Test func `Opens an earlier version's archive, and binds it to a place on a write`() async throws {
         let earlier = InMemoryArchiveStorage()
         try await store(earlier).signIn { .fresh(at: clock.now) }
         let team = InMemoryArchiveStorage(sharedPlace: "team")
@@ -194,7 +194,7 @@ struct SharedStorageTests {
         #expect(await store(earlier).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
-    @Test func `A queued revocation does not open at another place`() async throws {
+    @Test func `Does not open a queued revocation at another place`() async throws {
         let team = InMemoryArchiveStorage(sharedPlace: "team")
         let signedIn = store(team)
         try await signedIn.signIn { .fresh(at: clock.now) }
@@ -207,7 +207,7 @@ struct SharedStorageTests {
         #expect(try await store(other).pendingRevocations().isEmpty)
     }
 
-    @Test func `A full queue keeps entries that another machine may be able to open`() async throws {
+    @Test func `Keeps entries in a full queue that another machine may be able to open`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)

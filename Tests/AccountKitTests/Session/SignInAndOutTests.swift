@@ -18,7 +18,7 @@ struct SignInAndOutTests {
             (.intercepted("a web page"), .serviceUnavailable), (.untrustedTLS("expired"), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
         ] as [(AuthorityError, AccountError.Code)])
-    func `A failed sign-in keeps the previous account`(
+    func `Keeps the previous account after a failed sign-in`(
         failure: AuthorityError, code: AccountError.Code
     ) async throws {
         let clock = ManualClock()
@@ -34,6 +34,16 @@ struct SignInAndOutTests {
         #expect(store.account?.username == "alice")
     }
 
+    @Test func `The error of a sign-in names an untrusted certificate`() async throws {
+        let store = try await AccountStore.testing(signedIn: nil)
+        let detail = "the certificate of id.example:443 is not trusted or not valid"
+        let authority = ScriptedAuthority(signIn: [.refuse(.untrustedTLS(detail))])
+        let error = await expectAccountError(.serviceUnavailable) {
+            try await store.signIn(username: "bob", password: Secret("password"), with: authority)
+        }
+        #expect(error?.message == "the connection to the service is not secure: \(detail)")
+    }
+
     @Test func `Sends no password if the account could not be saved`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
@@ -47,7 +57,7 @@ struct SignInAndOutTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `Rethrows the error of an app's own sign-in`() async throws {
+    @Test func `Rethrows the error of an app's own sign-in function`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         let error = AccountError(.init(rawValue: "myOwn"), "my own")
         await expectAccountError(error.code) { try await store.signIn { throw error } }
@@ -55,7 +65,7 @@ struct SignInAndOutTests {
         await expectAccountError(.serviceUnavailable) { try await store.signIn { throw Mistake() } }
     }
 
-    @Test func `A sign-in clears the unfinished refresh of the last session`() async throws {
+    @Test func `Clears the unfinished refresh of the last session at a sign-in`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
@@ -74,7 +84,7 @@ struct SignInAndOutTests {
                 .queued(.unavailable(status: 503, retryAfter: nil))
             ),
         ] as [([ScriptedAuthority.Response], SignOutReport.Revocation)])
-    func `A sign-out succeeds whatever the service responds`(
+    func `Signs out whatever the service responds`(
         answers: [ScriptedAuthority.Response], revocation: SignOutReport.Revocation
     ) async throws {
         let clock = ManualClock()
@@ -90,7 +100,7 @@ struct SignInAndOutTests {
         #expect(authority.requests == [.revoke], "a second sign-out sends no request")
     }
 
-    @Test func `Removes the local account before the service is asked to revoke`() async throws {
+    @Test func `Removes the local account before sending the revocation`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let authority = ScriptedAuthority(revoke: [.hang])
@@ -104,7 +114,7 @@ struct SignInAndOutTests {
         #expect(try await signOut.value.revocation == .done)
     }
 
-    @Test func `Another session or app cannot open the archive`() async throws {
+    @Test func `Does not open the archive of a session in another session or app`() async throws {
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         for (app, session) in [("other", SessionName.default), ("testing", try SessionName("work"))] {

@@ -10,7 +10,7 @@ import Foundation
 @testable import AccountKit
 import AccountSupport
 
-/// From a code or password to an account: a sent request is completed, and its tokens are stored or revoked.
+/// The exchange of a code or password for an account. After a request is sent, its tokens are stored or revoked.
 struct SignInExchangeTests {
     /// A way to sign in to a service.
     enum Way: CaseIterable, Sendable {
@@ -37,7 +37,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `Stores the issued tokens before the exchange ends`(way: Way) async throws {
+    func `Stores the tokens of a sign-in before the exchange ends`(way: Way) async throws {
         let store = try await store()
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
@@ -52,7 +52,7 @@ struct SignInExchangeTests {
     // MARK: Identifying the user
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `Retries only the user request once tokens arrived, at longer intervals`(way: Way) async throws {
+    func `Retries only the user request at growing intervals after the tokens`(way: Way) async throws {
         let users = Answers<String>(
             .failure(.noResponse(.timeout)), .failure(.unavailable(status: 503, retryAfter: nil)),
             .failure(.intercepted("a web page")), .success("carol"))
@@ -79,7 +79,7 @@ struct SignInExchangeTests {
         }
         #expect(error?.description.contains("did not identify the user") == true)
         #expect(error?.description.contains("they have been revoked") == true)
-        // Until the code would have expired, with pauses of at most fifteen seconds.
+        // The requests continue until the code would have expired, with pauses of at most fifteen seconds.
         let limit = way == .device ? 600.0 : 60
         #expect(clock.now.offset.seconds > limit - 16 && clock.now.offset.seconds < limit)
         #expect(authority.requests.count { $0 == "tokens" } == 1)
@@ -89,7 +89,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `Says that tokens stay valid if they cannot be revoked or queued`(way: Way) async throws {
+    func `Warns that tokens stay valid if no revocation can be sent or queued`(way: Way) async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         for number in 1...9 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
@@ -101,7 +101,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `Queues a revocation that fails`(way: Way) async throws {
+    func `Queues a failed revocation of a sign-in's tokens`(way: Way) async throws {
         let store = try await store()
         let authority = SteppedAuthority(
             user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
@@ -114,7 +114,7 @@ struct SignInExchangeTests {
         #expect(later.revoked == ["access-2"])
     }
 
-    @Test func `A device sign-in polls for tokens before it identifies the user`() async throws {
+    @Test func `Polls for tokens in a device sign-in before identifying the user`() async throws {
         let polls = Answers<Credentials>(
             .failure(.oauthError(.authorizationPending)), .failure(.oauthError(.slowDown)),
             .failure(.noResponse(.timeout)), .success(Fixture.newTokens))
@@ -157,7 +157,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `A cancellation while the account is being stored returns the account`(way: Way) async throws {
+    func `Returns the account after a cancellation during the save`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
         faulty.inject(.stalls, of: .replace)
@@ -172,7 +172,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `A cancellation while waiting for the lock stores nothing`(way: Way) async throws {
+    func `Stores no account after a cancellation during the wait for the lock`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
         // The first lock belongs to the check that the account can be saved.
@@ -211,7 +211,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `An interrupted sign-in stops trying to identify the user`(way: Way) async throws {
+    func `Stops identifying the user after an interrupted sign-in`(way: Way) async throws {
         let store = try await store()
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
@@ -225,7 +225,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: [false, true])
-    func `An interrupted sign-in of the same user keeps the stored session`(
+    func `Keeps the stored session after an interrupted sign-in of the same user`(
         supportsPerGrantRevocation: Bool
     ) async throws {
         let store = try await store(signedIn: Fixture.alice)
@@ -246,7 +246,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `Revokes tokens that cannot be stored`(way: Way) async throws {
+    func `Revokes the tokens of a sign-in that cannot be stored`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
         let authority = SteppedAuthority(tokens: {
@@ -260,7 +260,7 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `A refused sign-in changes nothing`(way: Way) async throws {
+    func `Changes nothing after a refused sign-in`(way: Way) async throws {
         let store = try await store(signedIn: Fixture.alice)
         let before = storage.entries
         let recorder = ExchangeRecorder()
@@ -272,7 +272,7 @@ struct SignInExchangeTests {
         #expect(recorder.counts == [1, 0])
     }
 
-    @Test func `Shows the result in the browser before it finishes`() async throws {
+    @Test func `Shows the result in the browser before the sign-in ends`() async throws {
         let authority = SteppedAuthority()
         _ = try await Way.browser.signIn(try await store(), authority)
         #expect(authority.requests == ["response", "tokens", "user", "page: done"])

@@ -19,7 +19,7 @@ struct SignInTests {
         try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
     }
 
-    @Test func `A sign-in replaces the stored account`() async throws {
+    @Test func `Replaces the stored account at a sign-in`() async throws {
         for before in [nil, Fixture.alice, Fixture.bob] {
             let storage = InMemoryArchiveStorage()
             let store = try await store(signedIn: before, storage)
@@ -32,7 +32,7 @@ struct SignInTests {
         }
     }
 
-    @Test func `Signing in again as the same user keeps the app's profile fields`() async throws {
+    @Test func `Keeps the app's profile fields at a new sign-in of the same user`() async throws {
         var before = Fixture.alice
         before.profile = ["notes_theme": "dark", "name": "Old name"]
         let storage = InMemoryArchiveStorage()
@@ -46,7 +46,7 @@ struct SignInTests {
     }
 
     @Test(arguments: Fixture.unreadable.filter { !$0.isAboutContent })
-    func `A sign-in does not replace an archive that became inaccessible`(
+    func `Does not replace an archive that became inaccessible at a sign-in`(
         error: AccountError
     ) async throws {
         let base = InMemoryArchiveStorage()
@@ -65,7 +65,7 @@ struct SignInTests {
     }
 
     @Test(arguments: Fixture.failures, [true, false])
-    func `Restores an archive that was moved aside if the sign-in fails`(
+    func `Restores a quarantined archive if the sign-in fails`(
         error: AccountError, failsTwice: Bool
     ) async throws {
         let base = InMemoryArchiveStorage()
@@ -87,7 +87,7 @@ struct SignInTests {
     }
 
     @Test(arguments: ["nobody", "bob", "damaged"])
-    func `A failed sign-in changes nothing, whichever call fails`(before: String) async throws {
+    func `Changes nothing in a failed sign-in, whichever storage call fails`(before: String) async throws {
         func scene() async throws -> (InMemoryArchiveStorage, FaultyArchiveStorage, AccountStore) {
             let base = InMemoryArchiveStorage()
             if before == "bob" { _ = try await self.store(signedIn: Fixture.bob, base) }
@@ -142,7 +142,7 @@ struct SignInTests {
             (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, nil),
             (Fixture.alice.with(token: "access-1", refreshToken: nil), true, nil),
         ] as [(Account, Bool, Bool?)])
-    func `A sign-in queues the tokens that it replaces unless they are shared`(
+    func `Queues replaced tokens at a sign-in unless the new account shares them`(
         account: Account, supportsPerGrantRevocation: Bool, waitsForSignOut: Bool?
     ) async throws {
         let storage = InMemoryArchiveStorage()
@@ -162,7 +162,7 @@ struct SignInTests {
         storage.inject(.stalls, at: 2, of: .replace)
         let signIn = Task { try await store.signIn { Fixture.alice } }
         await storage.waitForStall()
-        // A crash here loses nothing: the tokens are queued, and those of the stored account are not revoked.
+        // A crash here loses no tokens. The tokens are queued, and the tokens of the stored account are not revoked.
         #expect(try await base.stateForNewProcess().account == Fixture.bob)
         #expect(try await store.pendingRevocations().count == 1)
         storage.release()
@@ -180,7 +180,7 @@ struct SignInTests {
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
         #expect(try await store.pendingRevocations().isEmpty)
 
-        // Even if that fails, the stored account's tokens are not revoked.
+        // Even if the removal from the queue fails, the stored account's tokens are not revoked.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
@@ -192,7 +192,7 @@ struct SignInTests {
         #expect(try await base.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `A full disk for the queue does not prevent a sign-in`() async throws {
+    @Test func `Signs in even if the disk is full for the revocation queue`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await store(signedIn: Fixture.bob, storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
@@ -201,7 +201,7 @@ struct SignInTests {
     }
 }
 
-/// Off until it is turned on.
+/// A switch that is off until a test turns it on.
 private final class Switch: Sendable {
     private let state = Mutex(false)
 

@@ -11,7 +11,7 @@ struct SignOutFlowTests {
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
         payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
 
-    @Test func `A sign-out clears the account and returns it`() async throws {
+    @Test func `Clears and returns the account on sign-out`() async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: false))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
@@ -27,7 +27,7 @@ struct SignOutFlowTests {
         #expect(account == Fixture.bob)
     }
 
-    @Test func `Queues the tokens before it clears the account`() async throws {
+    @Test func `Queues the tokens before clearing the account on sign-out`() async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: true))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
@@ -41,7 +41,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: Fixture.unreadable, [true, false])
-    func `Moves a damaged archive aside and keeps an inaccessible one`(
+    func `Quarantines a damaged archive on sign-out, but no inaccessible archive`(
         error: AccountError, isToBeTold: Bool
     ) async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold))
@@ -63,7 +63,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: Fixture.unreadable, [true, false])
-    func `Keeps an unreadable archive that other machines may open`(
+    func `Keeps an unreadable archive on sign-out if other machines may open it`(
         error: AccountError, isToBeTold: Bool
     ) async throws {
         var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold, keepsUnreadable: true))
@@ -74,7 +74,7 @@ struct SignOutFlowTests {
     }
 
     @Test(arguments: [true, false])
-    func `Reports a sign-out only if it happened, whatever fails`(isToBeTold: Bool) async {
+    func `Reports a sign-out only if it happened, despite any failed calls`(isToBeTold: Bool) async {
         let contents: [AccountArchive.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 struct SimultaneousRefreshTests {
-    @Test func `A thousand tasks refresh once`() async throws {
+    @Test func `Sends one refresh for a thousand tasks`() async throws {
         let clock = ManualClock()
         // With this timeout, acquiring a held lock fails: only tasks that join the refresh succeed.
         let store = AccountStore(
@@ -27,7 +27,7 @@ struct SimultaneousRefreshTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Several processes refresh once`() async throws {
+    @Test func `Sends one refresh for several processes`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
@@ -46,7 +46,7 @@ struct SimultaneousRefreshTests {
     }
 
     @Test(arguments: [true, false])
-    func `A cancelled task stops waiting, and the others get their token`(cancelsFirst: Bool) async throws {
+    func `Returns the token to the other tasks when one task is cancelled`(cancelsFirst: Bool) async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
@@ -55,7 +55,7 @@ struct SimultaneousRefreshTests {
         let second = Task { try await store.accessToken(timeout: nil, with: authority) }
         let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
         cancelled.cancel()
-        // It ends before the service responds.
+        // The cancelled task ends before the service responds.
         await expectAccountError(.cancelled) { try await cancelled.value }
         authority.release()
         #expect(try await other.value == Secret("access-2"))
@@ -77,7 +77,7 @@ struct SimultaneousRefreshTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Checks again if the tokens were replaced during a check`() async throws {
+    @Test func `Verifies the account again if the tokens were replaced during a check`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -91,7 +91,7 @@ struct SimultaneousRefreshTests {
         #expect(authority.requests == [.verify, .refresh, .verify])
     }
 
-    @Test func `A refresh of other tokens sends a new request`() async throws {
+    @Test func `Sends a new request for a refresh of other tokens`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
@@ -103,7 +103,7 @@ struct SimultaneousRefreshTests {
         #expect(store.account?.credentials.accessToken == Secret("access-4"))
     }
 
-    @Test func `A check does not undo a sign-out that happened during it`() async throws {
+    @Test func `Stays signed out after a sign-out during a check`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -118,7 +118,7 @@ struct SimultaneousRefreshTests {
     }
 
     @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
-    func `A check does not undo a sign-in that happened during it`(
+    func `Keeps a sign-in that happened during a check`(
         failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
@@ -137,7 +137,7 @@ struct SimultaneousRefreshTests {
         #expect(store.account?.id == Fixture.bob.id)
     }
 
-    @Test func `A refresh that lost its lock does not undo a sign-out or a sign-in`() async throws {
+    @Test func `Keeps a sign-out or sign-in during a refresh that lost its lock`() async throws {
         let clock = ManualClock()
         let bobs = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: Fixture.bob, clock: clock, storage: bobs)
@@ -160,7 +160,7 @@ struct SimultaneousRefreshTests {
         }
     }
 
-    @Test func `Unsaved tokens do not come back after a sign-out`() async throws {
+    @Test func `Discards unsaved tokens after a sign-out`() async throws {
         let clock = ManualClock()
         let gate = Gate()
         let faulty = FaultyArchiveStorage()

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A process that is stopped between checking its lease and sending the first byte of its refresh token.
+/// A process that is stopped after checking the lease and before sending the first byte of the refresh token.
 struct StoppedProcessTests {
     private let clock = ManualClock()
     private let memory = InMemoryArchiveStorage()
@@ -69,7 +69,7 @@ struct StoppedProcessTests {
         try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
     }
 
-    @Test func `Connects before recording the intent, and sends afterwards`() async throws {
+    @Test func `Connects before recording a refresh intent, then sends the token`() async throws {
         let recorded = Mutex<[Bool]>([])
         let memory = memory
         let service = Service { _ in
@@ -81,7 +81,7 @@ struct StoppedProcessTests {
         #expect(recorded.withLock { $0 } == [false, true])
     }
 
-    @Test func `Sends no refresh token if the lease has expired by the first byte`() async throws {
+    @Test func `Sends no refresh token if the lease expired before the first byte`() async throws {
         let storage = HookedStorage(
             base: memory, onSending: { _ in true }, onFirstByte: { duration in duration < .seconds(60) })
         let store = try await store(storage)
@@ -100,7 +100,7 @@ struct StoppedProcessTests {
         #expect(try await store.unfinishedRefresh() == nil)
     }
 
-    @Test func `A failed connection leaves no record of a spent token`() async throws {
+    @Test func `Leaves no record of a spent token after a failed connection`() async throws {
         let store = try await store(memory)
         let service = Service(failure: .notSent(.noResponse(.refused)))
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: service) }
@@ -109,7 +109,7 @@ struct StoppedProcessTests {
         #expect(await store.refreshPause() != nil)
     }
 
-    @Test func `A failed connection keeps the record of an earlier refresh`() async throws {
+    @Test func `Keeps the record of an earlier refresh after a failed connection`() async throws {
         let store = try await store(memory)
         let lost = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: lost) }

@@ -79,7 +79,7 @@ struct StorageFaultTests {
     }
 
     @Test(arguments: Operation.allCases, Fixture.failures.prefix(3))
-    func `The old or the new account is stored, whichever call fails`(
+    func `Stores the old or the new account, whichever storage call fails`(
         operation: Operation, error: AccountError
     ) async throws {
         let count = try await callCount(of: operation)
@@ -120,7 +120,7 @@ struct StorageFaultTests {
     }
 
     @Test(arguments: Operation.allCases.filter { !$0.endsSession && $0 != .firstSignIn && $0 != .signInOverDamage })
-    func `The process continues with valid tokens, whichever two calls fail`(operation: Operation) async throws {
+    func `Continues with valid tokens, whichever two storage calls fail`(operation: Operation) async throws {
         let count = try await callCount(of: operation) + 2
         for first in 1..<count {
             for second in first + 1...count {
@@ -142,7 +142,7 @@ struct StorageFaultTests {
         }
     }
 
-    @Test func `A failed early refresh returns the token that is still valid`() async throws {
+    @Test func `Returns the token that is still valid after a failed early refresh`() async throws {
         let count = try await callCount(of: .earlyToken)
         // The first call reads the account.
         for number in 2...count {
@@ -155,7 +155,7 @@ struct StorageFaultTests {
         }
     }
 
-    @Test func `Uses unsaved tokens while the process runs, and saves them later`()
+    @Test func `Uses unsaved tokens in the process, and saves the tokens later`()
         async throws
     {
         let scene = try await Scene(.checkExpired)
@@ -180,7 +180,7 @@ struct StorageFaultTests {
         #expect(try await scene.store.unfinishedRefresh() == nil)
     }
 
-    @Test func `Saving earlier tokens keeps the record of a lost refresh`() async throws {
+    @Test func `Keeps the record of a lost refresh when saving earlier tokens`() async throws {
         let scene = try await Scene(.checkExpired)
         for number in 2...3 {
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
@@ -194,7 +194,7 @@ struct StorageFaultTests {
         #expect(try await scene.store.unfinishedRefresh() != nil, "the refresh token of access-2 may be spent")
     }
 
-    @Test func `Another process's sign-in or sign-out replaces unsaved tokens`() async throws {
+    @Test func `Drops unsaved tokens after another process's sign-in or sign-out`() async throws {
         for signsIn in [true, false] {
             let scene = try await Scene(.checkExpired)
             for number in 2...3 {

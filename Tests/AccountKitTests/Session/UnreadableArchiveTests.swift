@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 struct UnreadableArchiveTests {
-    @Test func `Only a sign-in or sign-out changes an unreadable archive`() async throws {
+    @Test func `Changes an unreadable archive only at a sign-in or sign-out`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -42,7 +42,7 @@ struct UnreadableArchiveTests {
             #expect(store.quarantinedArchive == aside.keys.first?.rawValue)
             for entry in aside.keys { storage.overwrite(entry, with: nil) }
 
-            // The user's decision counts, and the archive is moved aside.
+            // AccountKit follows the user's decision and moves the archive aside.
             storage.overwrite(.account, with: bytes)
             storage.overwrite(.refreshRecord, with: [])
             let report = try await store.signOut(with: authority)
@@ -59,7 +59,7 @@ struct UnreadableArchiveTests {
     }
 
     @Test(arguments: Fixture.unreadable.filter { [.inaccessible, .insecureContainer].contains($0.code) })
-    func `A sign-out fails if the archive is inaccessible`(error: AccountError) async throws {
+    func `Fails a sign-out if the archive is inaccessible`(error: AccountError) async throws {
         let base = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
         let before = base.entries
@@ -70,7 +70,7 @@ struct UnreadableArchiveTests {
         #expect(base.entries == before)
     }
 
-    @Test func `The account in memory survives a temporarily unreadable archive`() async throws {
+    @Test func `Keeps the account in memory while the archive is unreadable`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let good = storage.entries[.account]?.bytes
@@ -81,7 +81,7 @@ struct UnreadableArchiveTests {
         #expect(await store.load().text == "unverified access-1: notChecked")
     }
 
-    @Test func `An archive without its key is unreadable and opens again with the key`() async throws {
+    @Test func `Opens an archive again when its missing key returns`() async throws {
         struct MissingKey: KeySource {
             var kind: KeyKind { .keyFile }
             func key() async throws -> ArchiveKey? { nil }
@@ -98,7 +98,7 @@ struct UnreadableArchiveTests {
         #expect(try await storage.stateForNewProcess().text == "unverified access-1: notChecked")
     }
 
-    @Test func `An unreadable sign-out record does not prevent anything`() async throws {
+    @Test func `Loads, signs in and signs out despite an unreadable sign-out record`() async throws {
         let storage = HookedStorage(onRead: { entry in
             if entry == .signOut { throw AccountError(.damaged, "too large") }
         })

@@ -56,7 +56,7 @@ struct UnsavedTokensTests {
     // MARK: Saving later
 
     @Test(arguments: ["load", "token", "finish"])
-    func `Saves unsaved tokens at the next opportunity`(call: String) async throws {
+    func `Saves unsaved tokens at the next load, token request or finish`(call: String) async throws {
         let scene = try await Scene()
         switch call {
         case "load": _ = await scene.store.load()
@@ -70,7 +70,7 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base).isEmpty)
     }
 
-    @Test func `A slow load does not restore spent tokens during the save`() async throws {
+    @Test func `Does not restore spent tokens in a slow load during the save`() async throws {
         let gate = Gate()
         let scene = try await Scene(afterRead: { if $0 == .account { await gate.pass() } })
         gate.shut()
@@ -89,7 +89,7 @@ struct UnsavedTokensTests {
     }
 
     @Test(arguments: ["lock", "lease"])
-    func `Saving unsaved tokens waits for a lock only in finishPendingRequests`(lock: String) async throws {
+    func `Waits for a lock to save tokens only in finishPendingRequests`(lock: String) async throws {
         let scene = try await Scene()
         let (transaction, lease): ((any ArchiveTransaction)?, (any ArchiveLease)?) =
             lock == "lock"
@@ -118,7 +118,7 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
     }
 
-    @Test func `Saves no tokens over an archive that does not open`() async throws {
+    @Test func `Saves no unsaved tokens over an archive that does not open`() async throws {
         let scene = try await Scene()
         scene.base.overwrite(.account, with: [1, 2, 3])
         let count = scene.faulty.callCount
@@ -147,14 +147,14 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `A change that acquires the lock first queues unsaved tokens too`() async throws {
+    @Test func `Queues unsaved tokens if another change acquires the lock first`() async throws {
         let scene = try await Scene()
         try await scene.other.signOut()
         await expectAccountError(.notSignedIn) { try await scene.store.update { $0.profile.points = 7 } }
         #expect(try await delivered(from: scene.base) == ["access-2"])
     }
 
-    @Test func `Revokes tokens that arrive while a sign-out is running`()
+    @Test func `Revokes tokens that arrive during a sign-out`()
         async throws
     {
         let scene = try await LateScene()
@@ -162,14 +162,14 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base) == ["access-2"])
     }
 
-    @Test func `Revokes tokens that arrive while a sign-in is running`() async throws {
+    @Test func `Revokes tokens that arrive during a sign-in`() async throws {
         let scene = try await LateScene()
         try await scene.tokensCome(before: .replace) { _ = try await $0.signIn { Fixture.bob } }
         #expect(try await Set(delivered(from: scene.base)) == ["access-1", "access-2"])
         #expect(try await scene.base.stateForNewProcess().account == Fixture.bob)
     }
 
-    @Test func `A sign-out or sign-in in the same process handles unsaved tokens once`()
+    @Test func `Revokes unsaved tokens once at a sign-out or sign-in in the process`()
         async throws
     {
         let told = try await Scene()
@@ -206,7 +206,7 @@ struct UnsavedTokensTests {
         #expect(await scene.store.load().account == refreshed)
         #expect(try await scene.store.pendingRevocations().isEmpty)
         #expect(try await delivered(from: scene.base).isEmpty)
-        // A later load cannot tell whether they belong to the same sign-in, so it does not revoke them either.
+        // A later load cannot determine whether the tokens belong to the same sign-in, so it does not revoke them.
         try await scene.other.signOut()
         #expect(await scene.store.load().account == nil)
         #expect(try await scene.store.pendingRevocations().isEmpty)
@@ -249,9 +249,9 @@ struct UnsavedTokensTests {
 
     // MARK: Interrupted changes
 
-    @Test func `Saving unsaved tokens withdraws an interrupted sign-out's revocation`() async throws {
+    @Test func `Withdraws an interrupted sign-out's revocation in a save of new tokens`() async throws {
         let scene = try await Scene()
-        // It queues the spent tokens and fails before it removes the account.
+        // The sign-out queues the spent tokens and fails before it removes the account.
         for number in 1...2 {
             scene.otherFaulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove)
         }
@@ -281,7 +281,7 @@ struct UnsavedTokensTests {
             if let tokensBefore {
                 for number in 2...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
                 try await store.refresh(with: SteppedAuthority(tokens: { tokensBefore }))
-                // They must stay unsaved.
+                // The earlier tokens must stay unsaved.
                 storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
                 _ = await store.load()
             }
@@ -294,7 +294,7 @@ struct UnsavedTokensTests {
             await gate.waitForSomebody()
         }
 
-        /// Lets new tokens arrive while `body` holds the lock and has read the earlier archive.
+        /// Sends new tokens while `body` holds the lock and has read the earlier archive.
         func tokensCome<Value: Sendable>(
             before call: FaultyArchiveStorage.Call, of body: @escaping @Sendable (AccountStore) async throws -> Value
         ) async throws -> Value {
@@ -309,7 +309,7 @@ struct UnsavedTokensTests {
         }
     }
 
-    @Test func `An update that saves spent tokens does not discard newer unsaved ones`() async throws {
+    @Test func `Keeps newer unsaved tokens after an update that saves spent tokens`() async throws {
         let scene = try await LateScene()
         let updated = try await scene.tokensCome(before: .replace) { try await $0.update { $0.profile.points = 7 } }
         #expect(updated.credentials.accessToken == Secret("access-2"))
@@ -324,7 +324,7 @@ struct UnsavedTokensTests {
         #expect(try await scene.store.unfinishedRefresh() == nil)
     }
 
-    @Test func `An update that saves unsaved tokens does not discard newer ones`() async throws {
+    @Test func `Keeps newer tokens after an update that saves earlier unsaved tokens`() async throws {
         var before = Fixture.newTokens
         before.accessToken = Secret("access-1b")
         before.refreshToken = Secret("refresh-1b")

@@ -5,7 +5,7 @@ import Testing
 struct UpdateTests {
     private let base = InMemoryArchiveStorage()
 
-    @Test func `Applies a change to the account that is stored now`() async throws {
+    @Test func `Applies an update to the account that is stored now`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
         let other = try await AccountStore.testing(signedIn: nil, storage: base)
         try await other.update { $0.profile.nickname = "Ally" }
@@ -16,7 +16,7 @@ struct UpdateTests {
         #expect(try await base.stateForNewProcess().account == changed)
     }
 
-    @Test func `A change that throws stores nothing`() async throws {
+    @Test func `Stores no account after an update whose body throws`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
         let before = base.entries
         await expectAccountError(.invalidArgument) {
@@ -27,18 +27,18 @@ struct UpdateTests {
         }
         #expect(base.entries == before)
         #expect(store.account?.profile.points == nil)
-        // It releases the lock too.
+        // The failed update also releases the lock.
         try await store.update { $0.profile.points = 8 }
     }
 
-    @Test func `Throws when there is no account to change`() async throws {
+    @Test func `Throws an error for an update without an account`() async throws {
         let store = try await AccountStore.testing(signedIn: nil, storage: base)
         await expectAccountError(.notSignedIn) { try await store.update { $0.profile.points = 7 } }
         #expect(base.entries.isEmpty)
     }
 
     @Test(arguments: ["alice", "nobody", "damaged"])
-    func `A failed change changes nothing, whichever call fails`(before: String) async throws {
+    func `Changes nothing in a failed update, whichever storage call fails`(before: String) async throws {
         if before != "nobody" { _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base) }
         if before == "damaged" { base.overwrite(.account, with: [1, 2, 3]) }
         let entries = base.entries

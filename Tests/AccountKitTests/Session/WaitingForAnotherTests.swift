@@ -21,7 +21,7 @@ struct WaitingForAnotherTests {
         lease = try await base.acquireRefreshLease(timeout: .zero)
     }
 
-    /// A task that asks for new tokens and observes the archive by the time this function returns.
+    /// Starts a task that requests new tokens. The task observes the archive when this function returns.
     private func waiting(
         changes: AsyncThrowingStream<Void, any Error>? = nil, _ authority: ScriptedAuthority
     ) async throws -> Task<Account, any Error> {
@@ -34,7 +34,7 @@ struct WaitingForAnotherTests {
         return task
     }
 
-    @Test func `A waiting refresh returns the tokens as soon as they are stored`() async throws {
+    @Test func `Returns another process's tokens to a waiting refresh at once`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         try await other.signIn { Fixture.replaced }
@@ -42,7 +42,7 @@ struct WaitingForAnotherTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `A waiting refresh ends as soon as the session ends`() async throws {
+    @Test func `Ends a waiting refresh as soon as the session ends`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         try await other.signOut()
@@ -50,7 +50,7 @@ struct WaitingForAnotherTests {
         #expect(authority.requests.isEmpty)
     }
 
-    @Test func `A waiting refresh sends no request after another process's failure`() async throws {
+    @Test func `Sends no refresh after another process's failure during the wait`() async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         let transaction = try await lease.beginTransaction(timeout: .seconds(60))
@@ -62,7 +62,7 @@ struct WaitingForAnotherTests {
     }
 
     @Test(arguments: [true, false])
-    func `A waiting refresh continues to wait after any other change`(isTold: Bool) async throws {
+    func `Keeps a refresh waiting for another process after any other change`(isTold: Bool) async throws {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(changes: isTold ? nil : AsyncThrowingStream { $0.finish() }, authority)
         try await other.update { $0.profile.points = 7 }
@@ -72,7 +72,7 @@ struct WaitingForAnotherTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `A waiting refresh releases a lease that arrives too late`() async throws {
+    @Test func `Releases a lease that a waiting refresh acquires too late`() async throws {
         let waiting = try await waiting(ScriptedAuthority(clock: clock))
         try await other.signIn { Fixture.replaced }
         _ = try await waiting.value

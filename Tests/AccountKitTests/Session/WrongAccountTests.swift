@@ -40,7 +40,7 @@ struct WrongAccountTests {
         #expect(try await other().accessToken(with: authority) == Fixture.alice.credentials.accessToken)
     }
 
-    @Test func `Waits after a refresh that returned another user`() async throws {
+    @Test func `Delays the next refresh after a refresh that returned another user`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob")), .accept], clock: clock)
@@ -62,7 +62,7 @@ struct WrongAccountTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Checks again even if the last successful check is recent`() async throws {
+    @Test func `Verifies again after a wrong account despite a recent successful check`() async throws {
         let authority = ScriptedAuthority(verify: [.identity(Self.bob), .accept])
         var alice = Fixture.alice
         alice.verifiedAt = Fixture.now

@@ -10,9 +10,9 @@ import Foundation
 
 @testable import AccountKit
 
-/// Entries that an earlier version of AccountKit wrote, which had no types for them and stored accounts instead.
+/// Entries that an earlier version of AccountKit wrote. That version stored them as accounts.
 ///
-/// They are of the app `testing`, the session `default` and the key of 32 bytes 7, and were written at ``Fixture/now``.
+/// The app is `testing`, the session is `default`, and the key is 32 bytes of 7. The date is ``Fixture/now``.
 enum EarlierForm: String, CaseIterable {
     /// The tokens of ``account`` after a failed attempt at a minute, and a refusal at two minutes.
     case refusedRevocation = "revocation-refused"
@@ -48,7 +48,7 @@ enum EarlierForm: String, CaseIterable {
         return account
     }()
 
-    /// The account as the queue has it.
+    /// The account in the form that the revocation queue stores.
     static let queued = Account(id: account.id, issuer: account.issuer, credentials: account.credentials)
 }
 

@@ -142,7 +142,7 @@ struct FlowRun<Outcome: Sendable> {
             return result
         }
         repeat {
-            // The search takes seconds, and other tests watch the clock.
+            // Yield, because the search takes seconds and other tests measure time.
             await Task.yield()
             let effects = ScriptedEffects(script: result)
             let outcome = await flow(effects)

@@ -21,10 +21,10 @@ struct HookedStorage: ArchiveStorage {
     /// Called after a lease is released.
     var onLeaseEnd: @Sendable () async -> Void = {}
 
-    /// Whether a lease lasts this long, called immediately before a refresh token is sent.
+    /// Returns whether a lease lasts this long. Called immediately before a refresh token is sent.
     var onSending: @Sendable (Duration) async -> Bool = { _ in true }
 
-    /// Says whether a lease is still held, immediately before the first byte of a refresh token is sent.
+    /// Returns whether a lease is still held. Called immediately before the first byte of a refresh token is sent.
     var onFirstByte: @Sendable (Duration) -> Bool = { _ in true }
 
     /// The reported durability of each change.
@@ -116,7 +116,7 @@ struct HookedStorage: ArchiveStorage {
     }
 }
 
-/// A place where tasks wait while it is shut.
+/// A gate at which tasks wait while it is shut.
 final class Gate: Sendable {
     private struct State {
         var isShut = false

@@ -17,10 +17,10 @@ import kubernetes_validate
 import yaml
 
 FOLDER = Path(__file__).resolve().parents[3] / "Examples/kubernetes"
-# The oldest version with sidecar containers, and the newest one with available schemas.
+# The oldest version with sidecar containers, and the newest version with available schemas.
 VERSIONS = ("1.29", "1.37")
 PASSWORD = "correct horse battery staple"
-# The same as in a pod. This program is the name server.
+# The same settings as in a pod. This program is the name server.
 RESOLVER = "nameserver 127.0.0.1\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 # Longer than any operation takes on a busy machine.
 DEADLINE = 60
@@ -42,7 +42,7 @@ def validate(documents):
 
 
 def notices_mistakes(documents):
-    """Checks that each of these mistakes is detected, without which the other checks would prove nothing."""
+    """Checks that each of these mistakes is detected. Otherwise, the other checks would prove nothing."""
 
     def mistaken(change):
         wrong = copy.deepcopy(documents)
@@ -114,8 +114,7 @@ class Pod:
         self.mount(self.containers["account-keep"])
 
     def fill(self, place, content, volume):
-        """Creates files as links into a folder that can be exchanged atomically. The group has access only if the manifest says
-        so.
+        """Creates files as links into a folder that can be exchanged atomically. The group has access only if the manifest grants it.
         """
         (place / "..data").mkdir()
         source = volume.get("secret") or volume["configMap"]
@@ -171,7 +170,7 @@ class Pod:
 
 
 def succeed(run, text, is_done=lambda said: "Replica" not in said):
-    """Repeats a command while its exit code asks for a retry, which a busy machine may cause."""
+    """Repeats a command while its exit code means that a retry may succeed. A busy machine may cause such exit codes."""
     deadline = time.monotonic() + DEADLINE
     while True:
         code, said = run()
@@ -229,7 +228,7 @@ def live(pod, account, folder, store, issuer):
     check((status.st_uid, status.st_mode & 0o777) == (pod.security["runAsUser"], 0o600), "others can read the token")
     before = token.read_text()
 
-    # Each variable has an effect, so none is misspelled.
+    # Check that each variable has an effect, which shows that its name is not misspelled.
     probe = pod.containers["account-keep"]["readinessProbe"]["exec"]["command"]
     succeed(lambda: pod.run("account-keep", probe), "the probe", lambda said: "alice" in said and "Replica" not in said)
     for variable in pod.environment(pod.containers["account-keep"]):

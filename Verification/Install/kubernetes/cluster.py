@@ -84,7 +84,7 @@ class Store:
 
 @contextlib.contextmanager
 def names(hosts):
-    """A name server on the loopback interface, which resolves these names to this machine and knows no others."""
+    """A name server on the loopback interface, which resolves these names to this machine, and no other names."""
     wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     wire.bind(("127.0.0.1", 53))
 

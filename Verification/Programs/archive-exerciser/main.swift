@@ -36,7 +36,7 @@ import Darwin
 struct Service: AccountAuthority {
     var ballast: String?
 
-    /// Whether it waits for an input line.
+    /// Whether the service waits for an input line.
     var isSlow = false
 
     /// Runs during the request.
@@ -184,7 +184,7 @@ do {
         fatalError("unknown: \(arguments[2])")
     }
 } catch let error as AccountError {
-    // The tests check the failed system call, which the description leaves out.
+    // The tests check the failed system call, which the description omits.
     let call = (error.cause as? SystemCallError).map { " [\($0.debugDescription)]" } ?? ""
     print("\(error.code): \(error)\(call)")
     exit(1)

@@ -16,7 +16,7 @@ import Darwin
 // Loads the signed-in account and uses it, in steps. After each step it prints a line and waits for an input line. With
 // a service it also refreshes, checks the session, and revokes the tokens on sign-out.
 
-/// A service that is never asked.
+/// A service that is never called.
 struct NoService: AccountAuthority {
     func verify(_ account: Account) async throws -> Identity { throw AuthorityError.noResponse(.refused) }
     func refresh(_ account: Account) async throws -> Credentials { throw AuthorityError.noResponse(.refused) }

@@ -14,8 +14,8 @@ struct Note: Codable, Sendable {
     var isStarred = false
 }
 
-/// The adapter to ``NoteFile``. The service supports no idempotency keys, so the adapter looks for a note that may have
-/// been created by its text.
+/// The adapter to ``NoteFile``. The service supports no idempotency keys, so the adapter searches by text for a note
+/// that an earlier attempt may have created.
 struct NoteRemote: RemoteCollection {
     typealias Item = Note
 

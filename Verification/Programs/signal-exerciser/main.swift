@@ -33,7 +33,7 @@ for number in numbers {
 }
 pthread_sigmask(SIG_UNBLOCK, &all, nil)
 
-/// Only the handler writes it, and only the interrupted thread reads it.
+/// The number of handled signals. Only the handler writes this variable, and only the interrupted thread reads it.
 nonisolated(unsafe) var handledCount = 0
 
 func installed() -> String {

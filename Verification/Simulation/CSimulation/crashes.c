@@ -25,7 +25,7 @@ void simulation_watch(void) {
 
 void simulation_seed(uint64_t seed) {
     current = seed;
-    // Processor time, so that a busy or suspended machine does not count as an endless seed.
+    // Processor time, so that on a busy or suspended machine, a seed does not seem endless.
     setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {.tv_sec = 60}}, NULL);
     simulation_seed_random_bytes(seed);
 }

@@ -1,7 +1,7 @@
-// The minimum for reading or saving an account: system calls and libsodium, and nothing else.
+// Reads or saves an account with the minimum of work: only system calls and libsodium.
 //
-// Written from the format's documentation (Sources/AccountKit/AccountKit.docc/ArchiveFormat.md); shares no code with the package.
-// Makes all checks that the documentation requires. Functions return NULL, or a description of the error.
+// The code was written from the format's documentation (Sources/AccountKit/AccountKit.docc/ArchiveFormat.md), and shares no code with the
+// package. It makes all checks that the documentation requires. Functions return NULL, or a description of the error.
 #ifndef FLOOR_H
 #define FLOOR_H
 

@@ -1,6 +1,6 @@
 // A service on the loopback interface that responds at once: discovery, user info and tokens, each a fixed text.
 //
-// In C, with a thread per connection, so that the server's share of a measurement is small.
+// The service is written in C and uses a thread per connection, so that the server's share of a measurement is small.
 #ifndef LOOPBACK_H
 #define LOOPBACK_H
 
@@ -11,7 +11,8 @@
 // Returns the port, or 0 on failure.
 uint16_t loopback_start(void);
 
-// The processor time of the server's threads so far, in nanoseconds, and the number of requests that they answered.
+// Returns the processor time of the server's threads so far, in nanoseconds, and the number of requests that they have
+// answered.
 void loopback_usage(uint64_t *nanoseconds, uint64_t *requests);
 
 #endif

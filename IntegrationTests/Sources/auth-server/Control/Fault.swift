@@ -7,12 +7,12 @@ import HTTPTypes
 /// - With neither, the real handler responds, and `headers` are added to its response.
 /// - `delayMilliseconds` delays the response, and `gate` holds it until the gate of that name is opened; see `Gates`.
 /// - `disconnect` breaks the connection instead of (or in the middle of) responding.
-/// - `afterHandler` runs the real handler first, regardless of the response: for example, a token has been rotated and
-///   the client does not know.
+/// - `afterHandler` runs the real handler first, regardless of the response: for example, the server rotates a token,
+///   and the client does not receive the new token.
 /// - `method` limits the fault to requests of that method. A path that ends in `*` limits it to paths with that prefix.
 /// - `skip` lets the given number of matching requests pass first.
-/// - `grantType` limits the fault to token requests of that grant type. `ifStatus` limits it to requests that the real
-///   handler, which then runs first, answers with that status.
+/// - `grantType` limits the fault to token requests of that grant type. `ifStatus` runs the real handler first, and
+///   limits the fault to requests for which the handler returns that status.
 struct Fault: Equatable, Sendable {
     /// How the connection breaks.
     enum Disconnect: String, Decodable, CaseIterable {
@@ -77,8 +77,8 @@ extension Fault: Decodable {
         case times
     }
 
-    /// Rejects everything that the server cannot act on. If it ignored an invalid fault, a test could pass without
-    /// testing anything.
+    /// Rejects everything that the server cannot act on. If the server ignored an invalid fault, a test could pass
+    /// without testing anything.
     init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.rawValue))
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -38,7 +38,7 @@ actor Gates {
         }
     }
 
-    /// Releases all responses that a gate holds, and holds none there from now on.
+    /// Opens a gate: releases all responses that it holds, and lets later responses pass immediately.
     ///
     /// - Returns: The number of released responses.
     func open(_ gate: String) -> Int {

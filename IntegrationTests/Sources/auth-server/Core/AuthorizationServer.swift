@@ -6,8 +6,8 @@ import Foundation
 
 /// The server's state and all operations on it.
 ///
-/// One actor holds all state, and the rules are in the value types that make up the state. A change is written to the
-/// state file before any response reports it, so a restart never loses a token that a client has received.
+/// One actor contains all state, and the rules are in the value types that make up the state. A change is written to
+/// the state file before any response reports it, so a restart never loses a token that a client has received.
 actor AuthorizationServer {
     nonisolated let settings: ServerSettings
     nonisolated let clock: ServerClock

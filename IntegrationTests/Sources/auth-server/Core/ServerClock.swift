@@ -18,7 +18,7 @@ final class ServerClock: Sendable {
         self.source = source
     }
 
-    /// How far the server's clock is ahead of its source, in seconds, or behind if negative.
+    /// The seconds by which the server's clock is ahead of its source. A negative value means that the clock is behind.
     var offset: TimeInterval {
         get { storedOffset.withLock { $0 } }
         set { storedOffset.withLock { $0 = newValue } }

@@ -36,7 +36,7 @@ extension AuthorizationServer {
     ///
     /// - Parameters:
     ///   - list: The list.
-    ///   - since: If given, only gists that changed later.
+    ///   - since: A date; only gists that changed later are returned. `nil` for all gists.
     ///   - page: The page.
     /// - Returns: The gists of the page, and the number of gists on all pages.
     func gists(in list: GistList, since: Date?, page: Page) -> (gists: [Gist], total: Int) {

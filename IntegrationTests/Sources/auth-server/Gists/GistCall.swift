@@ -29,7 +29,7 @@ struct GistCall: Sendable {
         return caller.user
     }
 
-    /// The user, if the token allows changes. Otherwise GitHub answers that the gist does not exist.
+    /// The user, if the token allows changes. Otherwise, GitHub responds that the gist does not exist.
     ///
     /// - Throws: `GistError`.
     func writer() throws -> User {

@@ -112,7 +112,7 @@ struct GistControlRoutes: Sendable {
         let (id, edit, now) = (context.parameters.get("id") ?? "", try GistEdit(body), server.clock.now)
         return try .json(
             try await server.updateGists { ledger in
-                // Even within the same second, a test can tell by the date that the gist changed.
+                // The date must differ even within the same second, so that a test can detect the change.
                 let later = try ledger.gist(id).updatedAt.addingTimeInterval(1)
                 return Shown(try ledger.edit(id, edit, owner: nil, now: max(now, later)), in: ledger)
             })

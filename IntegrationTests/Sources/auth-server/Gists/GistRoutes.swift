@@ -10,9 +10,9 @@ import Foundation
 
 /// GitHub's REST API for gists, as documented: lists, reading, writing and stars.
 ///
-/// The paths start at the root, as at api.github.com, since a client of an API knows an origin, but no path. The API
-/// accepts tokens of the server's own OAuth endpoints. `GistControlRoutes` shows and changes the data without a client,
-/// and faults apply to this API, too.
+/// The paths start at the root, as at api.github.com, since a client of an API is configured with an origin, but no
+/// path. The API accepts tokens of the server's own OAuth endpoints. `GistControlRoutes` shows and changes the data
+/// without a client, and faults apply to this API, too.
 ///
 /// Like GitHub, the server has neither preconditions for changes nor idempotency keys.
 ///
@@ -82,8 +82,8 @@ extension GistRoutes {
         return Response(status: .noContent)
     }
 
-    /// The whole content of a file, without a token for any client that knows the address. At GitHub, this is a
-    /// separate host without tokens.
+    /// The whole content of a file. Any client that has the address can read the content without a token. At GitHub, a
+    /// separate host serves these files without tokens.
     @Sendable
     private func rawFile(_ request: Request, context: ServerContext) async throws -> Response {
         let id = context.parameters.get("id") ?? ""

@@ -8,8 +8,8 @@ struct GistSettings: Codable, Equatable, Sendable {
     var weakETags = true
     /// The number of requests per user and hour.
     var rateLimit = 5000
-    /// The minimum number of seconds between the changes of a user. An earlier change is rejected. GitHub requests one
-    /// second.
+    /// The minimum number of seconds between the changes of a user. A change that follows sooner is rejected. GitHub
+    /// requests one second.
     ///
     /// Source: https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
     var changeInterval = 0.0

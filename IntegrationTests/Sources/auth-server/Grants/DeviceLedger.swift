@@ -67,7 +67,8 @@ extension DeviceLedger {
         case unknown
     }
 
-    /// Half a second early counts as in time, since a device that waits exactly for the interval must not be rejected.
+    /// A poll that is half a second early counts as in time, since a device that waits exactly for the interval must
+    /// not be rejected.
     private static let tolerance: TimeInterval = 0.5
 
     /// The result of a poll, which uses up an approved authorization.

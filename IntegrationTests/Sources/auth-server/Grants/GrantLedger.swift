@@ -83,8 +83,8 @@ extension GrantLedger {
 
     /// Exchanges a refresh token for new tokens.
     ///
-    /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). Unless the
-    /// rules say otherwise, earlier access tokens stay valid until they expire.
+    /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). By default,
+    /// earlier access tokens stay valid until they expire; the rules can end them sooner.
     mutating func refresh(
         _ token: String,
         scope: Scope?,
@@ -185,7 +185,7 @@ extension GrantLedger {
 // MARK: - Ending
 
 extension GrantLedger {
-    /// Ends the grant of an access or refresh token, or only the token if the rules say so.
+    /// Ends the grant of an access or refresh token, or only the token if the rules require this.
     ///
     /// Source: RFC 7009, section 2.1. An unknown token is *not* an error.
     ///

@@ -3,8 +3,8 @@ import Hummingbird
 
 /// The refusal of a protected resource: a `WWW-Authenticate` field of scheme Bearer.
 ///
-/// Source: RFC 6750, section 3. A request without a token gets a challenge without an error code, since it is not an
-/// error, only unauthenticated.
+/// Source: RFC 6750, section 3. A request without a token gets a challenge without an error code, since such a request
+/// is unauthenticated, but not in error.
 struct BearerChallenge: Error, Equatable {
     enum Code: String {
         case invalidToken = "invalid_token"

@@ -4,7 +4,7 @@ import NIOCore
 
 /// `POST` at the token and revocation endpoints.
 struct TokenRoutes: Sendable {
-    /// The grant types that this server knows.
+    /// The grant types that this server supports.
     enum GrantType: String, CaseIterable {
         case authorizationCode = "authorization_code"
         case password

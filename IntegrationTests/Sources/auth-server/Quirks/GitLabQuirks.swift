@@ -15,7 +15,7 @@ struct GitLabQuirks: ServiceQuirks {
 
     /// A spent refresh token stays valid until the client uses the new access token.
     ///
-    /// GitLab's own documentation says that a refresh immediately invalidates the old token. This is the more
+    /// According to GitLab's own documentation, a refresh immediately invalidates the old token. This is the more
     /// surprising behavior of the two: Doorkeeper works this way if its table has the column `previous_refresh_token`,
     /// as explained in
     /// https://github.com/doorkeeper-gem/doorkeeper/blob/main/lib/generators/doorkeeper/templates/migration.rb.erb

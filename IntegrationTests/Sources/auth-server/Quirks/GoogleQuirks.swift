@@ -13,7 +13,7 @@ struct GoogleQuirks: ServiceQuirks {
 
     func needsSecret(for grantType: TokenRoutes.GrantType) -> Bool { true }
 
-    /// In the browser flow, only if the client requested offline access.
+    /// Returns `true` in the browser flow only if the client requested offline access.
     func bringsRefreshToken(scope: Scope, browserParameters: [String: String]?) -> Bool {
         guard let browserParameters else { return true }
         return browserParameters["access_type"] == "offline"

@@ -3,8 +3,8 @@ import Hummingbird
 
 /// The behavior of the server: according to the standards, or with the quirks of a well-known service.
 ///
-/// A client for many services must cope with their differences. Each implementation imitates only the differences that
-/// the service documents.
+/// A client for many services must handle their differences. Each implementation imitates only the differences that the
+/// service documents.
 protocol ServiceQuirks: Sendable {
     var endpoints: Endpoints { get }
     var grantTypes: [TokenRoutes.GrantType] { get }

@@ -77,7 +77,7 @@ struct RequestLogMiddleware: RouterMiddleware {
         }
     }
 
-    /// The grant type of a token request if this server knows it. Other values are not recorded.
+    /// The grant type of a token request if this server supports it. Other values are not recorded.
     private static func grantType(in parameters: [String: String]) -> String? {
         parameters["grant_type"].map { TokenRoutes.GrantType(rawValue: $0)?.rawValue ?? "other" }
     }

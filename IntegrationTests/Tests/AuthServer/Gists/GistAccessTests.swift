@@ -3,9 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Access to gists")
+@Suite("Gist access")
 struct GistAccessTests {
-    @Test("An invalid token is refused, with a challenge if enabled")
+    @Test("The gists API rejects an invalid token, with a challenge if enabled")
     func badCredentials() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -24,7 +24,7 @@ struct GistAccessTests {
         }
     }
 
-    @Test("Without a token, only public gists are visible and none can change")
+    @Test("Without a token, only public gists are visible, and no gist can change")
     func anonymous() async throws {
         try await TestServer().run { api in
             _ = try await api.seed(1)
@@ -53,7 +53,7 @@ struct GistAccessTests {
         }
     }
 
-    @Test("A user who exceeds the rate limit is refused for the hour")
+    @Test("A user who exceeds the gists rate limit is rejected for the hour")
     func rateLimit() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -74,7 +74,7 @@ struct GistAccessTests {
         }
     }
 
-    @Test("Changes in quick succession are refused; reading is not")
+    @Test("The gists API rejects changes in quick succession, but not reads")
     func secondaryRateLimit() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -93,7 +93,7 @@ struct GistAccessTests {
         }
     }
 
-    @Test("Like GitHub, changes need the scope gist and a User-Agent")
+    @Test("Changing a gist requires the scope gist and a User-Agent, like GitHub")
     func quirks() async throws {
         let quirks = GitHubQuirks(tokensExpire: false)
         try await TestServer(quirks).run { api in

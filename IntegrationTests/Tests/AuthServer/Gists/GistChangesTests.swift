@@ -3,9 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Changes of gists")
+@Suite("Gist changes")
 struct GistChangesTests {
-    @Test("Creating a gist stores it with its contents")
+    @Test("Creating a gist stores the description and the files")
     func creates() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -29,7 +29,7 @@ struct GistChangesTests {
     }
 
     @Test(
-        "An invalid gist is refused with a reason",
+        "The gists API rejects an invalid gist with a reason",
         arguments: [
             (#"{"#, 400, nil), (#"[]"#, 400, nil), ("", 400, nil),
             (#"{}"#, 422, "missing_field files"), (#"{"files":{}}"#, 422, "missing_field files"),
@@ -51,7 +51,7 @@ struct GistChangesTests {
         }
     }
 
-    @Test("An edit changes the description or the files independently")
+    @Test("Editing a gist changes the description or the files independently")
     func edits() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -79,14 +79,14 @@ struct GistChangesTests {
             #expect(
                 try await files(["a.txt": ["content": ""], "d.txt": ["content": "3"]]) == ["d.txt": "3"])
             #expect(try await files(["d.txt": ["filename": "a.txt", "content": "1"]]) == ["a.txt": "1"])
-            // Removing a missing file succeeds, so the same request may be sent twice.
+            // Removing a missing file succeeds, so a client may send the same request twice.
             #expect(try await files(["b.txt": .null]) == ["a.txt": "1"])
             #expect(try await alice.send(.patch, path, ["description": .null]).json["description"] == .null)
         }
     }
 
     @Test(
-        "An edit that would leave no file, or is ambiguous, changes nothing",
+        "The gists API rejects edits that are invalid or would leave no file",
         arguments: [
             #"{}"#, #"{"files":{"a.txt":null}}"#, #"{"files":{"none":{"filename":"x"}}}"#,
             #"{"files":{"a.txt":{"filename":""}}}"#, #"{"files":{"a.txt":{"content":""}}}"#,
@@ -125,7 +125,7 @@ struct GistChangesTests {
         }
     }
 
-    @Test("Setting or removing a star twice has no further effect")
+    @Test("Starring or unstarring a gist twice has no further effect")
     func stars() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -141,7 +141,7 @@ struct GistChangesTests {
         }
     }
 
-    @Test("A long file is cut between characters and complete at its own URL")
+    @Test("A long file of a gist is cut between characters, but not at its URL")
     func truncates() async throws {
         try await TestServer().run { api in
             _ = try await api.post("/control/gists-settings", json: #"{"contentLimit":4}"#)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Control of gists")
+@Suite("Gist control endpoints")
 struct GistControlTests {
-    @Test("Shows a user's gists and the changes of clients")
+    @Test("The control endpoint lists a user's gists and the clients' changes")
     func shows() async throws {
         try await TestServer().run { api in
             let (alice, bob) = (try await GistClient(api), try await GistClient.bob(api))
@@ -28,7 +28,7 @@ struct GistControlTests {
         }
     }
 
-    @Test("Changes through the control endpoints do not count as a client's")
+    @Test("Gist changes by control endpoints do not count as client changes")
     func alters() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -49,7 +49,7 @@ struct GistControlTests {
         }
     }
 
-    @Test("Creates many gists of the requested size at once")
+    @Test("The control endpoint creates many gists of the requested size")
     func seeds() async throws {
         try await TestServer().run { api in
             let ids = try await api.seed(250, ["name": "Note", "bytes": 500, "isPublic": true, "isStarred": true])
@@ -62,7 +62,7 @@ struct GistControlTests {
         }
     }
 
-    @Test("Counts requests by route, including those without a response")
+    @Test("The server counts gists requests by route, including faulty requests")
     func counts() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -82,7 +82,7 @@ struct GistControlTests {
     }
 
     @Test(
-        "An unknown member or invalid value is refused",
+        "Gist control endpoints reject an unknown member or invalid value",
         arguments: [
             ("/control/gists-seed", #"{"user":"mallory","count":1}"#, 400),
             ("/control/gists-seed", #"{"user":"alice","count":-1}"#, 400),

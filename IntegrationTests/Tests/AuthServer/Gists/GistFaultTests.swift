@@ -3,11 +3,11 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Faults of the gists API")
+@Suite("Gist faults")
 struct GistFaultTests {
     private static let draft: JSONObject = ["files": ["a": ["content": "x"]]]
 
-    /// Sends a request without a client, and returns the whole response.
+    /// Sends a request over a raw connection, and returns the whole response.
     private func post(_ client: GistClient, port: Int) async throws -> String {
         let body = #"{"files":{"a":{"content":"x"}}}"#
         let lines = [
@@ -17,7 +17,7 @@ struct GistFaultTests {
         return try await RawConnection.exchange(port: port, lines.joined(separator: "\r\n"))
     }
 
-    @Test("A lost response can follow an applied or an unapplied change")
+    @Test("A gists fault can lose a response with or without the change")
     func drops() async throws {
         try await TestServer().listen { api, port in
             let alice = try await GistClient(api)
@@ -36,7 +36,7 @@ struct GistFaultTests {
         }
     }
 
-    @Test("A change is applied and its response truncated")
+    @Test("A gists fault can apply a change and truncate the response")
     func truncates() async throws {
         try await TestServer().listen { api, port in
             let alice = try await GistClient(api)
@@ -50,7 +50,7 @@ struct GistFaultTests {
     }
 
     @Test(
-        "An error status replaces the request's execution",
+        "A gists fault with an error status does not apply the change",
         arguments: [500, 502, 503, 429, 403, 401])
     func refuses(status: Int) async throws {
         try await TestServer().run { api in
@@ -72,7 +72,7 @@ struct GistFaultTests {
         }
     }
 
-    @Test("Simulates a captive portal and an empty list with status 200")
+    @Test("Gists faults simulate a captive portal and an empty list")
     func liesAboutLists() async throws {
         try await TestServer().run { api in
             _ = try await api.seed(3)
@@ -91,7 +91,7 @@ struct GistFaultTests {
         }
     }
 
-    @Test("A 304 response can have another Link")
+    @Test("A fault can change the Link field of a 304 response")
     func changesLink() async throws {
         try await TestServer().run { api in
             _ = try await api.seed(3)
@@ -106,7 +106,7 @@ struct GistFaultTests {
         }
     }
 
-    @Test("A gate holds a change before or after it is applied")
+    @Test("A gate holds a gist change before or after it is applied")
     func holds() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -125,7 +125,7 @@ struct GistFaultTests {
         }
     }
 
-    @Test("Faults can be added to active ones, and skip some requests")
+    @Test("Faults can be added to active faults and can skip requests")
     func skips() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)

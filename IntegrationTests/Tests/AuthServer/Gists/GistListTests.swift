@@ -3,9 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Lists of gists")
+@Suite("Gist lists")
 struct GistListTests {
-    @Test("A page has the thirty newest gists, and Link has absolute URLs")
+    @Test("A page lists the thirty newest gists, and Link has absolute URLs")
     func pages() async throws {
         try await TestServer().run { api in
             let ids = try await api.seed(70)
@@ -33,7 +33,7 @@ struct GistListTests {
     }
 
     @Test(
-        "The page size has a default and a limit, and ignores invalid values",
+        "per_page has a default and a limit, and ignores invalid values",
         arguments: [
             ("per_page=5", 5), ("per_page=100", 100), ("per_page=101", 100), ("per_page=0", 30), ("per_page=x", 30),
             ("page=-1", 30), ("page=99999999999999999999", 30),
@@ -46,7 +46,7 @@ struct GistListTests {
         }
     }
 
-    @Test("Link keeps other parameters and is omitted for a single page")
+    @Test("Link keeps other parameters and is absent for a single page of gists")
     func keepsParameters() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -58,7 +58,7 @@ struct GistListTests {
         }
     }
 
-    @Test("An item describes a gist without the contents of its files")
+    @Test("A list item describes a gist without the contents of the files")
     func item() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -85,7 +85,7 @@ struct GistListTests {
         }
     }
 
-    @Test("since filters by date and must be a valid date")
+    @Test("since filters gists by date and must be a valid date")
     func since() async throws {
         try await TestServer().run { api in
             _ = try await api.seed(5)
@@ -97,7 +97,7 @@ struct GistListTests {
         }
     }
 
-    @Test("A changed gist moves to the front, even within the same second")
+    @Test("A changed gist moves to the front of a list, even in the same second")
     func order() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -108,7 +108,7 @@ struct GistListTests {
         }
     }
 
-    @Test("Own, public and starred gists are separate lists")
+    @Test("A user's own, public and starred gists are separate lists")
     func lists() async throws {
         try await TestServer().run { api in
             let (alice, bob) = (try await GistClient(api), try await GistClient.bob(api))

@@ -3,11 +3,11 @@ import Testing
 
 @testable import auth_server
 
-@Suite("Validators of gists")
+@Suite("Gist validators")
 struct GistValidatorTests {
     private func etag(_ response: API.Response) throws -> String { try #require(response.headers[.eTag]) }
 
-    @Test("An unchanged gist or list is answered with 304")
+    @Test("An unchanged gist or list returns 304")
     func notModified() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)
@@ -28,7 +28,7 @@ struct GistValidatorTests {
         }
     }
 
-    @Test("An unchanged page gets 304 with its new Link")
+    @Test("An unchanged page of gists returns 304 with the new Link")
     func linkOfNotModified() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -36,7 +36,7 @@ struct GistValidatorTests {
             let alice = try await GistClient(api)
             let full = try await alice.get("/gists")
             #expect(full.headers[.link] == nil)
-            // Add an older gist, which belongs on the second page.
+            // Add an older gist, which the server lists on the second page.
             test.clock.offset = -365 * 86_400
             _ = try await api.seed(1)
             let again = try await alice.get("/gists", headers: [.ifNoneMatch: try etag(full)])
@@ -45,7 +45,7 @@ struct GistValidatorTests {
         }
     }
 
-    @Test("A gist has a Last-Modified date, and a list has none")
+    @Test("A gist has a Last-Modified date, and a list of gists has no date")
     func lastModified() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -63,7 +63,7 @@ struct GistValidatorTests {
         }
     }
 
-    @Test("Validators are independent of the token unless configured")
+    @Test("Entity tags of gists are independent of the token unless configured")
     func tokens() async throws {
         try await TestServer().run { api in
             _ = try await api.seed(1)
@@ -79,7 +79,7 @@ struct GistValidatorTests {
         }
     }
 
-    @Test("A 304 response does not count for the rate limit")
+    @Test("A 304 response does not count against the rate limit")
     func cost() async throws {
         try await TestServer().run { api in
             let alice = try await GistClient(api)

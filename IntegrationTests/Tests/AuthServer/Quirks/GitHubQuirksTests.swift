@@ -3,7 +3,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("With the quirks of GitHub")
+@Suite("GitHub quirks")
 struct GitHubQuirksTests {
     private static let classic = GitHubQuirks(tokensExpire: false)
     private static let expiring = GitHubQuirks(tokensExpire: true)
@@ -17,7 +17,7 @@ struct GitHubQuirksTests {
         )
     }
 
-    @Test("A device gets only a token that does not expire")
+    @Test("With GitHub quirks, a device gets only a token that does not expire")
     func signsIn() async throws {
         let test = try TestServer(Self.classic)
         try await test.run { api in
@@ -37,7 +37,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("Errors of the device flow have status 200 and their own names")
+    @Test("With GitHub quirks, device flow errors have status 200 and own codes")
     func errors() async throws {
         let test = try TestServer(Self.classic)
         try await test.run { api in
@@ -69,7 +69,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("Responses are forms unless the client accepts JSON")
+    @Test("With GitHub quirks, responses are forms unless the client accepts JSON")
     func forms() async throws {
         try await TestServer(Self.classic).run { api in
             let begun = try await api.form("/login/device/code", [:])
@@ -86,7 +86,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("User info has a number and no subject, and requires a User-Agent")
+    @Test("With GitHub quirks, user info has a numeric ID and needs a User-Agent")
     func user() async throws {
         try await TestServer(Self.classic).run { api in
             let device = try await DeviceFlow(api, Self.classic, scope: "read:user")
@@ -109,7 +109,7 @@ struct GitHubQuirksTests {
     }
 
     @Test(
-        "Endpoints that GitHub lacks are not found",
+        "With GitHub quirks, endpoints that GitHub lacks return 404",
         arguments: [
             "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks",
             "/oauth/userinfo", "/oauth/revoke",
@@ -124,7 +124,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("Tokens of a GitHub App expire, and a refresh ends both old tokens")
+    @Test("GitHub App tokens expire, and a refresh ends both old tokens")
     func expiringTokens() async throws {
         let test = try TestServer(Self.expiring)
         try await test.run { api in
@@ -152,7 +152,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("The browser flow requires a secret and does not name the issuer")
+    @Test("With GitHub quirks, the browser flow requires a client secret")
     func browserFlow() async throws {
         try await TestServer(Self.classic).run { api in
             var flow = BrowserFlow().with(["scope": "read:user"])

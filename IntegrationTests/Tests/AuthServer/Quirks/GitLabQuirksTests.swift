@@ -3,9 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("With the quirks of GitLab")
+@Suite("GitLab quirks")
 struct GitLabQuirksTests {
-    @Test("The device flow has its own path, and the subject is a number")
+    @Test("With GitLab quirks, the device path and the subject are GitLab's")
     func device() async throws {
         try await TestServer(GitLabQuirks()).run { api in
             let document = try await api.get("/.well-known/openid-configuration").json
@@ -19,13 +19,13 @@ struct GitLabQuirksTests {
         }
     }
 
-    @Test("A spent refresh token stays valid until the new token is used")
+    @Test("With GitLab quirks, a spent token is valid until the new token is used")
     func refreshing() async throws {
         try await TestServer(GitLabQuirks()).run { api in
             let first = try await api.signIn()
             let second = try await api.refresh(first.refresh)
             #expect(second.status == 200)
-            // As if the response had been lost.
+            // Simulate a lost response.
             let third = try await api.refresh(first.refresh)
             #expect(third.status == 200)
             #expect(try await api.userInfo(first.access).status == 200)
@@ -42,7 +42,7 @@ struct GitLabQuirksTests {
         }
     }
 
-    @Test("Refusals have Doorkeeper's challenge", arguments: ["at_made_up", nil])
+    @Test("With GitLab quirks, refusals have Doorkeeper's challenge", arguments: ["at_made_up", nil])
     func challenges(token: String?) async throws {
         try await TestServer(GitLabQuirks()).run { api in
             let response = try await api.userInfo(token)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("With the quirks of Google")
+@Suite("Google quirks")
 struct GoogleQuirksTests {
     private static let secret = [("client_secret", "account-secret")]
 
@@ -11,7 +11,7 @@ struct GoogleQuirksTests {
         try await api.form("/oauth/token", [("client_id", "account-cli")] + fields)
     }
 
-    @Test("Only one well-known name exists")
+    @Test("With Google quirks, only the OpenID Connect document exists")
     func discovery() async throws {
         try await TestServer(GoogleQuirks()).run { api in
             let document = try await api.get("/.well-known/openid-configuration")
@@ -21,7 +21,7 @@ struct GoogleQuirksTests {
         }
     }
 
-    @Test("The device flow has its own field, statuses and a refresh token")
+    @Test("With Google quirks, the device flow has Google's fields and statuses")
     func device() async throws {
         let test = try TestServer(GoogleQuirks())
         try await test.run { api in
@@ -49,7 +49,7 @@ struct GoogleQuirksTests {
         }
     }
 
-    @Test("A client without a secret is refused")
+    @Test("With Google quirks, a client without a secret is rejected")
     func needsSecrets() async throws {
         try await TestServer(GoogleQuirks()).run { api in
             let device = try await DeviceFlow(api, GoogleQuirks()).poll()
@@ -62,7 +62,7 @@ struct GoogleQuirksTests {
         }
     }
 
-    @Test("Offline access returns a refresh token that never changes")
+    @Test("With Google quirks, offline access returns a constant refresh token")
     func offlineAccess() async throws {
         try await TestServer(GoogleQuirks()).run { api in
             func redeem(_ flow: BrowserFlow) async throws -> API.Response {
@@ -84,7 +84,7 @@ struct GoogleQuirksTests {
         }
     }
 
-    @Test("The issuer of an ID token has no scheme")
+    @Test("With Google quirks, the issuer of an ID token has no scheme")
     func issuer() async throws {
         try await TestServer(GoogleQuirks()).listen { api, port in
             let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
@@ -94,7 +94,7 @@ struct GoogleQuirksTests {
         }
     }
 
-    @Test("Revoking an unknown token is an error")
+    @Test("With Google quirks, revoking an unknown token is an error")
     func revocation() async throws {
         try await TestServer(GoogleQuirks()).run { api in
             let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import auth_server
 
-@Suite("With the quirks of Microsoft")
+@Suite("Microsoft quirks")
 struct MicrosoftQuirksTests {
     private static let issuer = "http://localhost/9122040d-6c67-4c5b-b112-36a304b66dad/v2.0"
 
-    @Test("The discovered issuer has a placeholder, and there is no revocation")
+    @Test("With Microsoft quirks, the discovered issuer has a placeholder")
     func discovery() async throws {
         try await TestServer(MicrosoftQuirks()).run { api in
             let document = try await api.get("/common/v2.0/.well-known/openid-configuration").json
@@ -20,7 +20,7 @@ struct MicrosoftQuirksTests {
         }
     }
 
-    @Test("An ID token names the tenant and is signed with a published key")
+    @Test("With Microsoft quirks, an ID token names the tenant and is signed")
     func idToken() async throws {
         try await TestServer(MicrosoftQuirks()).run { api in
             let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid profile")
@@ -36,7 +36,7 @@ struct MicrosoftQuirksTests {
         }
     }
 
-    @Test("offline_access returns a refresh token that a refresh keeps valid")
+    @Test("With Microsoft quirks, a refresh keeps the old refresh token valid")
     func refreshTokens() async throws {
         try await TestServer(MicrosoftQuirks()).run { api in
             let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid offline_access")
@@ -53,7 +53,7 @@ struct MicrosoftQuirksTests {
         }
     }
 
-    @Test("Errors have numbers and their own names")
+    @Test("With Microsoft quirks, errors have Microsoft's numbers and codes")
     func errors() async throws {
         try await TestServer(MicrosoftQuirks()).run { api in
             let device = try await DeviceFlow(api, MicrosoftQuirks())
@@ -77,7 +77,7 @@ struct MicrosoftQuirksTests {
         }
     }
 
-    @Test("The browser is redirected to localhost only, without the issuer")
+    @Test("With Microsoft quirks, redirect URIs require the host localhost")
     func browserFlow() async throws {
         try await TestServer(MicrosoftQuirks()).run { api in
             var flow = BrowserFlow()

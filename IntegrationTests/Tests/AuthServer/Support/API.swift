@@ -13,7 +13,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The requests of tests.
+/// Sends the requests of tests.
 struct API: Sendable {
     static let alicePassword = "correct horse battery staple"
 
@@ -144,7 +144,7 @@ extension API {
         try await get("/oauth/userinfo", bearer: accessToken)
     }
 
-    /// Returns the number with this name in `GET /control/log`; 0 if there is none.
+    /// Returns the count of this name in `GET /control/log`, or 0 if the log has no such count.
     func count(_ name: String) async throws -> Int {
         let log = try await get("/control/log")
         guard case .object(let counts) = log.json["counts"], case .integer(let count) = counts[name] ?? 0 else {

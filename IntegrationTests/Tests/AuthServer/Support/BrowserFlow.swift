@@ -23,7 +23,7 @@ struct BrowserFlow: Sendable {
         "code_challenge_method": "S256",
     ]
 
-    /// The flow with changed parameters, where `nil` omits one.
+    /// Returns the flow with changed parameters, where `nil` omits a parameter.
     func with(_ changes: [String: String?]) -> BrowserFlow {
         var flow = self
         for (name, value) in changes {

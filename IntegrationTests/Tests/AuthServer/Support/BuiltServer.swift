@@ -30,8 +30,7 @@ enum BuiltServer {
 
     /// Starts the server, waits for its first line, and ends it with SIGTERM after the test.
     static func run(_ arguments: [String], _ test: (_ port: Int) async throws -> Void) async throws -> Run {
-        // `env` replaces itself with the server, so the process stays the same, and the path need not be known at
-        // compile time.
+        // `env` replaces itself with the server, so the process stays the same. The path can be determined at run time.
         let result = try await Subprocess.run(
             .name("env"),
             arguments: Arguments([try path()] + arguments),

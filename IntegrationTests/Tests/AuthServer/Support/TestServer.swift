@@ -13,7 +13,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A server for one test. Its time stands still unless the test moves it, it never waits, and it keeps its log lines.
+/// A server for one test. The server's clock stands still unless the test moves the clock. The server does not wait for
+/// delays, and stores its log lines.
 struct TestServer: Sendable {
     /// The server's initial time.
     static let date = Date(timeIntervalSince1970: 1_800_000_000)
@@ -63,7 +64,7 @@ struct TestServer: Sendable {
     }
 }
 
-/// The durations that a server was asked to wait.
+/// The delays that a server has skipped.
 final class Naps: Sendable {
     private let durations = Mutex<[Duration]>([])
 

@@ -13,7 +13,7 @@ struct FuzzTarget: Sendable {
 /// The function for the driver. A C function cannot capture it.
 nonisolated(unsafe) var chosenBody: ([UInt8]) -> Void = { _ in }
 
-/// Ends the process if a guarantee is violated. libFuzzer reports that and keeps the bytes.
+/// Ends the process if a guarantee is violated. libFuzzer reports the violation and saves the bytes.
 func promise(_ isKept: Bool, _ what: @autoclosure () -> String) {
     if !isKept { fatalError("a promise was broken: \(what())") }
 }

@@ -61,14 +61,14 @@ private func readTokenResponse(_ bytes: [UInt8]) {
     }
 }
 
-/// Reading secrets outside the decoder returns the same as the decoder.
+/// Checks that reading secrets without the decoder returns the same secrets as the decoder.
 private func promiseSameObject(_ response: ServiceResponse) {
     let names: Set<String> = ["access_token", "refresh_token", "id_token"]
     let decoded = JSONValue.object(from: response.body)
     guard let object = ResponseObject(response.body, secrets: names) else {
         // The decoder also accepts a comma after the last member, which is not JSON.
         let end = response.body.reversed().filter { !" \t\r\n\0".utf8.contains($0) }.prefix(2)
-        // It also ignores the second of two members, unlike another parser.
+        // The decoder also ignores the second of two members with the same name, unlike the other parser.
         let isJSON = (try? JSONSerialization.jsonObject(with: Data(response.body))) != nil
         promise(
             decoded == nil || !isJSON || end.elementsEqual("},".utf8), "the reader accepts what the decoder accepts")
@@ -147,7 +147,7 @@ private func readUserInfo(_ bytes: [UInt8]) {
     }
 }
 
-/// Whether a field contains the words of a rejection at all.
+/// Whether a field contains the words of a rejection.
 private func isRefusal(_ field: String) -> Bool {
     let text = field.replacing("\\", with: "")
     return text.lowercased().contains("bearer") && text.lowercased().contains("error") && text.contains("invalid_token")

@@ -89,7 +89,7 @@ private func record(of derivedTokens: [DerivedToken]) -> [UInt8] {
     return Array(bytes[(4 + 9 * (1 + derivedTokens.count) + 4)..<(bytes.lastIndex(of: 0x80) ?? 0)])
 }
 
-/// A decoded account can be encoded, and decodes to an equal account.
+/// Checks that a decoded account can be encoded, and that the result decodes to an equal account.
 func promiseRoundTrip(of account: Account) {
     // NaN is not equal to itself.
     guard account == account else { return }
@@ -106,7 +106,7 @@ func promiseRoundTrip(of account: Account) {
 }
 
 extension Account {
-    /// Without the differences that a property list does not preserve.
+    /// The account without the details that a property list does not preserve.
     fileprivate var normalized: Account {
         var account = self
         account.profile.fields = account.profile.fields.mapValues(\.normalized)
@@ -115,7 +115,7 @@ extension Account {
 }
 
 extension ProfileValue {
-    /// A real without a fraction reads back as an integer.
+    /// The value as read from a property list: a real number without a fraction becomes an integer.
     fileprivate var normalized: ProfileValue {
         switch self {
         case .real(let value): Int64(exactly: value).map { .integer($0) } ?? self

@@ -12,7 +12,7 @@ let textTargets = [
 
 private func readIDToken(_ bytes: [UInt8]) {
     guard !bytes.isEmpty, let issuer = try? Issuer("https://login.example.com") else { return }
-    // Both unchanged and as the payload of a token, so that the fuzzer need not discover base64.
+    // Test the bytes both unchanged and as the payload of a token, so that the fuzzer need not discover Base64.
     let payload = Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
         .replacing("=", with: "")
     let response = ServiceResponse(200, .date, [])
@@ -52,7 +52,7 @@ private func readDate(_ bytes: [UInt8]) {
     promise(HTTPDate.date(from: written(date)) == date, "\(date) is read as it is written")
 }
 
-/// RFC 9110, section 5.6.7, in the preferred form, with the weekday from Foundation's calendar.
+/// Formats a date in the preferred format of RFC 9110, section 5.6.7, with the weekday from Foundation's calendar.
 private func written(_ date: Date) -> String {
     var calendar = Calendar(identifier: .iso8601)
     calendar.timeZone = .gmt
