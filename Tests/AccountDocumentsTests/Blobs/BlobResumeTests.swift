@@ -20,7 +20,7 @@ struct BlobResumeTests {
         await scene.service.put(Self.bytes, tag: tag)
         await scene.service.fail(.cut(after: 600_000))
         let error = await expectAccountError(.serviceUnavailable) { try await scene.open().blob("a", owner: "o") }
-        #expect(error?.description.contains("cut after 600000 of 1000000 bytes") == true)
+        #expect(error?.description.contains("interrupted after 600000 of 1000000 bytes") == true)
         #expect(try await scene.open().storedBlob("a", owner: "o") == nil)
         await scene.service.forget()
         return scene

@@ -38,7 +38,7 @@ import Testing
             let path = folder + "/file"
             try Data(content.utf8).write(to: URL(filePath: path))
             let error = #expect(throws: AccountError.self) { try TokenFile(path: path) }
-            #expect(error?.code == .invalidArgument && error?.description.contains("move it away") == true)
+            #expect(error?.code == .invalidArgument && error?.description.contains("move the file away") == true)
             // The result is the same if the file appeared later.
             try FileManager.default.removeItem(atPath: path)
             let file = try TokenFile(path: path)
