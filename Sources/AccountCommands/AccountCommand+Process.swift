@@ -10,7 +10,7 @@ extension AccountCommand {
                 arguments.insert("docker-credential", at: 0)
             }
             try checkHelp(arguments)
-            // Avoid a cast: looking up a conformance takes as many instructions as `whoami --offline`.
+            // Avoid a cast: it searches for a conformance, which takes as many instructions as all of `whoami --offline`.
             if var command = parsedAlone(arguments) { return try await command.run() }
             try await run(asyncParseAsRoot(arguments))
         }

@@ -222,7 +222,7 @@ extension World {
     private func giveUp(_ turn: Turn) {
         guard elapsed - turn.start >= Self.exchangeTime else { return }
         turn.leave()
-        // The token was not sent. The process receives this result in its turn.
+        // The token was not sent, and the process learns that when it runs again.
         if turn.isWithheld { return }
         switch turn.answer {
         case nil: lateRequests.append(turn.call)

@@ -74,7 +74,7 @@ struct KeepTests {
             try user.container.write("e30.e30.c2ln".utf8, to: foreign + "/token", permissions: 0o644)
             if Privileges.isRoot {
                 let other = try await account("keep", "--once", "--file", foreign + "/token")
-                #expect(other.exitCode == 64 && other.errors.contains("move it away"), "\(other)")
+                #expect(other.exitCode == 64 && other.errors.contains("move the file away"), "\(other)")
                 #expect(text(foreign + "/token") == "e30.e30.c2ln")
             }
         }
@@ -275,7 +275,7 @@ struct KeepTests {
             func expectRefusal() async throws {
                 try user.container.write(content.utf8, to: path)
                 let refused = try await keep()
-                #expect(refused.exitCode == 64 && refused.errors.contains("move it away"), "\(refused)")
+                #expect(refused.exitCode == 64 && refused.errors.contains("move the file away"), "\(refused)")
                 #expect(text(path) == content)
             }
             try await expectRefusal()
@@ -340,7 +340,7 @@ struct KeepTests {
             let folder = try folder(user.container)
             try Data("mine, not yours\n".utf8).write(to: URL(filePath: folder + "/letter"))
             for (arguments, code, said) in [
-                (["--file", folder + "/letter"], 64, "move it away"), (["--file", folder], 64, "move it away"),
+                (["--file", folder + "/letter"], 64, "move the file away"), (["--file", folder], 64, "move the file away"),
                 (["--file", folder + "/none/token"], 64, "mkdir -m 700"),
                 (["--once", "--id-token", "--file", folder + "/token"], 78, "--scope openid"),
             ] as [([String], Int32, String)] {

@@ -47,7 +47,7 @@ struct ProxyTests {
         var issuer = ""
         let requests = try await ProxiedUser.run { user in
             issuer = user.issuer
-            // The other variable names an unused address, since the lower-case name takes precedence.
+            // If both variables are set, the lower-case variable takes precedence, so the other address must stay unused.
             let address = try #require(user.account.environment["HTTPS_PROXY"])
             var variables: [String: String?] = ["HTTPS_PROXY": "http://\(ProxyServer.unusedAuthority())"]
             variables[variable] = address

@@ -145,8 +145,8 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: The clock for the pauses before AccountKit asks the service again for the user of the tokens.
-    ///   - open: A function that opens the page or shows its URL, and informs the user how long the sign-in waits.
+    ///   - clock: The clock for the pauses between requests, if the service does not respond when asked for the user.
+    ///   - open: A function that opens the page or shows its URL, and tells the user how long AccountKit waits.
     @discardableResult
     public func signIn(
         with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),

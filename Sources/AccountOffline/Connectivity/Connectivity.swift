@@ -2,7 +2,7 @@
 import AccountKit
 import HTTPTypes
 
-/// The reachability of a service, according to the last requests.
+/// The reachability of a service, according to the most recent requests.
 public enum Connectivity: Sendable, Hashable {
     /// The last request received a response.
     case online
