@@ -130,7 +130,9 @@ public struct AuthenticatedClient: Sendable {
     ///     missing or match the origin. The client adds the token.
     ///   - body: The body.
     /// - Returns: The response with any status, including 401 if the service rejects the new token too.
-    /// - Throws: An `AccountError`. If no request was sent: `notSignedIn` if no user is signed in; `misconfigured` if
+    /// - Throws: An `AccountError`. `insufficientScope` for a 403 with `error="insufficient_scope"` (RFC 6750, section
+    ///   3.1), and `stepUpRequired` for a 401 with `acr_values` or `max_age` (RFC 9470, section 3); the error's
+    ///   `accessRequirement` names what is missing. If no request was sent: `notSignedIn` if no user is signed in; `misconfigured` if
     ///   the account belongs to another service, or if the configuration makes the origin unreachable;
     ///   `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
     ///   may set; `conflict` if another user signs in before the request has a token, or before it is repeated. After a
@@ -224,6 +226,7 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
+        if let requirement = AccessRequirement(response) { throw AccountError(requirement, at: origin) }
         return (APIResponse(response, from: origin, hiding: [token]), isRefusal(response))
     }
 

@@ -6,9 +6,20 @@ struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
+    /// Whether an API named the issuer, so that only documents vouch for it.
+    var isFromAPI = false
+
     /// OpenID Connect comes first, because nearly every service with a document has that one.
     var urls: [ServiceURL] {
         let url = issuer.url
+        if isFromAPI {
+            // RFC 8414, sections 3.1 and 5.
+            let paths = [
+                "/.well-known/oauth-authorization-server" + url.path, "/.well-known/openid-configuration" + url.path,
+                url.path + "/.well-known/openid-configuration",
+            ]
+            return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
+        }
         return [
             // OpenID Connect Discovery, section 4.1: after the path of the issuer.
             ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
@@ -31,13 +42,15 @@ struct Discovery: Sendable {
             namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
             scopes: strings("scopes_supported", in: object), grants: strings("grant_types_supported", in: object),
             tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
-            revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object))
+            revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object),
+            challengeMethods: strings("code_challenge_methods_supported", in: object),
+            supportsClientMetadata: object["client_id_metadata_document_supported"] == .boolean(true))
         for name in EndpointName.allCases {
             do throws(AuthorityError) {
                 document.urls[name] = try url(name.rawValue, in: object)
             } catch {
-                // Only the user opens this page. AccountKit sends nothing there.
-                if name != .endSession { throw error }
+                // Only the user opens the page for signing out, and an app may have a client ID already.
+                if name != .endSession, name != .registration { throw error }
             }
         }
         return document
@@ -96,6 +109,10 @@ struct Discovery: Sendable {
         }
         guard url.scheme == "https" || issuer.url.scheme == "http" else {
             throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) is not encrypted")
+        }
+        if isFromAPI, !HostPlace(of: issuer.url.host).mayName(HostPlace(of: url.host)) {
+            throw .misconfigured(
+                "in the discovery document of \(issuer.identifier), \(name) is in a private network where the issuer is not")
         }
         return url
     }

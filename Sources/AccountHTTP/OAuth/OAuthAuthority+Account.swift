@@ -18,12 +18,16 @@ extension OAuthAuthority: AccountAuthority {
     static let localIDPrefix = "local:"
 
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
-        if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
+        let asksUserInfo = try await asksUserInfo(with: account.credentials)
+        if !asksUserInfo, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
         {
             // The account may have an ID that the service does not know.
             if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
             return identity
+        }
+        if !asksUserInfo, api != nil {
+            throw .misconfigured("\(issuer) cannot identify the user of this token: it was not requested with the scope openid")
         }
         return try await userInfo(with: account.credentials.accessToken).identity
     }
@@ -62,12 +66,19 @@ extension OAuthAuthority: AccountAuthority {
         return exchange
     }
 
+    /// Returns the resources of the sign-in. An earlier version did not store them with the account.
+    func resources(of account: Account) -> [String] {
+        account.credentials.resources.isEmpty ? options.resources : account.credentials.resources
+    }
+
     func prepareTokens(
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
-        var exchange = try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources)
+        var exchange = try await prepareTokens(
+            form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account))
         exchange.owner = (account, issuerIdentifier)
+        exchange.isRegistration = clientID == nil && self.client.registrations != nil
         return exchange
     }
 

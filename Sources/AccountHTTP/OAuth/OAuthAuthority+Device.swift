@@ -15,11 +15,14 @@ extension OAuthAuthority: DeviceAuthority {
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         options.append(to: &form)
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
-        return try await asSignInClient { client throws(AuthorityError) in
-            let request = try request(
-                form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
-            return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
-                .deviceAuthorization(in: try await send(request))
+        try await chooseClient(for: scopes)
+        return try await registeringAgain(for: scopes) { () throws(AuthorityError) in
+            try await asSignInClient { client throws(AuthorityError) in
+                let request = try request(
+                    form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
+                return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
+                    .deviceAuthorization(in: try await send(request))
+            }
         }
     }
 

@@ -23,6 +23,7 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("username", username)
         form.append("password", password)
         let scopes = try await requestedScopes()
+        try await chooseClient(for: scopes)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
         let credentials = try await requestSignInTokens(form).credentials
@@ -88,7 +89,7 @@ extension OAuthAuthority {
                 throw .unclear("the ID token of \(issuer) cannot be read")
             }
         }
-        guard try await documents.endpoint(.userInfo) != nil else {
+        guard try await asksUserInfo(with: credentials) else {
             let username = username ?? options.username
             if let claimed { return account(claimed, credentials, username: username) }
             if let identity = try await introspectedAtSignIn(credentials) {

@@ -47,6 +47,10 @@ public struct Credentials: Sendable, Equatable {
     /// The scopes of the sign-in, if the service has returned fewer ``scopes`` since; otherwise empty.
     package var signInScopes: [String] = []
 
+    /// The APIs that the sign-in requested tokens for (RFC 8707), as sent; empty if it named none, or if an earlier
+    /// version wrote the archive.
+    package var resources: [String] = []
+
     /// The service said that the tokens belong to another user. No program gets them until it confirms the account.
     package var isWithheld = false
 
@@ -100,6 +104,7 @@ public struct Credentials: Sendable, Equatable {
         result.signInScopes = missing.isEmpty || !granted.contains { result.scopes.contains($0) } ? [] : granted
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
+        result.resources = resources
         if response.clientSecret == .unknown {
             result.clientSecret = clientSecret
             result.clientAuthentication = clientAuthentication

@@ -78,7 +78,7 @@ extension AccountError {
     }
 
     /// `advice` says what the user can do if the service refused the input.
-    init(signIn failure: AuthorityError, advice: String) {
+    package init(signIn failure: AuthorityError, advice: String) {
         switch SessionDecision.afterSignIn(failure) {
         case .refused(let detail):
             let advice = detail.hasPrefix("invalid_grant") ? advice : "nothing was changed"
