@@ -78,7 +78,7 @@ extension OAuthAuthority: AccountAuthority {
         var exchange = try await prepareTokens(
             form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account))
         exchange.owner = (account, issuerIdentifier)
-        exchange.isRegistration = clientID == nil && self.client.registrations != nil
+        exchange.registrations = self.client.registrations
         return exchange
     }
 

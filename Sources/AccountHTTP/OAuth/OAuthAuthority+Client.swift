@@ -271,7 +271,7 @@ extension OAuthAuthority: RegisteringAuthority {
     package var hasRejectedRegistration: Bool { signInState.isRejected }
 
     package func removeRegistration(of account: Account) async throws(AccountError) {
-        guard clientID == nil, let registrations = client.registrations,
+        guard let registrations = client.registrations,
             let registration = try await registrations.registration(at: issuer),
             registration.clientID == account.credentials.clientID, let management = registration.management,
             let url = try? ServiceURL(management.url)

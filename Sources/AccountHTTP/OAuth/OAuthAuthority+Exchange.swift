@@ -26,8 +26,8 @@ struct OAuthExchange: PreparedExchange {
     /// The resources of a sign-in, which each refresh repeats (RFC 8707, section 2.2).
     var resources: [String] = []
 
-    /// Whether AccountKit registered the client, so that the user cannot correct its ID.
-    var isRegistration = false
+    /// The registrations that may contain the client. The user cannot correct the ID of a registered client.
+    var registrations: ClientRegistrations?
 
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
 
@@ -43,7 +43,7 @@ struct OAuthExchange: PreparedExchange {
         do throws(AuthorityError) {
             credentials = try parser.credentials(in: response, for: client.id)
         } catch {
-            if case .oauthError(.invalidClient, _) = error, isRegistration, owner != nil {
+            if case .oauthError(.invalidClient, _) = error, await isRegistered() {
                 throw .oauthError(
                     .invalidClient, description: "the service no longer knows the registration of this app: sign in again")
             }
@@ -56,6 +56,12 @@ struct OAuthExchange: PreparedExchange {
         credentials.clientAuthentication = client.authentication?.rawValue
         try checkIDToken(in: &credentials)
         return (credentials, response)
+    }
+
+    private func isRegistered() async -> Bool {
+        guard let owner, let registrations else { return false }
+        // If the registrations cannot be read, only the advice is missing.
+        return (try? await registrations.registration(at: owner.issuer.identifier)) != nil
     }
 
     /// Drops an ID token that cannot be read, such as an encrypted one. If it names another user, the new tokens are
