@@ -113,14 +113,13 @@ struct ClientRegistrationTests {
             #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
             #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
             #expect(try await user.server.log()["/oauth/register"] == 1)
-            var port: Int?
-            let login = try await user.account.logIn(at: user.server, [user.api]) { _, address in
-                port = URL(string: try AuthorizationAddress(address).callback)?.port
+            let login = try await user.account.logIn(at: user.server, [user.api])
+            let address = try #require(login.errors.firstMatch(of: /\n +(http\S+)\n/)?.output.1)
+            let port = try #require(URL(string: try AuthorizationAddress(String(address)).callback)?.port)
+            let last = try await ExampleServer.run(["--port", "\(port)"]) { _ in
+                try await user.account.logIn(at: user.server, [user.api])
             }
-            #expect(login.exitCode == 0)
-            try await ExampleServer.run(["--port", "\(try #require(port))"]) { _ in
-                #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
-            }
+            #expect(last.exitCode == 0, "\(last)")
             #expect(try await user.server.log()["/oauth/register"] == 2)
             #expect(try user.registrations().count == 1)
         }
