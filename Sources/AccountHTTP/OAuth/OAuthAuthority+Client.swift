@@ -111,12 +111,11 @@ extension OAuthAuthority {
                         open = listener
                         return stored
                     }
-                    let listener = try await LoopbackListener.open(
-                        for: receiver, at: redirect, host: quirks.redirectHost)
-                    open = listener
-                    return try await register(
-                        at: endpoint, redirectURI: options.redirectURI ?? redirectURI(port: listener.port),
-                        scopes: scopes)
+                    // With a fixed port, the next sign-in can use the same port immediately.
+                    let redirectURI = try await freeRedirectURI()
+                    open = try await LoopbackListener.open(
+                        for: receiver, at: try LoopbackRedirect(redirectURI), host: quirks.redirectHost)
+                    return try await register(at: endpoint, redirectURI: redirectURI, scopes: scopes)
                 }
                 guard let open else { throw AuthorityError.unclear("the registration has no redirect URI") }
                 return (signInState.choose(registration), open)
@@ -213,10 +212,10 @@ extension OAuthAuthority {
         return try registration(in: response, redirectURI: redirectURI, scopes: scopes, at: endpoint.url)
     }
 
-    /// A public client, unless the service accepts only clients with a secret.
+    /// A public client, unless the service accepts only clients with a secret. Then the method that it lists first.
     private func registrationMethod(in document: ServiceDocument) -> String {
         guard let methods = document.tokenAuthentication, !methods.contains("none") else { return "none" }
-        return ClientAuthentication(supportedBy: methods)?.rawValue ?? "none"
+        return methods.first { ClientAuthentication(rawValue: $0) != nil } ?? "none"
     }
 
     /// RFC 7591, section 3.2.1.
