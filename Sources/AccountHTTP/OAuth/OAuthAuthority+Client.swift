@@ -79,12 +79,13 @@ extension OAuthAuthority {
 
     /// Chooses the client of a sign-in without a browser. A registration still contains a redirect URI, so that later
     /// sign-ins with a browser can use it.
-    func chooseClient(for scopes: [String]) async throws(AuthorityError) {
+    func chooseClient(for scopes: [String], grant: String) async throws(AuthorityError) {
         guard case .registration(let endpoint, let registrations) = try await clientChoice() else { return }
         do {
             let registration = try await registrations.renew(at: issuer) { stored in
-                if let stored, isUsable(stored, for: scopes) { return stored }
-                return try await register(at: endpoint, redirectURI: try await freeRedirectURI(), scopes: scopes)
+                if let stored, isUsable(stored, for: scopes, grant: grant) { return stored }
+                return try await register(
+                    at: endpoint, redirectURI: try await freeRedirectURI(), scopes: scopes, grant: grant)
             }
             _ = signInState.choose(registration)
         } catch {
@@ -105,7 +106,7 @@ extension OAuthAuthority {
             var open: LoopbackListener?
             do {
                 let registration = try await registrations.renew(at: issuer) { stored in
-                    if let stored, isUsable(stored, for: scopes),
+                    if let stored, isUsable(stored, for: scopes, grant: Self.codeGrant),
                         let listener = try await self.listener(of: stored, receiver)
                     {
                         open = listener
@@ -115,7 +116,8 @@ extension OAuthAuthority {
                     let redirectURI = try await freeRedirectURI()
                     open = try await LoopbackListener.open(
                         for: receiver, at: try LoopbackRedirect(redirectURI), host: quirks.redirectHost)
-                    return try await register(at: endpoint, redirectURI: redirectURI, scopes: scopes)
+                    return try await register(
+                        at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: Self.codeGrant)
                 }
                 guard let open else { throw AuthorityError.unclear("the registration has no redirect URI") }
                 return (signInState.choose(registration), open)
@@ -128,19 +130,22 @@ extension OAuthAuthority {
 
     /// Runs `body` again with a new registration if the service does not know the client.
     func registeringAgain<Value: Sendable>(
-        for scopes: [String], _ body: () async throws(AuthorityError) -> Value
+        for scopes: [String], grant: String, _ body: () async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
         do throws(AuthorityError) {
             return try await body()
         } catch {
             guard case .oauthError(.invalidClient, _) = error, signInState.rejectRegistration() else { throw error }
-            try await chooseClient(for: scopes)
+            try await chooseClient(for: scopes, grant: grant)
             return try await body()
         }
     }
 
-    private func isUsable(_ stored: ClientRegistration, for scopes: [String]) -> Bool {
-        !client.registersAgain && !signInState.hasRejected(stored) && Set(scopes).isSubset(of: stored.scopes)
+    private static let codeGrant = "authorization_code"
+
+    private func isUsable(_ stored: ClientRegistration, for scopes: [String], grant: String) -> Bool {
+        !client.registersAgain && !signInState.hasRejected(stored) && stored.grants.contains(grant)
+            && Set(scopes).isSubset(of: stored.scopes)
             && (options.redirectURI == nil || options.redirectURI == stored.redirectURI)
             && (stored.secretExpiresAt.map { $0 > clock.now } ?? true)
     }
@@ -184,13 +189,26 @@ extension OAuthAuthority {
         var scope: String?
     }
 
+    /// Registers the app for all ways to sign in. Some services allow a client only one of them.
     private func register(
-        at endpoint: Endpoint, redirectURI: String, scopes: [String]
+        at endpoint: Endpoint, redirectURI: String, scopes: [String], grant: String
     ) async throws(AuthorityError) -> ClientRegistration {
-        var grants = ["authorization_code", "refresh_token"]
-        if try await documents.endpoint(.deviceAuthorization) != nil {
-            grants.append("urn:ietf:params:oauth:grant-type:device_code")
+        var grants = [Self.codeGrant]
+        if try await documents.endpoint(.deviceAuthorization) != nil { grants.append(Self.deviceCodeGrant) }
+        if !grants.contains(grant) { grants.append(grant) }
+        do throws(AuthorityError) {
+            return try await register(
+                at: endpoint, redirectURI: redirectURI, scopes: scopes, grants: grants + ["refresh_token"])
+        } catch {
+            guard case .oauthError("invalid_client_metadata", _) = error, grants.count > 1 else { throw error }
+            return try await register(
+                at: endpoint, redirectURI: redirectURI, scopes: scopes, grants: [grant, "refresh_token"])
         }
+    }
+
+    private func register(
+        at endpoint: Endpoint, redirectURI: String, scopes: [String], grants: [String]
+    ) async throws(AuthorityError) -> ClientRegistration {
         let metadata = RegistrationRequest(
             redirect_uris: [redirectURI], token_endpoint_auth_method: registrationMethod(in: endpoint.document),
             grant_types: grants, client_name: client.name,
@@ -209,7 +227,9 @@ extension OAuthAuthority {
                 "\(issuer) does not let this app register itself (\(response.status)): register it there yourself, and pass its "
                     + "client ID (on a command line, with --client-id ID)")
         }
-        return try registration(in: response, redirectURI: redirectURI, scopes: scopes, at: endpoint.url)
+        var registration = try registration(in: response, redirectURI: redirectURI, scopes: scopes, at: endpoint.url)
+        registration.grants = grants
+        return registration
     }
 
     /// A public client, unless the service accepts only clients with a secret. Then the method that it lists first.

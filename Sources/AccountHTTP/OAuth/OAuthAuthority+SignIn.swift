@@ -23,7 +23,7 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("username", username)
         form.append("password", password)
         let scopes = try await requestedScopes()
-        try await chooseClient(for: scopes)
+        try await chooseClient(for: scopes, grant: "password")
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
         let credentials = try await requestSignInTokens(form).credentials

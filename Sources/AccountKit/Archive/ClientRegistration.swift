@@ -24,6 +24,9 @@ package struct ClientRegistration: Sendable, Equatable {
     /// The scopes in the request.
     package var scopes: [String]
 
+    /// The registered grants, such as `authorization_code`.
+    package var grants: [String]
+
     /// Where the registration can be removed, with its token (RFC 7592, section 2); `nil` if the service offers none.
     package var management: Management?
 
@@ -41,8 +44,8 @@ package struct ClientRegistration: Sendable, Equatable {
 
     package init(
         issuer: String, clientID: String, clientSecret: Secret? = nil, secretExpiresAt: Date? = nil,
-        clientAuthentication: String? = nil, redirectURI: String, scopes: [String], management: Management? = nil,
-        createdAt: Date
+        clientAuthentication: String? = nil, redirectURI: String, scopes: [String], grants: [String] = [],
+        management: Management? = nil, createdAt: Date
     ) {
         self.issuer = issuer
         self.clientID = clientID
@@ -51,6 +54,7 @@ package struct ClientRegistration: Sendable, Equatable {
         self.clientAuthentication = clientAuthentication
         self.redirectURI = redirectURI
         self.scopes = scopes
+        self.grants = grants
         self.management = management
         self.createdAt = createdAt
     }
@@ -66,6 +70,7 @@ extension ClientRegistration: SealedPayload {
         static let clientAuthentication = "clientAuthentication"
         static let redirectURI = "redirectURI"
         static let scopes = "scopes"
+        static let grants = "grants"
         static let managementURL = "managementURL"
         static let createdAt = "createdAt"
     }
@@ -78,7 +83,7 @@ extension ClientRegistration: SealedPayload {
         var record: [String: ProfileValue] = [
             Field.kind: .string(Self.kind), Field.issuer: .string(issuer), Field.clientID: .string(clientID),
             Field.redirectURI: .string(redirectURI), Field.scopes: .array(scopes.map { .string($0) }),
-            Field.createdAt: .date(createdAt),
+            Field.grants: .array(grants.map { .string($0) }), Field.createdAt: .date(createdAt),
         ]
         record[Field.secretExpiresAt] = secretExpiresAt.map { .date($0) }
         record[Field.clientAuthentication] = clientAuthentication.map { .string($0) }
@@ -110,7 +115,8 @@ extension ClientRegistration: SealedPayload {
         self.init(
             issuer: issuer, clientID: clientID, secretExpiresAt: try record.date(Field.secretExpiresAt),
             clientAuthentication: try record.text(Field.clientAuthentication), redirectURI: redirectURI,
-            scopes: try record.texts(Field.scopes) ?? [], createdAt: createdAt)
+            scopes: try record.texts(Field.scopes) ?? [], grants: try record.texts(Field.grants) ?? [],
+            createdAt: createdAt)
         let managementURL = try record.text(Field.managementURL)
         for sealed in secrets {
             switch sealed.tag {

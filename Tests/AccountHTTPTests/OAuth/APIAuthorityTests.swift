@@ -142,7 +142,7 @@ struct APIAuthorityTests {
         } _: { server in
             _ = try await Self.authority(server).beginDeviceSignIn()
             #expect(server.targets.filter { $0 == "/register" }.count == 2)
-            #expect(server.targets.filter { $0 == "/device" }.count == 3)
+            #expect(server.targets.filter { $0 == "/device" }.count == 2)
         }
     }
 

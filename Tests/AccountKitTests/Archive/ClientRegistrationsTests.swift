@@ -17,6 +17,7 @@ struct ClientRegistrationsTests {
         issuer: "https://id.example", clientID: "client", clientSecret: Secret("secret"),
         secretExpiresAt: Fixture.now, clientAuthentication: "client_secret_post",
         redirectURI: "http://127.0.0.1:8400/callback", scopes: ["openid", "email"],
+        grants: ["authorization_code", "refresh_token"],
         management: .init(url: "https://id.example/register/1", token: Secret("management")), createdAt: Fixture.now)
 
     private static let bare = ClientRegistration(
