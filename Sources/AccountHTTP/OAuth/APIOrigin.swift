@@ -31,6 +31,19 @@ extension OAuthAuthority {
     /// Core, section 5.3.1), which an API may not name. Some services respond `invalid_token` without it.
     func asksUserInfo(with credentials: Credentials) async throws(AuthorityError) -> Bool {
         guard try await documents.endpoint(.userInfo) != nil else { return false }
-        return api == nil || service != nil || credentials.idToken != nil || credentials.scopes.contains("openid")
+        return !credentials.isForAPIOnly && !lacksOpenID(credentials)
+    }
+
+    private func lacksOpenID(_ credentials: Credentials) -> Bool {
+        !(api == nil || service != nil || credentials.idToken != nil || credentials.scopes.contains("openid"))
+    }
+
+    /// Whether user info may have refused a new token only because the token is for another API (RFC 8707, section 2).
+    func mayBeForAPIOnly(_ failure: AuthorityError) -> Bool {
+        guard api != nil, !options.resources.isEmpty else { return false }
+        switch failure {
+        case .bearerChallenge, .unauthorized, .forbidden: return true
+        default: return false
+        }
     }
 }

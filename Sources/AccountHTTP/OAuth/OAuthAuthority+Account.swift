@@ -18,6 +18,13 @@ extension OAuthAuthority: AccountAuthority {
     static let localIDPrefix = "local:"
 
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
+        if account.credentials.isForAPIOnly {
+            // Only a refresh can show that the session has ended.
+            guard let identity = try await introspectedAtSignIn(account.credentials), identity.id == account.id else {
+                throw .misconfigured("\(issuer) cannot identify the user of this token, which is for an API only")
+            }
+            return identity
+        }
         let asksUserInfo = try await asksUserInfo(with: account.credentials)
         if !asksUserInfo, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
@@ -27,7 +34,7 @@ extension OAuthAuthority: AccountAuthority {
             return identity
         }
         if !asksUserInfo, api != nil {
-            throw .misconfigured("\(issuer) cannot identify the user of this token: it was not requested with the scope openid")
+            throw .misconfigured("\(issuer) cannot identify the user of this token: it was requested without the scope openid")
         }
         return try await userInfo(with: account.credentials.accessToken).identity
     }

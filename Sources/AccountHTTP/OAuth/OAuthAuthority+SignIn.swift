@@ -90,13 +90,7 @@ extension OAuthAuthority {
             }
         }
         guard try await asksUserInfo(with: credentials) else {
-            let username = username ?? options.username
-            if let claimed { return account(claimed, credentials, username: username) }
-            if let identity = try await introspectedAtSignIn(credentials) {
-                return account(identity, credentials, username: username)
-            }
-            let id = username ?? Self.localIDPrefix + UUID().uuidString
-            return account(Identity(id: id, username: username), credentials, username: username)
+            return try await account(with: credentials, claimed: claimed, signedInAs: username)
         }
         do throws(AuthorityError) {
             let identity = try await userInfoAskedTwice(with: credentials.accessToken)
@@ -104,9 +98,26 @@ extension OAuthAuthority {
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
             return account(identity, credentials, username: username)
         } catch {
+            if mayBeForAPIOnly(error) {
+                credentials.isForAPIOnly = true
+                return try await account(with: credentials, claimed: claimed, signedInAs: username)
+            }
             guard let claimed, !Self.endsSignIn(error) else { throw error }
             return account(claimed, credentials, username: username)
         }
+    }
+
+    /// Identifies the user without user info.
+    private func account(
+        with credentials: Credentials, claimed: Identity?, signedInAs username: String?
+    ) async throws(AuthorityError) -> Account {
+        let username = username ?? options.username
+        if let claimed { return account(claimed, credentials, username: username) }
+        if let identity = try await introspectedAtSignIn(credentials) {
+            return account(identity, credentials, username: username)
+        }
+        let id = username ?? Self.localIDPrefix + UUID().uuidString
+        return account(Identity(id: id, username: username), credentials, username: username)
     }
 
     private func userInfoAskedTwice(with token: Secret) async throws(AuthorityError) -> Identity {

@@ -51,6 +51,9 @@ public struct Credentials: Sendable, Equatable {
     /// version wrote the archive.
     package var resources: [String] = []
 
+    /// Whether the user info endpoint refused the access token at the sign-in, because the token is for an API only.
+    package var isForAPIOnly = false
+
     /// The service said that the tokens belong to another user. No program gets them until it confirms the account.
     package var isWithheld = false
 
@@ -105,6 +108,7 @@ public struct Credentials: Sendable, Equatable {
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
         result.resources = resources
+        result.isForAPIOnly = isForAPIOnly
         if response.clientSecret == .unknown {
             result.clientSecret = clientSecret
             result.clientAuthentication = clientAuthentication

@@ -337,9 +337,11 @@ def load_project(arguments):
     django.setup()
 
     from django.contrib.auth.views import LoginView
+    from django.db.models.signals import pre_save
     from django.http import HttpResponse
     from oauth2_provider import urls as oauth2_urls
     from oauth2_provider import views
+    from oauth2_provider.models import get_application_model
     from oauth2_provider.oauth2_validators import OAuth2Validator
 
     class ProfileValidator(OAuth2Validator):
@@ -359,6 +361,12 @@ def load_project(arguments):
     token = views.TokenView.as_view()
     if arguments.hold:
         token = held(token, arguments.hold)
+
+    def choose_algorithm(instance, **_):
+        # The package chooses none for a client that registers itself, and then fails to sign ID tokens.
+        instance.algorithm = instance.algorithm or instance.RS256_ALGORITHM
+
+    pre_save.connect(choose_algorithm, sender=get_application_model(), weak=False)
 
     class API(views.ProtectedResourceView):
         """The API http://127.0.0.1:PORT/api, whose metadata (RFC 9728) is the package's."""
