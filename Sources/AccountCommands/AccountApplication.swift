@@ -152,7 +152,12 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The name of a known service, such as `github`.
     public var name: String?
 
-    /// The issuer's URL (RFC 8414, section 2).
+    /// The URL of an API whose authorization server the user signs in to (RFC 9728); `nil` if the user named the
+    /// service itself. An app creates an authority that asks the API, such as `APIAuthority`.
+    public var url: String?
+
+    /// The issuer's URL (RFC 8414, section 2). Next to ``url``, the authorization server that the user chose, or the one
+    /// that issued the account.
     public var issuer: String?
 
     /// The client ID of the app at the service (RFC 6749, section 2.2).
@@ -187,6 +192,12 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// Core, section 9). With `nil`, the authority chooses the method.
     public var clientAuthentication: String?
 
+    /// The URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document).
+    public var clientMetadataURL: String?
+
+    /// Whether to register the app again with a service that registers apps (RFC 7591). It is not stored.
+    public var registersAgain = false
+
     /// The user name, for a service that does not identify the user. This property is not stored.
     public var username: String?
 
@@ -204,9 +215,12 @@ public struct AccountService: Sendable, Equatable, Codable {
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
         usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
-        parameters: [String: String] = [:], clientAuthentication: String? = nil
+        parameters: [String: String] = [:], clientAuthentication: String? = nil, url: String? = nil,
+        clientMetadataURL: String? = nil
     ) {
         self.name = name
+        self.url = url
+        self.clientMetadataURL = clientMetadataURL
         self.issuer = issuer
         self.clientID = clientID
         self.scopes = scopes
@@ -233,7 +247,7 @@ public struct AccountService: Sendable, Equatable, Codable {
 extension AccountService {
     private enum CodingKeys: CodingKey {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
-        case clientAuthentication
+        case clientAuthentication, url, clientMetadataURL
     }
 
     /// Decodes a service, including the format of earlier versions.
@@ -249,7 +263,9 @@ extension AccountService {
             audience: try container.decodeIfPresent(String.self, forKey: .audience),
             resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
             parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:],
-            clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication))
+            clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication),
+            url: try container.decodeIfPresent(String.self, forKey: .url),
+            clientMetadataURL: try container.decodeIfPresent(String.self, forKey: .clientMetadataURL))
     }
 }
 

@@ -86,6 +86,13 @@ extension AccountError {
         /// An API responded with an error status, such as 404.
         public static let requestFailed = Code(rawValue: "requestFailed")
 
+        /// An API requires scopes that the token does not have. ``AccountError/accessRequirement`` names them.
+        public static let insufficientScope = Code(rawValue: "insufficientScope")
+
+        /// An API requires a more recent or a stronger sign-in (RFC 9470). ``AccountError/accessRequirement`` describes
+        /// it.
+        public static let stepUpRequired = Code(rawValue: "stepUpRequired")
+
         /// The service, or the app's registration there, is not set up for the request.
         public static let misconfigured = Code(rawValue: "misconfigured")
 
@@ -104,7 +111,7 @@ extension AccountError: CustomStringConvertible {
     /// The message, and the cause in brackets.
     package var problem: String {
         // The message already explains why a request failed.
-        guard let cause, requestFailure == nil else { return message }
+        guard let cause, requestFailure == nil, accessRequirement == nil else { return message }
         // Name the file once.
         if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
         return "\(message) (\(cause))"

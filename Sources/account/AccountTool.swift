@@ -59,6 +59,7 @@ enum StandAlone: AccountApplication {
                 "unknown service. The known services are \(names). For any other service, omit --service and pass its "
                     + "address with --issuer")
         }
+        if let url = service.url { return try authority(at: url, for: service, timeout: timeout, logger: logger) }
         guard let issuer = service.issuer ?? known?.issuer else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown: sign in again with --issuer")
@@ -70,12 +71,31 @@ enum StandAlone: AccountApplication {
             clientSecret: service.clientSecret
                 ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
-            options: OAuthRequestOptions(
-                redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
-                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
-                clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) },
-                username: service.username),
-            service: known, timeout: timeout, logger: logger)
+            options: options(of: service), service: known, timeout: timeout, logger: logger)
+    }
+
+    /// Without `--client-id`, the tool registers itself, because no API knows ``defaultClientID``.
+    private static func authority(
+        at url: String, for service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        var client = OAuthClient(
+            identifier: service.clientID, secret: service.clientSecret, metadataURL: service.clientMetadataURL,
+            registrations: try clientRegistrations(logger: logger), name: "account")
+        if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
+            client.secret = Environment.value(secretVariable).map { Secret($0) }
+        }
+        client.registersAgain = service.registersAgain
+        return try APIAuthority(
+            url: url, issuer: service.issuer, client: client, scopes: service.exactScopes,
+            additionalScopes: service.additionalScopes, options: options(of: service), timeout: timeout, logger: logger)
+    }
+
+    private static func options(of service: AccountService) -> OAuthRequestOptions {
+        OAuthRequestOptions(
+            redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
+            parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
+            clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) },
+            username: service.username)
     }
 
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }

@@ -28,6 +28,9 @@ struct AuthServer: AsyncParsableCommand {
             GitHub, require a client_secret; every value is accepted. Without --quirks, the client has a secret only \
             if --client-secret is given.
 
+            With --api, the server has an API at /mcp that names it in its metadata (RFC 9728). The API requires tokens \
+            for the resource http://127.0.0.1:PORT/mcp.
+
             At /gists, the server implements GitHub's API for gists. It accepts the access tokens that it issued.
 
             Requests to /control/ make the server fail in the ways real servers fail. For this reason, it listens only \
@@ -100,6 +103,34 @@ struct AuthServer: AsyncParsableCommand {
     )
     var exchangeAudiences: [String] = []
 
+    @Flag(help: "Serve an API with metadata (RFC 9728) at /mcp.")
+    var api = false
+
+    @Option(
+        name: .customLong("api-scope"),
+        help: ArgumentHelp("A scope that the API requires; may be repeated.", valueName: "name"))
+    var apiScopes: [String] = []
+
+    @Option(
+        name: .customLong("challenged-scope"),
+        help: ArgumentHelp("A scope that the API names in its challenge; may be repeated.", valueName: "name"))
+    var challengedScopes: [String] = []
+
+    @Option(help: "Where the metadata of the API is.")
+    var apiMetadata = APISettings.Place.challenge
+
+    @Option(help: ArgumentHelp("The authentication class that the API requires (RFC 9470).", valueName: "name"))
+    var apiAuthenticationClass: String?
+
+    @Option(help: "Whether clients can register themselves, and whether they can remove the registration.")
+    var registration = Registration.off
+
+    @Flag(help: "Issue a secret to each client that registers itself.")
+    var registrationSecrets = false
+
+    @Flag(help: "Accept the URL of a metadata document as a client ID, without reading the document.")
+    var clientMetadata = false
+
     @Option(help: ArgumentHelp("How long a device code is valid.", valueName: "seconds"))
     var deviceCodeLifetime = 600
 
@@ -159,6 +190,16 @@ struct AuthServer: AsyncParsableCommand {
         settings.redirectURIs = redirectURIs
         settings.resources = resources
         settings.audience = audience
+        if api {
+            settings.api = APISettings(
+                scopes: apiScopes, challengedScopes: challengedScopes.isEmpty ? nil : challengedScopes,
+                place: apiMetadata, authenticationClass: apiAuthenticationClass)
+        }
+        if registration != .off {
+            settings.registration = RegistrationSettings(
+                issuesSecrets: registrationSecrets, isManaged: registration == .managed)
+        }
+        settings.acceptsClientMetadata = clientMetadata
         settings.exchangeAudiences = exchangeAudiences
         settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
@@ -219,6 +260,15 @@ struct AuthServer: AsyncParsableCommand {
         case off
     }
 
+    /// Whether clients can register themselves.
+    enum Registration: String, ExpressibleByArgument, CaseIterable {
+        case off
+        /// Without a way to remove the registration.
+        case on
+        /// With a way to remove the registration (RFC 7592).
+        case managed
+    }
+
     /// The tokens that a refresh invalidates.
     enum Rotation: String, ExpressibleByArgument, CaseIterable {
         case on
@@ -266,5 +316,7 @@ extension DemoUser: ExpressibleByArgument {
 }
 
 extension RefreshTokenPolicy: ExpressibleByArgument {}
+
+extension APISettings.Place: ExpressibleByArgument {}
 
 extension StandardQuirks.Refusal: ExpressibleByArgument {}

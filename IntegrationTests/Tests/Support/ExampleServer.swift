@@ -36,6 +36,7 @@ extension ExampleServer {
             let scope: String?
             let resource: String?
             let audience: String?
+            let clientID: String?
             /// The method by which the client sent a secret.
             let secret: String?
         }
@@ -51,6 +52,18 @@ extension ExampleServer {
     func log() async throws -> Log {
         try JSONDecoder().decode(Log.self, from: try await control(.GET, "log"))
     }
+
+    private struct Clients: Decodable {
+        let clients: [String]
+    }
+
+    /// The registered clients.
+    func clients() async throws -> [String] {
+        try JSONDecoder().decode(Clients.self, from: try await control(.GET, "clients")).clients
+    }
+
+    /// Makes the server forget its registered clients.
+    func forgetClients() async throws { _ = try await control(.DELETE, "clients") }
 
     func clearLog() async throws { _ = try await control(.DELETE, "log") }
 
@@ -92,6 +105,9 @@ extension ExampleServer {
         case openIDConfiguration = "openid-configuration-response"
         case serverMetadata = "authorization-server-metadata-response"
         case idToken = "id-token"
+        case resourceMetadata = "resource-metadata-response"
+        case registration = "registration-response"
+        case authorization = "authorization-response"
     }
 
     /// Omits members from a response and sets others from now on.

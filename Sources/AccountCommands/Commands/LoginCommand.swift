@@ -27,11 +27,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 + (App.offers([.token]) ? [" --with-token < token.txt"] : [])
         }
         return [
-            "", " --service github --client-id Iv1.0123456789abcdef",
+            "", " https://api.example.com", " --service github --client-id Iv1.0123456789abcdef",
             " --issuer https://auth.example.com --client-id my-tool",
             " --issuer https://auth.example.com --with-token < token.txt",
         ]
     }
+
+    @Argument(
+        help: ArgumentHelp(
+            "URL of the API to sign in for, or of its authorization server.",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var url: String?
 
     @Option(
         name: .customLong("service"),
@@ -86,6 +92,20 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     var qr = true
 
     @Flag(
+        help: ArgumentHelp(
+            """
+            Sign in again for the scopes in --scope, or for everything that the API requires, in addition to what the \
+            session has.
+            """, visibility: App.visibility(of: .browser, .device)))
+    var stepUp = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Register this tool again, at a service that registers tools itself.",
+            visibility: App.visibility(of: .browser, .device)))
+    var register = false
+
+    @Flag(
         help: """
             Replace an archive in a shared store that cannot be opened here. The other machines then need this \
             machine's key, and the tokens in the archive stay valid at the service.
@@ -103,11 +123,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
             throw ValidationError("--redirect-uri applies only to a sign-in with a browser: use --web or --paste")
         }
+        if url != nil, serviceName != nil {
+            throw ValidationError("choose one of a URL and --service")
+        }
+        if stepUp, password || passwordStdin || withToken {
+            throw ValidationError("--step-up is for a sign-in with a browser or another device")
+        }
     }
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        guard LoginConversation<App>.isPossible(options), serviceName == nil, issuer.issuer == nil, !withToken,
+        guard LoginConversation<App>.isPossible(options), url == nil, serviceName == nil, issuer.issuer == nil,
+            !withToken, !stepUp,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
@@ -130,10 +157,20 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var issuer = issuer
         issuer.issuer = answers?.issuer ?? issuer.issuer
         issuer.clientID = answers?.clientID ?? issuer.clientID
-        var service = try context.service(named: answers?.serviceName ?? serviceName, issuer, request)
+        let url = answers?.issuer == nil ? url : nil
+        var service = try context.service(named: answers?.serviceName ?? serviceName, at: url, issuer, request)
         service.username = username
         service.clientSecret = answers?.clientSecret
-        let authority = try context.authority(for: service, timeout: .seconds(30))
+        service.registersAgain = register
+        let stepsUpFrom = stepUp ? try await stepUpAccount(in: context) : nil
+        var authority = try context.authority(for: service, timeout: .seconds(30))
+        let isForAPI = authority is any DiscoveringAuthority
+        if let discovering = authority as? any DiscoveringAuthority {
+            authority = try await prepared(discovering, for: stepsUpFrom, in: context)
+        } else if let stepsUpFrom {
+            widen(&service, from: stepsUpFrom)
+            authority = try context.authority(for: service, timeout: .seconds(30))
+        }
         let way = try answers?.way ?? way(for: authority)
         try checkClientID(of: service, for: way)
         let store = replace ? context.store.replacingUnreadableArchive() : context.store
@@ -146,7 +183,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             account = try await SignalGuard.shared.whileWaiting {
                 switch way {
                 case .device: try await signInOnDevice(store, authority, question)
-                case .browser: try await signInWithBrowserOrDevice(store, authority, question)
+                case .browser:
+                    try await registeringAgain(at: authority) {
+                        try await signInWithBrowserOrDevice(store, authority, question)
+                    }
                 case .password: try await signInWithPassword(store, authority)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
                 }
@@ -163,7 +203,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let hint = context.hint(for: session)
         do {
             if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: session) }
-            try await makeRules(for: signedIn, in: session, context)
+            let resources = isForAPI ? account.credentials.resources : []
+            try await makeRules(for: signedIn, and: resources, in: session, context)
         } catch {
             Terminal.say("note: you are signed in, but the settings were not saved (\(error))")
         }
@@ -196,11 +237,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         await context.deliverRevocations()
     }
 
-    /// Creates rules for the hosts of a service, except for hosts that already have a rule for another session.
+    /// Creates rules for the hosts of a service and for APIs, except for hosts that already have a rule for another
+    /// session.
     private func makeRules(
-        for service: AccountService, in session: SessionName, _ context: CommandContext<App>
+        for service: AccountService, and resources: [String], in session: SessionName, _ context: CommandContext<App>
     ) async throws {
-        let urls = App.tokenURLs(of: service).compactMap { try? RuleURL($0) }
+        let urls = (App.tokenURLs(of: service) + resources).compactMap { try? RuleURL($0) }
         guard !urls.isEmpty else { return }
         let others = try await context.preferences.changeRules { rules in
             urls.compactMap { rules.add(unlessRuled: Rule(url: $0, session: session)) }
@@ -300,10 +342,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 if App.acceptsIssuer {
                     reminder = Task {
                         try await Task.sleep(for: .seconds(30))
-                        Terminal.say(
-                            "Still waiting for the browser. If the browser shows an error, press Ctrl-C, and check "
-                                + "--client-id and --redirect-uri. Both options must match the registration at the "
-                                + "service exactly.")
+                        Terminal.say(reminderText(for: authority))
                     }
                 }
                 do {
@@ -318,8 +357,22 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste
             guard !isFinal, authority is any DeviceAuthority else { throw error }
-            return try await signInOnDevice(store, authority, question)
+            do {
+                return try await signInOnDevice(store, authority, question)
+            } catch let second as AccountError where authority is any DiscoveringAuthority {
+                // The reason against the browser is more useful than that the service has no other way.
+                throw second.code == .misconfigured ? error : second
+            }
         }
+    }
+
+    private func reminderText(for authority: any AccountAuthority) -> String {
+        let isRegistered = issuer.clientID == nil && authority is any DiscoveringAuthority
+        return isRegistered
+            ? "Still waiting for the browser. If it shows an error, the service may no longer know the registration of "
+                + "this tool: press Ctrl-C, and add --register to register it again."
+            : "Still waiting for the browser. If it shows an error, press Ctrl-C, and check --client-id and "
+                + "--redirect-uri: they must match the registration at the service exactly."
     }
 
     private func receivePasted(_ signIn: any BrowserSignIn) throws {

@@ -107,6 +107,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         _ store: AccountStore, _ context: CommandContext<App>
     ) async throws -> (report: SignOutReport, page: String?) {
         var authority: (any AccountAuthority)?
+        var signedIn: Account?
         if !local, let account = await store.load().account {
             if let move = account.move, !move.isComplete {
                 throw AccountError(
@@ -114,6 +115,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                     StateText.text(move, context.hint(for: store.session))
                         + " With --local, the session is removed here anyway.")
             }
+            signedIn = account
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
@@ -130,6 +132,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             let advice =
                 "`\(context.hint.command("logout", "--force"))` removes the archive; the other machines are then signed out too"
             throw force ? error : await context.adding(advice, to: error, about: store)
+        }
+        // A session that was moved continues elsewhere, and a pending revocation needs the registration.
+        if let signedIn, signedIn.move == nil, report.account != nil, RevocationResult.of(report).0 != .queued,
+            let authority = authority as? any RegisteringAuthority
+        {
+            await context.removeRegistration(of: signedIn, besides: store.session, at: authority)
         }
         if report.quarantinedArchive != nil, store.isShared {
             Terminal.say(

@@ -24,7 +24,7 @@ package struct CommandContext<App: AccountApplication> {
 
     /// The store of the archive, which ignores a token from the environment.
     package let archive: AccountStore
-    private var logger: Logger?
+    private(set) var logger: Logger?
 
     package let hint: CommandHint
 
@@ -139,18 +139,23 @@ package struct CommandContext<App: AccountApplication> {
     /// Returns the service to sign in to: the service in the options, otherwise the service of the session's last
     /// sign-in.
     func service(
-        named name: String?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
+        named name: String?, at url: String? = nil, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) throws -> AccountService {
-        guard App.acceptsIssuer || name == nil && options.issuer == nil && options.clientID == nil else {
+        guard App.acceptsIssuer || name == nil && url == nil && options.issuer == nil && options.clientID == nil else {
             throw AccountError(
-                .invalidArgument, "the service of this tool is fixed", hint: "omit --service, --issuer and --client-id")
+                .invalidArgument, "the service of this tool is fixed",
+                hint: "omit the URL, --service, --issuer and --client-id")
         }
         let remembered = App.acceptsIssuer ? try preferences.service(of: session) : nil
-        guard !App.acceptsIssuer || name != nil || options.issuer != nil || remembered != nil else {
+        guard !App.acceptsIssuer || name != nil || url != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
                 .invalidArgument,
                 "specify the service",
-                hint: "add --issuer https://auth.example.com (and --client-id), or --service github")
+                hint: "pass the URL of the API, such as https://api.example.com, or add --issuer "
+                    + "https://auth.example.com (and --client-id), or --service github")
+        }
+        if let url = url ?? (name == nil && options.issuer == nil ? remembered?.url : nil) {
+            return service(at: url, remembered, options, request)
         }
         let name = name?.lowercased()
         // Without options, use the same service again. A name without an issuer means the service at its own address.
@@ -158,9 +163,30 @@ package struct CommandContext<App: AccountApplication> {
             (name == nil || name == remembered?.name)
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
         var service = isSame ? remembered ?? AccountService() : AccountService()
+        service.url = nil
         service.name = name ?? service.name
         service.issuer = options.issuer ?? (name == nil ? service.issuer : nil)
+        apply(options, request, to: &service)
+        return service
+    }
+
+    /// Returns the service of an API. The API names its authorization server again at each sign-in, so an earlier one is
+    /// not remembered.
+    private func service(
+        at url: String, _ remembered: AccountService?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
+    ) -> AccountService {
+        var service = url == remembered?.url ? remembered ?? AccountService() : AccountService()
+        service.url = url
+        service.issuer = options.issuer
+        apply(options, request, to: &service)
+        return service
+    }
+
+    private func apply(
+        _ options: IssuerOptions<App>, _ request: RequestOptions<App>, to service: inout AccountService
+    ) {
         service.clientID = options.clientID ?? service.clientID
+        service.clientMetadataURL = options.clientMetadataURL ?? service.clientMetadataURL
         service.redirectURI = request.redirectURI ?? service.redirectURI
         service.audience = request.audience ?? service.audience
         service.clientAuthentication = request.clientAuth?.method ?? service.clientAuthentication
@@ -170,7 +196,6 @@ package struct CommandContext<App: AccountApplication> {
         }
         if !request.resources.isEmpty { service.resources = request.resources }
         if !request.parameters.isEmpty { service.parameters = request.parameters.values }
-        return service
     }
 
     func rememberedService() throws -> AccountService {

@@ -43,6 +43,13 @@ struct IssuerOptions<App: AccountApplication>: ParsableArguments {
             "Client ID of this tool at the service.",
             visibility: App.acceptsIssuer ? .default : .hidden))
     var clientID: String?
+
+    @Option(
+        name: .customLong("client-metadata-url"),
+        help: ArgumentHelp(
+            "URL of a client ID metadata document, for services that accept one as the client ID.", valueName: "url",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientMetadataURL: String?
 }
 
 struct RequestOptions<App: AccountApplication>: ParsableArguments {

@@ -10,7 +10,7 @@ extension AccountError {
         case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
         case .serviceUnavailable, .requestFailed: 69
         case .busy, .conflict, .storeUnreachable: 75
-        case .notSignedIn, .signInRefused: 77
+        case .notSignedIn, .signInRefused, .insufficientScope, .stepUpRequired: 77
         case .misconfigured, .moved: 78
         case .invalidArgument: 64
         case .cancelled: 130

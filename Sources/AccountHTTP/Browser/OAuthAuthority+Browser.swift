@@ -19,18 +19,18 @@ extension OAuthAuthority: BrowserAuthority {
     func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws
         -> OAuthBrowserSignIn
     {
-        let clientID = try signInClient().id
+        if !client.canBeChosen { _ = try signInClient() }
         guard let endpoint = try await documents.endpoint(.authorization) else {
             throw AuthorityError.misconfigured("\(issuer) does not support sign-in with a browser")
         }
+        if let api { try api.checkChallengeMethods(in: endpoint.document, of: issuer) }
         let scopes = try await requestedScopes()
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
         let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
-        let listener = try await LoopbackListener.open(
-            for: receiver, at: redirect, host: quirks.redirectHost)
+        let (client, listener) = try await chooseClient(for: scopes, receiver, redirect)
         let request = AuthorizationRequest(
-            clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
+            clientID: client.id, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
         return OAuthBrowserSignIn(
             self, request, url: request.url(at: endpoint.url), lifetime: lifetime,
             namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,

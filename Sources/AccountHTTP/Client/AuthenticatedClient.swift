@@ -143,6 +143,9 @@ public struct AuthenticatedClient: Sendable {
     ///   After a request that the API may have processed:
     ///   - `serviceUnavailable` if there was no response or the refresh failed
     ///   - `notSignedIn` if the session has ended
+    ///   - `insufficientScope` for a 403 with `error="insufficient_scope"` (RFC 6750, section 3.1), and
+    ///     `stepUpRequired` for a 401 with `acr_values` or `max_age` (RFC 9470, section 3). The error's
+    ///     `accessRequirement` contains the missing scopes or the required authentication
     ///   - `requestFailed` if the response is too long
     ///   - `cancelled` if the task was cancelled
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
@@ -233,6 +236,7 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
+        if let requirement = AccessRequirement(response) { throw AccountError(requirement, at: origin) }
         return (APIResponse(response, from: origin, hiding: [token]), isRefusal(response))
     }
 

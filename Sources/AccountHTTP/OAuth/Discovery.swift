@@ -7,10 +7,21 @@ struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
+    /// Whether an API named the issuer, so that only documents vouch for it.
+    var isFromAPI = false
+
     /// The URLs of the documents. The OpenID Connect document comes first, because nearly every service with a
     /// discovery document has it.
     var urls: [ServiceURL] {
         let url = issuer.url
+        if isFromAPI {
+            // RFC 8414, sections 3.1 and 5.
+            let paths = [
+                "/.well-known/oauth-authorization-server" + url.path, "/.well-known/openid-configuration" + url.path,
+                url.path + "/.well-known/openid-configuration",
+            ]
+            return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
+        }
         return [
             // OpenID Connect Discovery, section 4.1: the well-known path follows the path of the issuer.
             ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
@@ -34,14 +45,16 @@ struct Discovery: Sendable {
             namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
             scopes: strings("scopes_supported", in: object), grants: strings("grant_types_supported", in: object),
             tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
-            revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object))
+            revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object),
+            challengeMethods: strings("code_challenge_methods_supported", in: object),
+            supportsClientMetadata: object["client_id_metadata_document_supported"] == .boolean(true))
         for name in EndpointName.allCases {
             do throws(AuthorityError) {
                 document.urls[name] = try url(name.rawValue, in: object)
             } catch {
-                // Ignore an invalid URL of the sign-out page: only the user opens this page, and AccountKit sends no
-                // requests to it.
-                if name != .endSession { throw error }
+                // Ignore an invalid URL of the sign-out page, which only the user opens, and of the registration, because
+                // the app may already have a client ID.
+                if name != .endSession, name != .registration { throw error }
             }
         }
         return document
@@ -101,6 +114,11 @@ struct Discovery: Sendable {
         }
         guard url.scheme == "https" || issuer.url.scheme == "http" else {
             throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) is not encrypted")
+        }
+        if isFromAPI, !HostPlace(of: issuer.url.host).mayName(HostPlace(of: url.host)) {
+            throw .misconfigured(
+                "in the discovery document of \(issuer.identifier), \(name) is in a private network where the issuer is not"
+            )
         }
         return url
     }

@@ -12,6 +12,8 @@ struct Issuer: Sendable, Hashable {
     enum Form: Sendable, Hashable {
         case exact
         case schemeOptional
+        /// Only this spelling, with or without the trailing slash that it has (RFC 8414, section 3.3).
+        case verbatim(String)
         /// If the configured issuer contains `common`, `organizations` or `consumers`, the service may replace it with
         /// the tenant or, in discovery documents, with a placeholder.
         case perTenant
@@ -42,9 +44,10 @@ struct Issuer: Sendable, Hashable {
 
     /// - Parameter tenant: The user's tenant from the ID token. `nil` matches any tenant.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
+        if case .verbatim(let expected) = form { return text.utf8.elementsEqual(expected.utf8) }
         if isSame(as: text) { return true }
         switch form {
-        case .exact: return false
+        case .exact, .verbatim: return false
         case .schemeOptional: return isSame(as: "\(url.scheme)://\(text)")
         case .perTenant:
             // A configured tenant matches only itself.

@@ -18,12 +18,24 @@ extension OAuthAuthority: AccountAuthority {
     static let localIDPrefix = "local:"
 
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
-        if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
+        if account.credentials.isForAPIOnly {
+            // Only a refresh can show that the session has ended.
+            guard let identity = try await introspectedAtSignIn(account.credentials), identity.id == account.id else {
+                throw .misconfigured("\(issuer) cannot identify the user of this token, which is for an API only")
+            }
+            return identity
+        }
+        let asksUserInfo = try await asksUserInfo(with: account.credentials)
+        if !asksUserInfo, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
         {
             // Keep the account's ID if it did not come from the service.
             if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
             return identity
+        }
+        if !asksUserInfo, api != nil {
+            throw .misconfigured(
+                "\(issuer) cannot identify the user of this token: it was requested without the scope openid")
         }
         return try await userInfo(with: account.credentials.accessToken).identity
     }
@@ -63,12 +75,19 @@ extension OAuthAuthority: AccountAuthority {
         return exchange
     }
 
+    /// Returns the resources of the sign-in. An earlier version did not store them with the account.
+    func resources(of account: Account) -> [String] {
+        account.credentials.resources.isEmpty ? options.resources : account.credentials.resources
+    }
+
     func prepareTokens(
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
-        var exchange = try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources)
+        var exchange = try await prepareTokens(
+            form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account))
         exchange.owner = (account, issuerIdentifier)
+        exchange.registrations = self.client.registrations
         return exchange
     }
 

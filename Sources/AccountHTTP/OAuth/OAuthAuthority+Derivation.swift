@@ -92,7 +92,8 @@ extension OAuthAuthority: TokenExchangeAuthority {
     /// Checks that the sign-in included the target. The granted resources are unknown if the sign-in named none, and
     /// the granted scopes are unknown if the service named none.
     private func checkIsPart(_ target: TokenTarget, of account: Account) throws(AuthorityError) {
-        if !options.resources.isEmpty, let other = target.resources.first(where: { !options.resources.contains($0) }) {
+        let resources = resources(of: account)
+        if !resources.isEmpty, let other = target.resources.first(where: { !resources.contains($0) }) {
             throw .misconfigured("you did not sign in for the resource \(other): sign in again and include it")
         }
         let granted = account.credentials.scopes

@@ -1,6 +1,8 @@
 public import AccountKit
 
 extension OAuthAuthority: DeviceAuthority {
+    static let deviceCodeGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
     /// Requests a code that the user enters on another device (RFC 8628, section 3.1).
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if the service does not support device authorization.
@@ -15,11 +17,14 @@ extension OAuthAuthority: DeviceAuthority {
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         options.append(to: &form)
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
-        return try await asSignInClient { client throws(AuthorityError) in
-            let request = try request(
-                form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
-            return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
-                .deviceAuthorization(in: try await send(request))
+        try await chooseClient(for: scopes, grant: Self.deviceCodeGrant)
+        return try await registeringAgain(for: scopes, grant: Self.deviceCodeGrant) { () throws(AuthorityError) in
+            try await asSignInClient { client throws(AuthorityError) in
+                let request = try request(
+                    form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
+                return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
+                    .deviceAuthorization(in: try await send(request))
+            }
         }
     }
 
@@ -29,7 +34,7 @@ extension OAuthAuthority: DeviceAuthority {
     /// - Throws: An `AuthorityError`: `oauthError(.authorizationPending)` and the other errors of section 3.5.
     public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthorityError) -> Credentials {
         var form = FormBody()
-        form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
+        form.append("grant_type", Self.deviceCodeGrant)
         form.append("device_code", authorization.deviceCode)
         return try await requestSignInTokens(form).credentials
     }

@@ -23,6 +23,12 @@ struct OAuthExchange: PreparedExchange {
     /// The requested scopes. If the response names none, the service granted all of them (RFC 6749, section 5.1).
     var scopes: [String] = []
 
+    /// The resources of a sign-in, which each refresh repeats (RFC 8707, section 2.2).
+    var resources: [String] = []
+
+    /// The registrations that may contain the client. The user cannot correct the ID of a registered client.
+    var registrations: ClientRegistrations?
+
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
 
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
@@ -37,14 +43,26 @@ struct OAuthExchange: PreparedExchange {
         do throws(AuthorityError) {
             credentials = try parser.credentials(in: response, for: client.id)
         } catch {
+            if case .oauthError(.invalidClient, _) = error, await isRegistered() {
+                throw .oauthError(
+                    .invalidClient,
+                    description: "the service no longer knows the registration of this app: sign in again")
+            }
             guard case .oauthError(.invalidScope, _) = error, let withoutScopes else { throw error }
             return try await withoutScopes().exchange(if: mayBeSent)
         }
         if credentials.scopes.isEmpty { credentials.scopes = scopes }
+        credentials.resources = resources
         credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
         credentials.clientAuthentication = client.authentication?.rawValue
         try checkIDToken(in: &credentials)
         return (credentials, response)
+    }
+
+    private func isRegistered() async -> Bool {
+        guard let owner, let registrations else { return false }
+        // If the registrations cannot be read, only the advice is missing.
+        return (try? await registrations.registration(at: owner.issuer.identifier)) != nil
     }
 
     /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token names another user,

@@ -6,7 +6,10 @@ extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
     func signInClient() throws(AuthorityError) -> RegisteredClient {
-        guard let clientID else { throw notRegistered }
+        guard let clientID else {
+            guard let chosen = signInState.client else { throw notRegistered }
+            return chosen
+        }
         return RegisteredClient(
             id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
     }
@@ -39,7 +42,18 @@ extension OAuthAuthority {
     func requestSignInTokens(
         _ form: FormBody
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
-        try await asSignInClient { client throws(AuthorityError) in try await requestTokens(form, as: client) }
+        do throws(AuthorityError) {
+            return try await asSignInClient { client throws(AuthorityError) in
+                var exchange = try await prepareTokens(form, as: client)
+                exchange.resources = options.resources
+                if api != nil { exchange.scopes = try await requestedScopes() }
+                return try await exchange.exchange { true }
+            }
+        } catch {
+            // A code belongs to the client that requested it, so only the next sign-in can use another one.
+            if case .oauthError(.invalidClient, _) = error { signInState.rejectRegistration() }
+            throw error
+        }
     }
 
     private func alternative(to client: RegisteredClient) async throws(AuthorityError) -> RegisteredClient? {
@@ -70,7 +84,7 @@ extension OAuthAuthority {
         return client
     }
 
-    private var notRegistered: AuthorityError {
+    var notRegistered: AuthorityError {
         let place = service.map { " at \($0.registrationPage)" } ?? ""
         return .misconfigured(
             "\(service?.title ?? issuer) requires a client ID: register an app\(place), and pass its client ID "
@@ -80,6 +94,7 @@ extension OAuthAuthority {
     /// Returns the scopes of a sign-in. If the app chose no scopes and the service lists `offline_access`, they include
     /// it to obtain a refresh token.
     func requestedScopes() async throws(AuthorityError) -> [String] {
+        let scopes = try await api?.limited(self.scopes, documents) ?? self.scopes
         guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
             try await documents.scopes()?.contains(Scope.offlineAccess) == true
         else { return scopes }
@@ -127,14 +142,8 @@ extension OAuthAuthority {
         return Secret(text.base64)
     }
 
-    /// Sends a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in
+    /// Prepares a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in
     /// (RFC 8707, section 2.2).
-    func requestTokens(
-        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
-    ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
-        try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources).exchange { true }
-    }
-
     func prepareTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {

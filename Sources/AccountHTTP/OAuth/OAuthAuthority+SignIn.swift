@@ -24,6 +24,7 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("username", username)
         form.append("password", password)
         let scopes = try await requestedScopes()
+        try await chooseClient(for: scopes, grant: "password")
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
         let credentials = try await requestSignInTokens(form).credentials
@@ -91,14 +92,8 @@ extension OAuthAuthority {
                 throw .unclear("the ID token of \(issuer) cannot be read")
             }
         }
-        guard try await documents.endpoint(.userInfo) != nil else {
-            let username = username ?? options.username
-            if let claimed { return account(claimed, credentials, username: username) }
-            if let identity = try await introspectedAtSignIn(credentials) {
-                return account(identity, credentials, username: username)
-            }
-            let id = username ?? Self.localIDPrefix + UUID().uuidString
-            return account(Identity(id: id, username: username), credentials, username: username)
+        guard try await asksUserInfo(with: credentials) else {
+            return try await account(with: credentials, claimed: claimed, signedInAs: username)
         }
         do throws(AuthorityError) {
             let identity = try await userInfoAskedTwice(with: credentials.accessToken)
@@ -106,9 +101,26 @@ extension OAuthAuthority {
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
             return account(identity, credentials, username: username)
         } catch {
+            if mayBeForAPIOnly(error) {
+                credentials.isForAPIOnly = true
+                return try await account(with: credentials, claimed: claimed, signedInAs: username)
+            }
             guard let claimed, !Self.endsSignIn(error) else { throw error }
             return account(claimed, credentials, username: username)
         }
+    }
+
+    /// Identifies the user without user info.
+    private func account(
+        with credentials: Credentials, claimed: Identity?, signedInAs username: String?
+    ) async throws(AuthorityError) -> Account {
+        let username = username ?? options.username
+        if let claimed { return account(claimed, credentials, username: username) }
+        if let identity = try await introspectedAtSignIn(credentials) {
+            return account(identity, credentials, username: username)
+        }
+        let id = username ?? Self.localIDPrefix + UUID().uuidString
+        return account(Identity(id: id, username: username), credentials, username: username)
     }
 
     private func userInfoAskedTwice(with token: Secret) async throws(AuthorityError) -> Identity {

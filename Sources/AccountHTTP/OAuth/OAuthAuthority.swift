@@ -22,11 +22,13 @@ public struct OAuthAuthority: Sendable {
     public let service: KnownService?
 
     /// The client ID of the app at the service (RFC 6749, section 2.2), or `nil` if the app is not registered.
-    public let clientID: String?
+    public var clientID: String? { client.identifier }
 
     /// The client secret. Users can read it from the program, so it does not protect against other programs (RFC 8252,
     /// section 8.5).
-    let clientSecret: Secret?
+    var clientSecret: Secret? { client.secret }
+
+    let client: OAuthClient
 
     /// The scopes of a sign-in (RFC 6749, section 3.3).
     public let scopes: [String]
@@ -49,7 +51,11 @@ public struct OAuthAuthority: Sendable {
     let transport: HTTPTransport
     let discovery: Discovery
     let documents: ServiceDocuments
-    let learned = LearnedAuthentication()
+    let learned: LearnedAuthentication
+    let signInState: SignInClientState
+
+    /// Differences for an issuer that an API named; `nil` for one that the app or the user named.
+    let api: APIOrigin?
 
     /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes and the
     /// service has no entry.
@@ -90,13 +96,22 @@ public struct OAuthAuthority: Sendable {
     ) throws(AccountError) {
         let named = try Issuer(issuer)
         let service = service ?? KnownService.at(named)
-        let issuer = Issuer(named.url, form: service?.quirks.issuerForm ?? .exact)
+        try self.init(
+            Issuer(named.url, form: service?.quirks.issuerForm ?? .exact),
+            client: OAuthClient(identifier: clientID, secret: clientSecret), scopes: scopes,
+            additionalScopes: additionalScopes, options: options, service: service, endpoints: endpoints,
+            timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger)
+    }
+
+    init(
+        _ issuer: Issuer, client: OAuthClient, scopes: [String]?, additionalScopes: [String],
+        options: OAuthRequestOptions, service: KnownService?, endpoints: OAuthEndpoints? = nil, timeout: Duration,
+        tokenRequestTimeout: Duration, clock: (any WallClock)?, logger: Logger?, api: APIOrigin? = nil
+    ) throws(AccountError) {
         asksForOfflineAccess = scopes == nil && service == nil
-        var scopes = scopes ?? service?.scopes ?? ["openid", "profile", "email"]
+        var scopes = scopes ?? api?.scopes ?? service?.scopes ?? ["openid", "profile", "email"]
         scopes += additionalScopes.filter { !scopes.contains($0) }
-        if let clientID, clientID.isEmpty || !clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
-            throw AccountError(.invalidArgument, "the client ID must not be empty, and must consist of printable ASCII")
-        }
+        try client.check()
         for scope in scopes where !Scope.isValid(scope) {
             throw AccountError(
                 .invalidArgument, "\"\(scope)\" is not a single scope", hint: "pass one scope per list element")
@@ -107,8 +122,10 @@ public struct OAuthAuthority: Sendable {
         }
         issuerIdentifier = issuer
         self.service = service
-        self.clientID = clientID
-        self.clientSecret = clientSecret
+        self.client = client
+        self.api = api
+        learned = LearnedAuthentication()
+        signInState = SignInClientState()
         self.scopes = scopes
         self.options = options
         self.timeout = timeout
@@ -118,7 +135,7 @@ public struct OAuthAuthority: Sendable {
         self.logger = logger
         let transport = HTTPTransport.shared
         self.transport = transport
-        let discovery = Discovery(issuer: issuer, service: service)
+        let discovery = Discovery(issuer: issuer, service: service, isFromAPI: api != nil)
         self.discovery = discovery
         documents = ServiceDocuments(
             discovery, endpoints: endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil)

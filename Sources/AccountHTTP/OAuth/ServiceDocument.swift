@@ -14,6 +14,9 @@ enum EndpointName: String, Sendable, CaseIterable {
 
     /// The page where the user signs out (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
     case endSession = "end_session_endpoint"
+
+    /// RFC 7591, section 3.
+    case registration = "registration_endpoint"
 }
 
 struct ServiceDocument: Sendable, Equatable {
@@ -27,4 +30,8 @@ struct ServiceDocument: Sendable, Equatable {
     var grants: [String]?
     var tokenAuthentication: [String]?
     var revocationAuthentication: [String]?
+    var challengeMethods: [String]?
+
+    /// Whether a client ID may be the URL of a document (draft-ietf-oauth-client-id-metadata-document, section 5).
+    var supportsClientMetadata = false
 }

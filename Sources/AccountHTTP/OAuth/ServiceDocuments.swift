@@ -77,7 +77,7 @@ final class ServiceDocuments: Sendable {
             let urls = discovery.urls
             for (number, url) in urls.enumerated() {
                 let response = try await send(ServiceRequest(url: url))
-                if response.status != 404 {
+                if !(response.status == 404 || discovery.isFromAPI && response.isAbsence) {
                     return Found(
                         document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
                 }

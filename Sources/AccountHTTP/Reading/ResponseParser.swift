@@ -7,6 +7,8 @@ import HTTPTypes
 struct ResponseParser: Sendable {
     enum Endpoint: Sendable {
         case discovery
+        case resourceMetadata
+        case registration
         /// The authorization endpoint, which responds through the browser.
         case authorization
         case token
@@ -19,19 +21,26 @@ struct ResponseParser: Sendable {
         /// section 3.2).
         var respondsOAuthErrors: Bool {
             self == .token || self == .revocation || self == .introspection || self == .deviceAuthorization
+                || self == .registration
         }
 
-        /// Whether a challenge refers to a token. The discovery and authorization endpoints receive no tokens.
-        var isSentToken: Bool { self != .discovery && self != .authorization }
+        /// Whether a challenge refers to a token. The other endpoints receive no tokens.
+        var isSentToken: Bool { ![.discovery, .resourceMetadata, .registration, .authorization].contains(self) }
 
         /// The members of responses that must never become strings.
         var secrets: Set<String> {
-            respondsOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
+            switch self {
+            case .registration: ["client_secret", "registration_access_token"]
+            case _ where respondsOAuthErrors: ["access_token", "refresh_token", "id_token", "device_code"]
+            default: []
+            }
         }
 
         var name: String {
             switch self {
             case .discovery: "the discovery document"
+            case .resourceMetadata: "the metadata of the API"
+            case .registration: "the registration endpoint"
             case .authorization: "the authorization endpoint"
             case .token: "the token endpoint"
             case .userInfo: "the user info endpoint"

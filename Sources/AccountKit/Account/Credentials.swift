@@ -51,6 +51,13 @@ public struct Credentials: Sendable, Equatable {
     /// The scopes of the sign-in; empty unless the service has returned fewer ``scopes`` since then.
     package var signInScopes: [String] = []
 
+    /// The APIs that the sign-in requested tokens for (RFC 8707), as sent; empty if it named none, or if an earlier
+    /// version wrote the archive.
+    package var resources: [String] = []
+
+    /// Whether the user info endpoint refused the access token at the sign-in, because the token is for an API only.
+    package var isForAPIOnly = false
+
     /// Whether the service has reported that the tokens belong to another user. AccountKit returns withheld tokens to
     /// no program until the service confirms the account.
     package var isWithheld = false
@@ -108,6 +115,8 @@ public struct Credentials: Sendable, Equatable {
         result.signInScopes = missing.isEmpty || !granted.contains { result.scopes.contains($0) } ? [] : granted
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
+        result.resources = resources
+        result.isForAPIOnly = isForAPIOnly
         if response.clientSecret == .unknown {
             result.clientSecret = clientSecret
             result.clientAuthentication = clientAuthentication

@@ -19,10 +19,13 @@ extension Account: SealedPayload {
         fields["clientID"] = credentials.clientID.map { .string($0) }
         if credentials.clientSecret == .none { fields["isPublicClient"] = .boolean(true) }
         fields["clientAuthentication"] = credentials.clientAuthentication.map { .string($0) }
+        if credentials.isForAPIOnly { fields["isForAPIOnly"] = .boolean(true) }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
-        for (name, scopes) in [("scopes", credentials.scopes), ("signInScopes", credentials.signInScopes)]
-        where !scopes.isEmpty {
-            fields[name] = .array(scopes.map { .string($0) })
+        for (name, texts) in [
+            ("scopes", credentials.scopes), ("signInScopes", credentials.signInScopes),
+            ("resources", credentials.resources),
+        ] where !texts.isEmpty {
+            fields[name] = .array(texts.map { .string($0) })
         }
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
         fields["verifiedAt"] = verifiedAt.map { .date($0) }
@@ -99,6 +102,8 @@ extension Account: SealedPayload {
         }
         credentials.clientAuthentication = try record.text("clientAuthentication")
         credentials.signInScopes = try record.texts("signInScopes") ?? []
+        credentials.resources = try record.texts("resources") ?? []
+        credentials.isForAPIOnly = try record.flag("isForAPIOnly")
         credentials.isWithheld = try record.flag("isWithheld")
         self.init(
             id: id, issuer: try record.text("issuer"), username: try record.text("username"), credentials: credentials,

@@ -41,6 +41,14 @@ public struct KeyFile: KeySource {
         isInContainer = true
     }
 
+    /// Creates a source for the key file of the registrations in a container: `Clients/Registrations.key` in the
+    /// container's `keys` folder.
+    init(registrationsIn container: AppContainer) {
+        folder = container.folder(container.keysPath + "/Clients")
+        path = folder.path("Registrations.key")
+        isInContainer = true
+    }
+
     /// The kind `file`.
     public var kind: KeyKind { .keyFile }
 

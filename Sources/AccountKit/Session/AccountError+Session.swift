@@ -79,7 +79,7 @@ extension AccountError {
     }
 
     /// Converts the failure of a sign-in. `advice` describes what the user can do if the service refused the input.
-    init(signIn failure: AuthorityError, advice: String) {
+    package init(signIn failure: AuthorityError, advice: String) {
         switch SessionDecision.afterSignIn(failure) {
         case .refused(let detail):
             let message = "the service refused the sign-in (\(detail))"

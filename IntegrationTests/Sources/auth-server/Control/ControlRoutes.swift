@@ -34,6 +34,11 @@ import Foundation
 /// | `POST /control/discovery-response` | the same | `{}` |
 /// | `POST /control/openid-configuration-response` | the same, for one of the two documents | `{}` |
 /// | `POST /control/authorization-server-metadata-response` | the same, for the other | `{}` |
+/// | `POST /control/resource-metadata-response` | the same, for the metadata of the API | `{}` |
+/// | `POST /control/registration-response` | the same | `{}` |
+/// | `POST /control/authorization-response` | the same, for `iss` in the redirect to the client | `{}` |
+/// | `GET /control/clients` | | `{"clients":["client_…"]}`: the registered clients |
+/// | `DELETE /control/clients` | | `{}`: the server forgets its registered clients |
 /// | `GET /control/log` | | `{"requests":[{"method","path","grantType"?,…}],"counts":{…}}` |
 /// | `DELETE /control/log` | | `{}` |
 ///
@@ -82,6 +87,8 @@ struct ControlRoutes: Sendable {
         control.post("gates/open", use: openGate)
         control.post("gates/close", use: closeGate)
         control.post("gates/wait", use: waitAtGate)
+        control.get("clients", use: clients)
+        control.delete("clients", use: forgetClients)
         control.get("log", use: log)
         control.delete("log", use: clearLog)
     }
@@ -133,6 +140,17 @@ struct ControlRoutes: Sendable {
             throw ControlError(message: "there is no such user")
         }
         return try .json(["tokens": await server.liveTokens(of: user)])
+    }
+
+    @Sendable
+    private func clients(_ request: Request, context: ServerContext) async throws -> Response {
+        try .json(["clients": server.settings.clients.all.map(\.id).sorted()])
+    }
+
+    @Sendable
+    private func forgetClients(_ request: Request, context: ServerContext) async throws -> Response {
+        server.settings.clients.removeAll()
+        return try .json(JSONObject())
     }
 
     @Sendable

@@ -11,6 +11,11 @@ struct Controls: Sendable {
         case openIDConfiguration = "openid-configuration-response"
         /// The document at the name of RFC 8414 only.
         case serverMetadata = "authorization-server-metadata-response"
+        /// The metadata of the API.
+        case resourceMetadata = "resource-metadata-response"
+        case registration = "registration-response"
+        /// The member `iss` of the redirect to the client.
+        case authorization = "authorization-response"
     }
 
     var faults = FaultList()

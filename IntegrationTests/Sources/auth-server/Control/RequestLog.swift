@@ -11,6 +11,7 @@ struct RequestLog: Sendable {
         /// The requested resources, separated by spaces.
         var resource: String?
         var audience: String?
+        var clientID: String?
         /// The method by which the client sent its secret.
         var secret: String?
         /// The status of the response, or `nil` if there is none yet or the connection was broken.

@@ -107,12 +107,12 @@ extension AuthorizationServer {
     }
 
     /// The ID token of a session, or `nil` if its scope does not include one.
-    func idToken(for signIn: SignIn, origin: Origin) throws -> String? {
+    func idToken(for signIn: SignIn, to clientID: String, origin: Origin) throws -> String? {
         let quirks = settings.quirks
         let claims = signIn.idTokenClaims(
             issuer: quirks.issuer(for: origin),
             subject: quirks.subject(of: signIn.user),
-            audience: settings.clientID,
+            audience: clientID,
             now: clock.now
         )
         guard let claims else { return nil }

@@ -37,6 +37,14 @@ struct ServerSettings: Sendable {
     var users = UserDirectory()
     /// Whether clients connect over TLS, which determines the scheme of the issuer.
     var usesTLS = false
+    /// The API that names this server, if there is one.
+    var api: APISettings?
+    /// How clients register themselves, or `nil` if they cannot.
+    var registration: RegistrationSettings?
+    /// Whether a client ID may be the URL of a metadata document.
+    var acceptsClientMetadata = false
+    /// The clients that registered themselves.
+    let clients = ClientDirectory()
     /// A host name that the server accepts in addition to the loopback interface.
     var name: String?
 

@@ -8,8 +8,8 @@ import Foundation
 ///
 /// A value type without side effects: the caller passes the time and keeps the result.
 struct GrantLedger: Codable, Equatable, Sendable {
-    private var grants: [String: Grant] = [:]
-    private var accessTokens: [String: AccessToken] = [:]
+    private(set) var grants: [String: Grant] = [:]
+    private(set) var accessTokens: [String: AccessToken] = [:]
     private var refreshTokens: [String: RefreshToken] = [:]
 
     /// Opens a grant for the OAuth endpoints, and issues its first tokens.

@@ -4,6 +4,8 @@ struct Target: Codable, Equatable, Sendable {
     var resources: [String] = []
     /// The name of an API, as requested at services that predate RFC 8707.
     var audience: String?
+    /// The first of the `acr_values` that the client requested.
+    var authenticationClass: String?
 }
 
 extension Target {
@@ -13,6 +15,7 @@ extension Target {
     init(_ parameters: [String: String], settings: ServerSettings) throws {
         resources = parameters["resource"]?.split(separator: " ").map(String.init) ?? []
         audience = parameters["audience"]
+        authenticationClass = parameters["acr_values"]?.split(separator: " ").first.map(String.init)
         // Source: RFC 8707, section 2: an absolute URI without a fragment.
         guard resources.allSatisfy({ $0.contains(/^[A-Za-z][A-Za-z0-9+.-]*:[^#]+$/) }) else {
             throw OAuthError(.invalidTarget, "resource is not an absolute URI without a fragment")

@@ -28,11 +28,13 @@ struct AuthorizationRequest: Sendable {
     /// - Throws: `Untrusted` or `Refusal`.
     init(_ parameters: [String: String], settings: ServerSettings) throws {
         self.parameters = parameters
-        guard parameters["client_id"] == settings.clientID else {
+        let clientID = parameters["client_id"]
+        guard settings.knows(client: clientID) else {
             throw Untrusted(explanation: "The program that sent you here is not known to this server.")
         }
         guard let redirectURI = parameters["redirect_uri"].flatMap({ RedirectURI($0) }),
-            settings.allows(redirectURI)
+            clientID.flatMap({ settings.clients[$0] })?.redirectURIs.contains(redirectURI.text)
+                ?? settings.allows(redirectURI)
         else {
             throw Untrusted(explanation: "The program that sent you here did not say properly where to send you back.")
         }
@@ -72,7 +74,7 @@ struct AuthorizationRequest: Sendable {
             throw OAuthError(.loginRequired, "this server remembers no browser")
         }
         guard
-            let scope = parameters["scope"].map({ Scope($0, of: settings.quirks.scope) })
+            let scope = parameters["scope"].map({ Scope($0, of: settings.knownScope) })
                 ?? settings.defaultScope
         else {
             throw OAuthError(.invalidScope, "scope has an unknown name")

@@ -35,7 +35,7 @@ struct AuthorizationRoutes: Sendable {
                 let notice = "The username or the password is wrong."
                 return form(for: authorization, username: username, notice: notice)
             }
-            return try redirect(
+            return try await redirect(
                 request,
                 to: authorization.redirectURI,
                 [("code", code)],
@@ -57,7 +57,7 @@ struct AuthorizationRoutes: Sendable {
             return try await body()
         } catch let error as AuthorizationRequest.Refusal {
             let parameters = [("error", error.error.code.rawValue), ("error_description", error.error.explanation)]
-            return try redirect(request, to: error.redirectURI, parameters, state: error.state)
+            return try await redirect(request, to: error.redirectURI, parameters, state: error.state)
         } catch let error as AuthorizationRequest.Untrusted {
             return .html(AuthorizationPage.failure(error.explanation), status: .badRequest)
         } catch is OAuthError {
@@ -84,10 +84,13 @@ struct AuthorizationRoutes: Sendable {
         to redirectURI: RedirectURI,
         _ parameters: [(name: String, value: String)],
         state: String?
-    ) throws -> Response {
+    ) async throws -> Response {
         let origin = try Origin(of: request, settings: server.settings)
         let quirks = server.settings.quirks
-        let issuer = quirks.namesIssuerInResponses ? quirks.issuer(for: origin) : nil
+        var named: JSONObject = [:]
+        if quirks.namesIssuerInResponses { named["iss"] = .string(quirks.issuer(for: origin)) }
+        named = await server.altered(named, of: .authorization)
+        let issuer: String? = if case .string(let text)? = named["iss"] { text } else { nil }
         let others = [("state", state), ("iss", issuer)].compactMap { name, value in value.map { (name, $0) } }
         var headers = HTTPFields.neverStored
         headers[.location] = redirectURI.appending(parameters + others)

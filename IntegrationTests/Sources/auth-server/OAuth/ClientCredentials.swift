@@ -41,8 +41,8 @@ struct ClientCredentials: Sendable {
     /// Checks the client's identifier, its secret, and the method by which the secret was sent.
     func check(_ settings: ServerSettings) throws {
         let usesField = method == .basic
-        guard id == settings.clientID else { throw Self.refusal("unknown client", usesField: usesField) }
-        guard let wanted = settings.clientSecret else {
+        guard let id, settings.knows(client: id) else { throw Self.refusal("unknown client", usesField: usesField) }
+        guard let wanted = id == settings.clientID ? settings.clientSecret : settings.clients[id]?.secret else {
             let takesAny = TokenRoutes.GrantType.allCases.contains { settings.quirks.needsSecret(for: $0) }
             guard secret == nil || takesAny else {
                 throw Self.refusal("this client has no secret; send client_id in the body", usesField: usesField)

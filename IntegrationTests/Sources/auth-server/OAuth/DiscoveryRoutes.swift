@@ -36,7 +36,7 @@ struct DiscoveryRoutes: Sendable {
             "code_challenge_methods_supported": [.string(CodeChallenge.method)],
             "id_token_signing_alg_values_supported": ["EdDSA"],
             "token_endpoint_auth_methods_supported": authenticationMethods,
-            "scopes_supported": .array(quirks.scope.names.map { .string($0) }),
+            "scopes_supported": .array(server.settings.knownScope.names.map { .string($0) }),
             "subject_types_supported": ["public"],
             "claims_supported": [
                 "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "name", "nickname", "preferred_username",
@@ -48,6 +48,10 @@ struct DiscoveryRoutes: Sendable {
             document["revocation_endpoint"] = .string(origin.url(revocation))
             document["revocation_endpoint_auth_methods_supported"] = authenticationMethods
         }
+        if server.settings.registration != nil {
+            document["registration_endpoint"] = .string(origin.url(RegistrationRoutes.path))
+        }
+        if server.settings.acceptsClientMetadata { document["client_id_metadata_document_supported"] = true }
         if quirks.namesIssuerInResponses {
             document["authorization_response_iss_parameter_supported"] = true
         }

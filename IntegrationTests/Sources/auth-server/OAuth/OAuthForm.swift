@@ -10,6 +10,7 @@ struct OAuthForm: Sendable {
     private let parameters: [String: String]
     private let settings: ServerSettings
     private let hasSecret: Bool
+    let clientID: String
 
     /// Reads the form and checks the client.
     ///
@@ -20,6 +21,7 @@ struct OAuthForm: Sendable {
         let shown = try ClientCredentials(parameters, headers: request.headers)
         try shown.check(settings)
         hasSecret = shown.secret != nil
+        clientID = shown.id ?? settings.clientID
     }
 
     subscript(name: String) -> String? { parameters[name] }
@@ -33,7 +35,7 @@ struct OAuthForm: Sendable {
     /// The requested scope, or `nil` if the client requests none.
     func scope() throws -> Scope? {
         guard let text = parameters["scope"] else { return nil }
-        guard let scope = Scope(text, of: settings.quirks.scope) else {
+        guard let scope = Scope(text, of: settings.knownScope) else {
             throw OAuthError(.invalidScope, "scope has an unknown name")
         }
         return scope

@@ -51,7 +51,7 @@ struct TokenRoutes: Sendable {
                 verifier: form.required("code_verifier"),
                 target: target
             )
-            response = try await self.response(to: request, signIn)
+            response = try await self.response(to: request, signIn, for: form.clientID)
         case .password:
             let signIn = try await server.signIn(
                 username: form.required("username"),
@@ -59,7 +59,7 @@ struct TokenRoutes: Sendable {
                 scope: form.scope() ?? server.settings.defaultScope,
                 target: target
             )
-            response = try await self.response(to: request, signIn)
+            response = try await self.response(to: request, signIn, for: form.clientID)
         case .refreshToken:
             let tokens = try await server.refresh(
                 form.required("refresh_token"),
@@ -69,7 +69,7 @@ struct TokenRoutes: Sendable {
             response = quirks.tokenResponse(tokens)
         case .deviceCode:
             let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
-            response = try await self.response(to: request, signIn)
+            response = try await self.response(to: request, signIn, for: form.clientID)
         case .tokenExchange:
             let type = "urn:ietf:params:oauth:token-type:access_token"
             guard try form.required("subject_token_type") == type, form["requested_token_type"] ?? type == type else {
@@ -84,10 +84,10 @@ struct TokenRoutes: Sendable {
         return try quirks.encode(await server.altered(response, of: .token), for: request)
     }
 
-    private func response(to request: Request, _ signIn: SignIn) async throws -> JSONObject {
+    private func response(to request: Request, _ signIn: SignIn, for clientID: String) async throws -> JSONObject {
         let origin = try Origin(of: request, settings: server.settings)
         var response = quirks.tokenResponse(signIn.tokens)
-        response["id_token"] = try await server.idToken(for: signIn, origin: origin).map { .string($0) }
+        response["id_token"] = try await server.idToken(for: signIn, to: clientID, origin: origin).map { .string($0) }
         return response
     }
 

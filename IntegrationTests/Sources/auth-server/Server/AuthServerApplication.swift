@@ -50,6 +50,8 @@ struct AuthServerApplication {
         DeviceRoutes(server: server).add(to: router)
         UserInfoRoutes(server: server).add(to: router)
         AppRoutes(server: server).add(to: router)
+        APIRoutes(server: server).add(to: router)
+        RegistrationRoutes(server: server).add(to: router)
         GistRoutes(server: server).add(to: router)
         ControlRoutes(server: server).add(to: router)
         GistControlRoutes(server: server).add(to: router)

@@ -37,6 +37,7 @@ struct RequestLogMiddleware: RouterMiddleware {
                         scope: asked["scope"],
                         resource: asked["resource"],
                         audience: asked["audience"],
+                        clientID: asked["client_id"],
                         secret: secret
                     )
                 )

@@ -272,6 +272,10 @@ def configure(arguments, origin):
             "OAUTH_DEVICE_VERIFICATION_URI": f"{origin}/o/device/",
             "OAUTH_DEVICE_VERIFICATION_URI_COMPLETE": lambda code: f"{origin}/o/device/?user_code={code}",
             "DEVICE_FLOW_INTERVAL": 1,
+            "DCR_ENABLED": True,
+            "DCR_REGISTRATION_PERMISSION_CLASSES": ("oauth2_provider.dcr.AllowAllDCRPermission",),
+            "CIMD_ENABLED": True,
+            "CIMD_METADATA_FETCHER": f"{__name__}.LocalFetcher",
         },
     )
     logging.config.dictConfig(
@@ -287,6 +291,20 @@ def configure(arguments, origin):
     )
     # Write warnings, such as the package's for every password grant, to the same log.
     logging.captureWarnings(True)
+
+
+class LocalFetcher:
+    """Returns the metadata document of a client without a request, since the package fetches none from this machine."""
+
+    def fetch(self, client_id):
+        document = {
+            "client_id": client_id,
+            "client_name": "account",
+            "redirect_uris": ["http://127.0.0.1/callback"],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_method": "none",
+        }
+        return document, 300
 
 
 def naming_device_endpoint(view):
@@ -319,8 +337,11 @@ def load_project(arguments):
     django.setup()
 
     from django.contrib.auth.views import LoginView
+    from django.db.models.signals import pre_save
+    from django.http import HttpResponse
     from oauth2_provider import urls as oauth2_urls
     from oauth2_provider import views
+    from oauth2_provider.models import get_application_model
     from oauth2_provider.oauth2_validators import OAuth2Validator
 
     class ProfileValidator(OAuth2Validator):
@@ -341,7 +362,20 @@ def load_project(arguments):
     if arguments.hold:
         token = held(token, arguments.hold)
 
+    def choose_algorithm(instance, **_):
+        # The package chooses none for a client that registers itself, and then fails to sign ID tokens.
+        instance.algorithm = instance.algorithm or instance.RS256_ALGORITHM
+
+    pre_save.connect(choose_algorithm, sender=get_application_model(), weak=False)
+
+    class API(views.ProtectedResourceView):
+        """The API http://127.0.0.1:PORT/api, whose metadata (RFC 9728) is the package's."""
+
+        def get(self, request):
+            return HttpResponse("hello")
+
     urlpatterns[:] = [
+        path("api", API.as_view()),
         # The first match wins, so these patterns precede the package's own.
         path(".well-known/oauth-authorization-server/<path:issuer_path>", metadata),
         path("o/.well-known/openid-configuration", configuration),

@@ -14,6 +14,9 @@ and tokens in memory, and the page on which alice signs in. Create a virtual env
 The SDK issues no ID tokens and has no user info. The issuer http://127.0.0.1:PORT/named is the same server with a user
 info endpoint in addition to the SDK's own endpoints.
 
+The API http://127.0.0.1:PORT/api names this server in its metadata (RFC 9728), and accepts only tokens for this resource.
+Clients register themselves at this server; GET /control/clients lists them.
+
 Refresh tokens are single-use. The first access token of a sign-in is valid for ten minutes, the next for an hour. A
 refresh with fewer scopes returns a refresh token for these scopes only, as in the SDK's examples.
 
@@ -30,18 +33,26 @@ import time
 from pathlib import Path
 
 import uvicorn
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
     OAuthAuthorizationServerProvider,
+    ProviderTokenVerifier,
     RefreshToken,
     construct_redirect_uri,
 )
-from mcp.server.auth.routes import build_metadata, create_auth_routes
+from mcp.server.auth.routes import (
+    build_metadata,
+    build_resource_metadata_url,
+    create_auth_routes,
+    create_protected_resource_routes,
+)
 from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
@@ -105,21 +116,20 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def exchange_authorization_code(self, client, authorization_code):
         del self.codes[authorization_code.code]
-        return self.issue(client, authorization_code.scopes, 600)
+        return self.issue(client, authorization_code.scopes, 600, authorization_code.resource)
 
     async def load_refresh_token(self, client, refresh_token):
         return self.refresh.get(refresh_token)
 
     async def exchange_refresh_token(self, client, refresh_token, scopes):
         await self.revoke_token(refresh_token)
-        return self.issue(client, scopes, 3600)
+        return self.issue(client, scopes, 3600, refresh_token.resource)
 
-    def issue(self, client, scopes, lifetime):
+    def issue(self, client, scopes, lifetime, resource=None):
         grant = secrets.token_urlsafe()
-        access = AccessToken(
-            token=f"access.{grant}", client_id=client.client_id, scopes=scopes, expires_at=int(time.time()) + lifetime
-        )
-        refresh = RefreshToken(token=f"refresh.{grant}", client_id=client.client_id, scopes=scopes)
+        owner = {"client_id": client.client_id, "scopes": scopes, "resource": resource}
+        access = AccessToken(token=f"access.{grant}", expires_at=int(time.time()) + lifetime, **owner)
+        refresh = RefreshToken(token=f"refresh.{grant}", **owner)
         self.access[access.token] = access
         self.refresh[refresh.token] = refresh
         return OAuthToken(
@@ -155,6 +165,22 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         for tokens in (self.access, self.refresh):
             for token in [token for token in tokens.values() if token.client_id == client_id]:
                 del tokens[token.token]
+
+
+def make_api(issuer, provider):
+    """The API, protected by the SDK."""
+    url = AnyHttpUrl(issuer + "/api")
+
+    async def greet(_):
+        return JSONResponse({"greeting": "hello"})
+
+    app = RequireAuthMiddleware(Route("/api", greet), ["profile"], build_resource_metadata_url(url))
+    verifier = ProviderTokenVerifier(provider)
+    app = AuthenticationMiddleware(app, backend=BearerAuthBackend(verifier, resource_server_url=url))
+    return [
+        Route("/api", app, methods=["GET"]),
+        *create_protected_resource_routes(url, [AnyHttpUrl(issuer)], ["profile", "email"]),
+    ]
 
 
 def make_routes(issuer, provider):
@@ -215,8 +241,13 @@ def make_app(issuer):
     async def describe(_):
         return JSONResponse(metadata)
 
+    async def list_clients(_):
+        return JSONResponse({"clients": list(provider.clients)})
+
     app = Starlette(
         routes=[
+            Route(door.PREFIX + "clients", list_clients),
+            *make_api(issuer, provider),
             Route(door.PREFIX + "{name}", open_door, methods=["GET", "POST"]),
             Route("/.well-known/oauth-authorization-server/named", describe),
             Route("/sign-in", provider.sign_in, methods=["GET", "POST"]),

@@ -52,6 +52,7 @@ def settings(arguments, origin):
             "audience": "account",
             "refresh_token_rotation": True,
             "require_pkce": True,
+            "dynamic_registration": {"enabled": True},
             "token_expiry_minutes": arguments.access_token_minutes,
             "scopes_supported": ["openid", "profile", "email", "offline_access"],
             "clients": [

@@ -1,0 +1,274 @@
+import Foundation
+import Testing
+
+/// The client scenarios of modelcontextprotocol/conformance that are about a user's sign-in, each named after the
+/// scenario. The service and the API are the test server.
+@Suite(.queued)
+struct ConformanceTests {
+    private static let tenant = "/tenant1"
+
+    private static let serverMetadata = "/.well-known/oauth-authorization-server"
+
+    /// Makes the authorization server one of several at its host, with its metadata at one place only.
+    private func moveIssuer(of user: APIUser, documentAt path: String) async throws {
+        let issuer = user.server.issuer + Self.tenant
+        let original = try await HTTP.get(user.server.issuer + Self.serverMetadata).text
+        let document = original.replacing(
+            "\"issuer\":\"\(user.server.issuer)\"", with: "\"issuer\":\"\(issuer)\"")
+        try await user.server.alter(.resourceMetadata, setting: ["authorization_servers": .list([issuer])])
+        try await user.server.alter(.authorization, setting: ["iss": .text(issuer)])
+        try await user.server.alter(.idToken, setting: ["iss": .text(issuer)])
+        try await user.server.setFaults(
+            Fault(path: path, status: 200, headers: ["Content-Type": "application/json"], body: document))
+    }
+
+    private func expectSignIn(_ user: APIUser, _ arguments: [String] = []) async throws {
+        let login = try await user.account.logIn(at: user.server, [user.api] + arguments)
+        try #require(login.exitCode == 0, "\(login)")
+        #expect(try await user.call() == 200)
+        #expect(try await user.account("refresh").exitCode == 0)
+    }
+
+    private func scope(of user: APIUser) async throws -> String? {
+        let requests = try await user.server.log().requests
+        return requests.last { $0.path == "/oauth/authorize" && $0.method == "POST" }?.scope
+    }
+
+    // MARK: Metadata
+
+    @Test func `auth/metadata-default`() async throws {
+        try await APIUser.run { user in
+            try await expectSignIn(user)
+            // The address in the challenge comes first.
+            #expect(try await user.server.log()["/.well-known/oauth-protected-resource"] == 0)
+        }
+    }
+
+    @Test func `auth/metadata-var1`() async throws {
+        try await APIUser.run(["--api-metadata", "path"]) { user in
+            try await user.server.setFaults(Fault(path: Self.serverMetadata, status: 404))
+            try await expectSignIn(user)
+        }
+    }
+
+    @Test func `auth/metadata-var2`() async throws {
+        try await APIUser.run(["--api-metadata", "root"]) { user in
+            try await moveIssuer(of: user, documentAt: Self.serverMetadata + Self.tenant)
+            try await expectSignIn(user)
+        }
+    }
+
+    @Test func `auth/metadata-var3`() async throws {
+        try await APIUser.run { user in
+            try await moveIssuer(of: user, documentAt: Self.tenant + "/.well-known/openid-configuration")
+            let place = "/custom/metadata/location.json"
+            let document = try await HTTP.get(user.server.issuer + APIUser.metadata).text
+            let challenge = "Bearer resource_metadata=\"\(user.server.issuer)\(place)\""
+            try await user.server.arm(
+                Fault(path: place, status: 200, headers: ["Content-Type": "application/json"], body: document),
+                Fault(path: "/mcp", status: 401, headers: ["WWW-Authenticate": challenge], times: 1))
+            try await expectSignIn(user)
+            #expect(try await user.server.log()[place] == 1)
+        }
+    }
+
+    // MARK: Client identifiers
+
+    @Test func `auth/basic-cimd`() async throws {
+        try await APIUser.run(["--client-metadata"]) { user in
+            let document = "https://conformance-test.local/client-metadata.json"
+            try await expectSignIn(user, ["--client-metadata-url", document])
+            let requests = try await user.server.log().requests
+            #expect(requests.first { $0.path == "/oauth/authorize" }?.clientID == document)
+            #expect(!requests.contains { $0.path == "/oauth/register" })
+        }
+    }
+
+    @Test func `auth/pre-registration`() async throws {
+        try await APIUser.run(registration: "off") { user in
+            try await expectSignIn(user, ["--client-id", "account-cli"])
+            #expect(try await user.server.log()["/oauth/register"] == 0)
+        }
+    }
+
+    @Test(arguments: [("basic", ["--registration-secrets"]), ("post", ["--registration-secrets"]), ("none", [])])
+    func `auth/token-endpoint-auth`(method: String, options: [String]) async throws {
+        try await APIUser.run(options) { user in
+            let name = method == "none" ? "none" : "client_secret_" + method
+            try await user.server.alter(
+                .discovery, setting: ["token_endpoint_auth_methods_supported": .list([name])])
+            try await expectSignIn(user)
+            let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
+            #expect(requests.map(\.secret) == [method == "none" ? nil : name, method == "none" ? nil : name])
+        }
+    }
+
+    // MARK: Scopes
+
+    @Test func `auth/scope-from-www-authenticate`() async throws {
+        let options = ["--api-scope", "mcp:basic", "--challenged-scope", "mcp:basic"]
+        try await APIUser.run(options) { user in
+            try await user.server.alter(.resourceMetadata, setting: ["scopes_supported": .list(["email"])])
+            try await user.server.alter(.discovery, omitting: ["scopes_supported"])
+            try await expectSignIn(user)
+            #expect(try await scope(of: user) == "mcp:basic")
+        }
+    }
+
+    @Test func `auth/scope-from-scopes-supported`() async throws {
+        let options = ["--api-scope", "mcp:basic", "--api-scope", "mcp:read", "--api-scope", "mcp:write"]
+        try await APIUser.run(options) { user in
+            try await user.server.alter(.discovery, omitting: ["scopes_supported"])
+            try await expectSignIn(user)
+            #expect(try await scope(of: user) == "mcp:basic mcp:read mcp:write")
+        }
+    }
+
+    @Test func `auth/scope-omitted-when-undefined`() async throws {
+        try await APIUser.run { user in
+            try await user.server.alter(.discovery, omitting: ["scopes_supported"])
+            try await expectSignIn(user)
+            #expect(try await scope(of: user) == nil)
+        }
+    }
+
+    @Test func `auth/scope-step-up`() async throws {
+        let options = ["--api-scope", "mcp:basic", "--api-scope", "mcp:write", "--challenged-scope", "mcp:basic"]
+        try await APIUser.run(options) { user in
+            #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
+            #expect(try await user.call() == 403)
+            let login = try await user.account.logIn(at: user.server, ["--step-up"])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(
+                Set(try await scope(of: user)?.split(separator: " ") ?? []).isSuperset(of: ["mcp:basic", "mcp:write"]))
+            #expect(try await user.call() == 200)
+        }
+    }
+
+    @Test func `auth/scope-retry-limit`() async throws {
+        try await APIUser.run(["--api-scope", "mcp:basic"]) { user in
+            try await expectSignIn(user)
+            let challenge = #"Bearer error="insufficient_scope", scope="mcp:basic""#
+            try await user.server.setFaults(Fault(path: "/mcp", status: 403, headers: ["WWW-Authenticate": challenge]))
+            try await user.server.clearLog()
+            let login = try await user.account("login", "--web", "--step-up")
+            #expect(login.exitCode == 77, "\(login)")
+            #expect(login.errors.contains("has already granted"), "\(login)")
+            #expect(try await user.server.log()["/oauth/authorize"] == 0)
+        }
+    }
+
+    @Test func `auth/offline-access-scope`() async throws {
+        try await APIUser.run(["--api-scope", "mcp:basic", "--refresh-tokens", "offline-access"]) { user in
+            try await expectSignIn(user)
+            #expect(try await scope(of: user) == "mcp:basic offline_access")
+        }
+    }
+
+    @Test func `auth/offline-access-not-supported`() async throws {
+        try await APIUser.run(["--api-scope", "mcp:basic"]) { user in
+            try await user.server.alter(.discovery, setting: ["scopes_supported": .list(["mcp:basic"])])
+            try await expectSignIn(user)
+            #expect(try await scope(of: user) == "mcp:basic")
+        }
+    }
+
+    // MARK: The resource and the issuer
+
+    @Test func `auth/resource-mismatch`() async throws {
+        try await APIUser.run { user in
+            try await user.server.alter(.resourceMetadata, setting: ["resource": .text("https://evil.example.com/mcp")])
+            try await user.expectRefused(try await user.refusedLogin(), "https://evil.example.com/mcp")
+        }
+    }
+
+    @Test func `auth/authorization-server-migration`() async throws {
+        try await APIUser.run { user in
+            try await user.signIn()
+            let first = try await user.server.clients()
+            try await ExampleServer.run(["--registration", "managed", "--device-interval", "1"]) { other in
+                try await user.server.alter(
+                    .resourceMetadata, setting: ["authorization_servers": .list([other.issuer])])
+                let login = try await user.account.logInOnDevice(at: other)
+                #expect(login.exitCode == 0, "\(login)")
+                let requests = try await other.log().requests
+                #expect(requests.filter { $0.path == "/oauth/register" }.count == 1)
+                #expect(!requests.contains { first.contains($0.clientID ?? "") })
+                #expect(try await user.account("refresh").exitCode == 0)
+                #expect(try user.registrations().count == 2)
+            }
+        }
+    }
+
+    @Test func `auth/iss-supported`() async throws {
+        try await APIUser.run { user in try await expectSignIn(user) }
+    }
+
+    @Test func `auth/iss-not-advertised`() async throws {
+        try await APIUser.run { user in
+            try await user.server.alter(
+                .discovery, omitting: ["authorization_response_iss_parameter_supported"])
+            try await user.server.alter(.authorization, omitting: ["iss"])
+            try await expectSignIn(user)
+        }
+    }
+
+    private func expectRefusedResponse(isAdvertised: Bool, iss: (String) -> String?) async throws {
+        try await APIUser.run { user in
+            if !isAdvertised {
+                try await user.server.alter(
+                    .discovery, omitting: ["authorization_response_iss_parameter_supported"])
+            }
+            if let iss = iss(user.server.issuer) {
+                try await user.server.alter(.authorization, setting: ["iss": .text(iss)])
+            } else {
+                try await user.server.alter(.authorization, omitting: ["iss"])
+            }
+            let login = try await user.account.logIn(at: user.server, [user.api])
+            #expect(login.exitCode == 69, "\(login)")
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+        }
+    }
+
+    @Test func `auth/iss-supported-missing`() async throws {
+        try await expectRefusedResponse(isAdvertised: true) { _ in nil }
+    }
+
+    @Test func `auth/iss-wrong-issuer`() async throws {
+        try await expectRefusedResponse(isAdvertised: true) { _ in "https://evil.example.com" }
+    }
+
+    @Test func `auth/iss-unexpected`() async throws {
+        try await expectRefusedResponse(isAdvertised: false) { _ in "https://evil.example.com" }
+    }
+
+    @Test func `auth/iss-normalized`() async throws {
+        try await expectRefusedResponse(isAdvertised: true) { $0 + "/" }
+    }
+
+    @Test func `auth/metadata-issuer-mismatch`() async throws {
+        try await APIUser.run { user in
+            try await user.server.alter(.discovery, setting: ["issuer": .text("https://evil.example.com")])
+            try await user.expectRefused(try await user.refusedLogin(), "is for another issuer")
+        }
+    }
+
+    // MARK: Earlier versions of the specification
+
+    /// The specification of March 2025 has no metadata of the API: the user names the host.
+    @Test func `auth/2025-03-26-oauth-metadata-backcompat`() async throws {
+        try await APIUser.run(["--api-metadata", "none"]) { user in
+            let login = try await user.account.logIn(at: user.server, [user.server.issuer])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    /// AccountKit does not guess endpoints: without metadata it could not check the issuer.
+    @Test func `auth/2025-03-26-oauth-endpoint-fallback`() async throws {
+        try await APIUser.run(["--api-metadata", "none"]) { user in
+            try await user.server.setFaults(Fault(path: "/.well-known/*", status: 404))
+            try await user.expectRefused(try await user.refusedLogin(), "has no discovery document")
+        }
+    }
+}

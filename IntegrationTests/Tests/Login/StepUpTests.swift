@@ -1,0 +1,74 @@
+import Testing
+
+/// Signing in again for further scopes or a stronger authentication.
+@Suite(.queued)
+struct StepUpTests {
+    private func stepUp(_ user: APIUser, _ arguments: String...) async throws -> Outcome {
+        try await user.account.logInOnDevice(at: user.server, ["--step-up"] + arguments)
+    }
+
+    @Test func `Signs in again for the scopes that the API requires`() async throws {
+        let options = ["--api-scope", "notes:read", "--api-scope", "notes:write", "--challenged-scope", "notes:read"]
+        try await APIUser.run(options) { user in
+            try await user.signIn()
+            let old = try await user.account.storedToken()
+            #expect(try await user.call() == 403)
+            let login = try await stepUp(user)
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.call() == 200)
+            #expect(try await user.account.storedToken() != old)
+            let scopes = try await user.server.log().requests.last { $0.path == "/oauth/device_authorization" }?.scope
+            #expect(Set(scopes?.split(separator: " ") ?? []) == ["notes:read", "notes:write", "offline_access"])
+        }
+    }
+
+    @Test func `Signs in again for the scopes in the options`() async throws {
+        try await APIUser.run(["--api-scope", "notes:read"]) { user in
+            try await user.signIn()
+            let login = try await stepUp(user, "--scope", "groups")
+            #expect(login.exitCode == 0, "\(login)")
+            let scopes = try await user.server.log().requests.last { $0.path == "/oauth/device_authorization" }?.scope
+            #expect(Set(scopes?.split(separator: " ") ?? []) == ["notes:read", "groups", "offline_access"])
+        }
+    }
+
+    @Test func `Keeps the old tokens if the user refuses`() async throws {
+        let options = ["--api-scope", "notes:read", "--api-scope", "notes:write", "--challenged-scope", "notes:read"]
+        try await APIUser.run(options) { user in
+            try await user.signIn()
+            let old = try await user.account.storedToken()
+            let login = try await user.account.logInOnDevice(at: user.server, ["--step-up"], decision: "deny")
+            #expect(login.exitCode == 77, "\(login)")
+            #expect(try await user.account.storedToken() == old)
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Requests the authentication class that the API requires`() async throws {
+        try await APIUser.run(["--api-authentication-class", "mfa"]) { user in
+            try await user.signIn()
+            #expect(try await user.call() == 401)
+            let login = try await user.account.logIn(at: user.server, ["--step-up"])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.call() == 200)
+        }
+    }
+
+    @Test func `Refuses to step up without a reason`() async throws {
+        try await APIUser.run { user in
+            try await user.signIn()
+            let login = try await user.account("login", "--device", "--step-up")
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--scope"), "\(login)")
+            let same = try await user.account("login", "--device", "--step-up", "--scope", "openid")
+            #expect(same.exitCode == 77, "\(same)")
+        }
+    }
+
+    @Test func `Refuses to step up without a session`() async throws {
+        try await APIUser.run { user in
+            let login = try await user.account("login", "--device", "--step-up", user.api)
+            #expect(login.exitCode == 77, "\(login)")
+        }
+    }
+}

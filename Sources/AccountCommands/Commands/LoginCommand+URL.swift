@@ -1,0 +1,86 @@
+import AccountKit
+
+/// A sign-in for which an API names the service (RFC 9728).
+extension LoginCommand {
+    /// Chooses the authorization server, and adds what the API requires if the user steps up.
+    func prepared(
+        _ authority: any DiscoveringAuthority, for account: Account?, in context: CommandContext<App>
+    ) async throws -> any AccountAuthority {
+        var authority = authority
+        if issuer.issuer == nil {
+            let servers = try await authority.authorizationServers()
+            if servers.count > 1 {
+                authority = authority.choosing(issuer: try await server(among: servers, in: context))
+            }
+        }
+        guard let account else { return authority }
+        guard request.scopes.isEmpty else {
+            return try authority.adding(AccessRequirement(scopes: request.scopes), grantedTo: account)
+        }
+        // The API names a requirement only for a valid token.
+        let current = try await context.archive.usableAccount(minimumValidity: nil, with: authority)
+        guard let requirement = try await authority.requirement(for: current) else {
+            throw AccountError(
+                .invalidArgument, "the API accepts the token of this session and names no further requirement",
+                hint: "name the scopes with --scope")
+        }
+        return try authority.adding(requirement, grantedTo: account)
+    }
+
+    /// Returns the server at which the user has a session, or asks.
+    private func server(among servers: [String], in context: CommandContext<App>) async throws -> String {
+        for session in [context.session] + (try await context.sessions()) {
+            let known = context.readableService(of: session)?.issuer.map(Self.withoutSlash)
+            if let server = servers.first(where: { Self.withoutSlash($0) == known }) { return server }
+        }
+        guard LoginConversation<App>.isPossible(options) else {
+            throw AccountError(
+                .invalidArgument, "the API has \(servers.count) authorization servers",
+                hint: "choose one with --issuer: \(servers.joined(separator: ", "))")
+        }
+        Terminal.say("The API has \(servers.count) authorization servers:")
+        for (index, server) in servers.enumerated() { Terminal.say("  \(index + 1)  \(server)") }
+        while true {
+            guard let text = try Terminal.answer(to: "Enter a number: ") else {
+                throw AccountError(.invalidArgument, "nothing was entered")
+            }
+            if let number = Int(text), (1...servers.count).contains(number) { return servers[number - 1] }
+            Terminal.say(.failure, "Enter a number from 1 to \(servers.count).")
+        }
+    }
+
+    private static func withoutSlash(_ issuer: String) -> String {
+        issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
+    }
+
+    /// Runs a sign-in again if the service rejects the stored registration of the tool, which is then registered again.
+    func registeringAgain(
+        at authority: any AccountAuthority, _ signIn: () async throws -> Account
+    ) async throws -> Account {
+        do {
+            return try await signIn()
+        } catch {
+            guard (authority as? any RegisteringAuthority)?.hasRejectedRegistration == true else { throw error }
+            Terminal.say("The service no longer knows the registration of this tool. Registering it again…")
+            return try await signIn()
+        }
+    }
+
+    // MARK: Stepping up
+
+    /// Returns the account whose permissions a sign-in extends.
+    func stepUpAccount(in context: CommandContext<App>) async throws -> Account {
+        switch await context.archive.load() {
+        case .verified(let account), .unverified(let account, _): return account
+        case .signedOut(let signOut): throw StateText.error(of: signOut, context.hint)
+        case .unreadable(let error): throw error
+        }
+    }
+
+    /// Requests the union of the granted and the named scopes.
+    func widen(_ service: inout AccountService, from account: Account) {
+        let credentials = account.credentials
+        let granted = credentials.signInScopes.isEmpty ? credentials.scopes : credentials.signInScopes
+        service.scopes += granted.filter { !service.scopes.contains($0) }
+    }
+}

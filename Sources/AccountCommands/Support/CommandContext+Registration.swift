@@ -1,0 +1,41 @@
+public import AccountKit
+public import Logging
+
+extension CommandContext {
+    /// Removes the registration of the tool that a session used, unless another session uses it. The sessions in a shared
+    /// store are not known completely, so their registrations stay.
+    package func removeRegistration(
+        of account: Account, besides session: SessionName, at authority: any RegisteringAuthority
+    ) async {
+        guard location == nil else { return }
+        do {
+            for other in try [.default] + container.sessions() where other != session {
+                switch try await archive(of: other, isInteractive: false).load() {
+                case .verified(let found), .unverified(let found, _):
+                    if found.usesSameClient(as: account) { return }
+                case .unreadable: return
+                case .signedOut: continue
+                }
+            }
+            try await authority.removeRegistration(of: account)
+        } catch {
+            // The user is signed out. The next sign-in uses the registration again.
+            logger?.debug("the registration of this tool stays", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+extension Account {
+    fileprivate func usesSameClient(as other: Account) -> Bool {
+        issuer == other.issuer && credentials.clientID == other.credentials.clientID
+    }
+}
+
+extension AccountApplication {
+    /// Returns the registrations of this app at services (RFC 7591), which all sessions share.
+    ///
+    /// - Throws: The errors of ``container()``.
+    public static func clientRegistrations(logger: Logger? = nil) throws(AccountError) -> ClientRegistrations {
+        ClientRegistrations(container: try container(), logger: logger)
+    }
+}

@@ -1,0 +1,30 @@
+import AccountKit
+import HTTPTypes
+
+extension AccessRequirement {
+    /// Reads the requirement from a response; `nil` if the response names none. Challenges that contradict each other
+    /// name none.
+    init?(_ response: ServiceResponse) {
+        guard response.status == 401 || response.status == 403 else { return nil }
+        let challenges = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
+            .filter { $0.scheme == "bearer" || $0.scheme == "dpop" }
+        guard challenges.count == 1, let parameters = challenges.first?.parameters else { return nil }
+        let scopes = Scope.scopes(in: parameters["scope"] ?? "")
+        let metadata = parameters["resource_metadata"].flatMap { (try? ServiceURL($0))?.description }
+        let error = parameters["error"]
+        if response.status == 403 {
+            guard error == "insufficient_scope" else { return nil }
+            self.init(scopes: scopes, resourceMetadata: metadata)
+            return
+        }
+        // RFC 9470, section 3. Another error, such as `invalid_token`, has another meaning.
+        guard error == nil || error == "insufficient_user_authentication" else { return nil }
+        let classes = (parameters["acr_values"] ?? "").split(separator: " ").map(String.init)
+            .filter { $0.utf8.count <= 256 && $0.utf8.allSatisfy { 0x21...0x7E ~= $0 } }
+        let seconds = parameters["max_age"].flatMap { UInt32($0) }
+        guard !classes.isEmpty || seconds != nil else { return nil }
+        self.init(
+            scopes: scopes, acrValues: Array(classes.prefix(16)), maxAge: seconds.map { .seconds(Int64($0)) },
+            resourceMetadata: metadata)
+    }
+}

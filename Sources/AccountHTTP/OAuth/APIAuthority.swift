@@ -1,0 +1,447 @@
+public import AccountKit
+import AccountSupport
+public import Logging
+import Synchronization
+
+/// The authorization server of an API, for an app that knows only the URL of the API.
+///
+/// ```swift
+/// let authority = try APIAuthority(
+///     url: "https://api.example.com", client: .registration(in: ClientRegistrations(container: container), name: "Notes"))
+/// let account = try await store.signIn(with: authority) { signIn in print("Open \(signIn.url)") }
+/// ```
+///
+/// A sign-in asks the API for its authorization server, scopes and resource identifier (RFC 9728), and reads the
+/// metadata of the authorization server (RFC 8414). Creating the authority sends nothing. A signed-in account names its
+/// service itself, so checks and refreshes do not ask the API again.
+public struct APIAuthority: Sendable {
+    /// The URL of the API.
+    public var url: String { apiURL.description }
+
+    /// The issuer that the app or the user chose; `nil` if the API names one.
+    public let issuer: String?
+
+    /// How long a token request may take, from its first byte.
+    public let tokenRequestTimeout: Duration
+
+    let apiURL: ServiceURL
+    private let client: OAuthClient
+    private let scopes: [String]?
+    private var additionalScopes: [String]
+    private var options: OAuthRequestOptions
+    private let timeout: Duration
+    private let clock: (any WallClock)?
+    private let logger: Logger?
+    private let cache = Cache()
+
+    /// Creates an authority for an API.
+    ///
+    /// - Parameters:
+    ///   - url: The `https` URL of the API, or `http` on the loopback interface. The URL of an issuer works too.
+    ///   - issuer: The authorization server, if the API names several. The API must name it.
+    ///   - client: How the app identifies itself.
+    ///   - scopes: The scopes of a sign-in. With `nil`, these are the scopes that the API names, or else `openid`,
+    ///     `profile` and `email` if the authorization server lists them; and `offline_access` if it lists that.
+    ///   - additionalScopes: Scopes to add.
+    ///   - options: Further options of a sign-in. Its resources are requested in addition to the API.
+    ///   - timeout: How long a request may take.
+    ///   - tokenRequestTimeout: How long a token request may take, from its first byte.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` with advice.
+    public init(
+        url: String, issuer: String? = nil, client: OAuthClient, scopes: [String]? = nil,
+        additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) throws(AccountError) {
+        do throws(ServiceURL.Flaw) {
+            apiURL = try ServiceURL(url)
+        } catch {
+            let isNameOnly = error == .noScheme && (try? ServiceURL("https://" + url)) != nil
+            throw AccountError(
+                .invalidArgument, "the URL of the API\(ServiceURL.shown(url)) \(error.text)",
+                hint: isNameOnly ? "did you mean https://\(url)?" : nil)
+        }
+        if let issuer { _ = try Issuer(issuer) }
+        try client.check()
+        try options.check()
+        self.issuer = issuer
+        self.client = client
+        self.scopes = scopes
+        self.additionalScopes = additionalScopes
+        self.options = options
+        self.timeout = timeout
+        self.tokenRequestTimeout = tokenRequestTimeout
+        self.clock = clock
+        self.logger = logger
+    }
+
+    private init(_ other: APIAuthority, issuer: String?) {
+        apiURL = other.apiURL
+        self.issuer = issuer
+        client = other.client
+        scopes = other.scopes
+        additionalScopes = other.additionalScopes
+        options = other.options
+        timeout = other.timeout
+        tokenRequestTimeout = other.tokenRequestTimeout
+        clock = other.clock
+        logger = other.logger
+        cache.resource = other.cache.resource
+    }
+
+    private final class Cache: Sendable {
+        private struct State {
+            var resource: ProtectedResource?
+            var signIn: OAuthAuthority?
+            var ofAccount: (account: Account, authority: OAuthAuthority)?
+        }
+
+        private let state = Mutex(State())
+
+        var resource: ProtectedResource? {
+            get { state.withLock(\.resource) }
+            set { state.withLock { $0.resource = newValue } }
+        }
+
+        var signIn: OAuthAuthority? {
+            get { state.withLock(\.signIn) }
+            set { state.withLock { $0.signIn = newValue } }
+        }
+
+        var current: OAuthAuthority? { state.withLock { $0.signIn ?? $0.ofAccount?.authority } }
+
+        /// The documents of the service are read once for each client.
+        func authority(
+            of account: Account, _ make: () throws(AccountError) -> OAuthAuthority
+        ) throws(AccountError) -> OAuthAuthority {
+            let known = state.withLock(\.ofAccount)
+            if let known, known.account.issuer == account.issuer,
+                known.account.credentials.clientID == account.credentials.clientID
+            {
+                return known.authority
+            }
+            let authority = try make()
+            let kept = Account(id: account.id, issuer: account.issuer, credentials: account.credentials)
+            state.withLock { $0.ofAccount = (kept, authority) }
+            return authority
+        }
+    }
+
+    // MARK: Discovery
+
+    func protectedResource() async throws(AuthorityError) -> ProtectedResource {
+        if let known = cache.resource { return known }
+        let (transport, timeout, clock, logger) = (HTTPTransport.shared, timeout, clock ?? SystemWallClock(), logger)
+        let discovery = ResourceDiscovery(url: apiURL) { request throws(AuthorityError) in
+            try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
+        }
+        let resource = try await discovery.resource()
+        cache.resource = resource
+        return resource
+    }
+
+    /// Returns the authority for a sign-in.
+    func signInAuthority() async throws(AuthorityError) -> OAuthAuthority {
+        if let known = cache.signIn { return known }
+        let resource = try await protectedResource()
+        let authority: OAuthAuthority
+        do throws(AccountError) {
+            authority = try self.authority(for: resource)
+        } catch {
+            throw .misconfigured("\(error)")
+        }
+        cache.signIn = authority
+        return authority
+    }
+
+    private func authority(for resource: ProtectedResource) throws(AccountError) -> OAuthAuthority {
+        let chosen = try chosenServer(of: resource)
+        var named = try Issuer(chosen)
+        // The user may spell a typed URL with or without the slash. An issuer from metadata has one spelling.
+        if resource.identifier != nil { named = Issuer(named.url, form: .verbatim(chosen)) }
+        var options = options
+        if let identifier = resource.identifier, !options.resources.contains(identifier) {
+            options.resources.insert(identifier, at: 0)
+        }
+        if scopes == nil, let count = resource.scopes?.count, count > ProtectedResource.maximumScopeCount {
+            throw AccountError(
+                .misconfigured, "\(url) names more than \(ProtectedResource.maximumScopeCount) scopes",
+                hint: "choose the scopes yourself (on a command line, with --no-default-scopes and --scope)")
+        }
+        var api = APIOrigin(scopes: resource.scopes, isIssuerGiven: issuer != nil)
+        let service = knownService(at: named)
+        if resource.scopes == nil, service == nil, scopes == nil {
+            api.tentativeScopes = Set(["openid", "profile", "email"]).subtracting(additionalScopes)
+        }
+        return try OAuthAuthority(
+            named, client: client, scopes: scopes, additionalScopes: additionalScopes, options: options,
+            service: service, timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger,
+            api: api)
+    }
+
+    private func chosenServer(of resource: ProtectedResource) throws(AccountError) -> String {
+        let servers = resource.authorizationServers
+        if let issuer {
+            let given = try Issuer(issuer)
+            if let named = servers.first(where: { given.isSame(as: $0) || (try? Issuer($0))?.url == given.url }) {
+                return named
+            }
+            // The URL may be the only thing that names the service.
+            guard resource.identifier != nil else { return issuer }
+            throw AccountError(
+                .misconfigured, "\(url) does not accept tokens of \(issuer)",
+                hint: "choose one of its authorization servers: \(servers.joined(separator: ", "))")
+        }
+        guard servers.count == 1 else {
+            throw AccountError(
+                .misconfigured,
+                "\(url) names \(servers.count) authorization servers: \(servers.joined(separator: ", "))",
+                hint: "choose one (on a command line, with --issuer)")
+        }
+        return servers[0]
+    }
+
+    /// Returns the entry of an issuer. Another issuer at the same host may have other endpoints.
+    private func knownService(at issuer: Issuer) -> KnownService? {
+        KnownService.all.first { $0.issuer == issuer.identifier && $0.hasDiscovery }
+    }
+
+    /// Returns the authority that issued an account's tokens.
+    func authority(of account: Account) throws(AuthorityError) -> OAuthAuthority {
+        guard let issuer = account.issuer, isAuthority(of: account) else {
+            throw .misconfigured("the account is not for \(url), so its token is not used there")
+        }
+        do throws(AccountError) {
+            return try cache.authority(of: account) { () throws(AccountError) in
+                var options = options
+                options.resources = account.credentials.resources
+                let named = try Issuer(issuer)
+                let service = knownService(at: named)
+                return try OAuthAuthority(
+                    Issuer(named.url, form: service?.quirks.issuerForm ?? .exact), client: client, scopes: scopes,
+                    additionalScopes: additionalScopes, options: options, service: service, timeout: timeout,
+                    tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger,
+                    api: APIOrigin(isIssuerGiven: true))
+            }
+        } catch {
+            throw .misconfigured("\(error)")
+        }
+    }
+}
+
+extension OAuthAuthority {
+    /// Creates the authority of an API's authorization server, which it asks the API for (RFC 9728).
+    ///
+    /// Use this to sign in. To check a stored account at the start of an app, use ``APIAuthority``, which sends nothing
+    /// until a request is necessary.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the API; see ``APIAuthority/init(url:issuer:client:scopes:additionalScopes:options:timeout:tokenRequestTimeout:clock:logger:)``.
+    ///   - issuer: The authorization server, if the API names several.
+    ///   - client: How the app identifies itself.
+    ///   - scopes: The scopes of a sign-in; `nil` for those that the API names.
+    ///   - additionalScopes: Scopes to add.
+    ///   - options: Further options of a sign-in.
+    ///   - timeout: How long a request may take.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: An `AccountError`: `serviceUnavailable` if the API cannot be reached; `misconfigured` if its metadata
+    ///   cannot be used.
+    public init(
+        discovering url: String, issuer: String? = nil, client: OAuthClient, scopes: [String]? = nil,
+        additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
+        timeout: Duration = .seconds(10), clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) async throws(AccountError) {
+        let api = try APIAuthority(
+            url: url, issuer: issuer, client: client, scopes: scopes, additionalScopes: additionalScopes,
+            options: options, timeout: timeout, clock: clock, logger: logger)
+        do throws(AuthorityError) {
+            self = try await api.signInAuthority()
+        } catch {
+            throw AccountError(signIn: error, advice: "check the URL")
+        }
+    }
+}
+
+// MARK: - The authority of the account
+
+extension APIAuthority: AccountAuthority {
+    /// Asks the service for the user of the access token; see `OAuthAuthority`.
+    public func verify(_ account: Account) async throws -> Identity {
+        try await authority(of: account).verify(account)
+    }
+
+    /// Exchanges the refresh token, for the resources of the sign-in.
+    public func refresh(_ account: Account) async throws -> Credentials {
+        try await authority(of: account).refresh(account)
+    }
+
+    /// Revokes the tokens of the account.
+    public func revoke(_ account: Account) async throws -> RevocationOutcome {
+        // Tokens that a sign-in could not store belong to no user yet.
+        if let signIn = cache.signIn, signIn.isAuthority(of: account) { return try await signIn.revoke(account) }
+        return try await authority(of: account).revoke(account)
+    }
+
+    /// The value of the last sign-in's service; `false` before the first sign-in.
+    public var supportsPerGrantRevocation: Bool { cache.signIn?.supportsPerGrantRevocation ?? false }
+
+    /// Returns whether a sign-in for this API obtained the account.
+    public func isAuthority(of account: Account) -> Bool {
+        guard let other = account.issuer else { return false }
+        if let signIn = cache.signIn, signIn.isAuthority(of: account) { return true }
+        if account.credentials.resources.contains(where: { ProtectedResource.covers($0, apiURL) }) { return true }
+        // An API without metadata has the URL of its issuer.
+        return (try? Issuer(issuer ?? url))?.isSame(as: other) ?? false
+    }
+
+    /// The issuer of the last sign-in, or the chosen one; `nil` before the first sign-in.
+    public var accountIssuer: String? {
+        cache.signIn?.issuer ?? issuer.map { (try? Issuer($0))?.identifier ?? $0 }
+    }
+}
+
+extension APIAuthority: ExchangeAuthority {
+    package func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
+        try await authority(of: account).prepare(request, of: account)
+    }
+}
+
+extension APIAuthority: TokenExchangeAuthority {
+    /// Returns the grant used to obtain a token for a target.
+    public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+        try await authority(of: account).tokenDerivation(for: target, of: account)
+    }
+
+    /// Requests an access token for a target.
+    public func exchangeToken(
+        for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws -> Credentials {
+        try await authority(of: account).exchangeToken(for: target, of: account, by: derivation)
+    }
+}
+
+extension APIAuthority: NetworkSettingsAuthority {
+    package var networkSettings: [NetworkSetting] { HTTPTransport.shared.environment.settings(for: apiURL) }
+}
+
+extension APIAuthority: EndSessionAuthority {
+    package func endSessionURL() async -> String? { await cache.current?.endSessionURL() }
+}
+
+extension APIAuthority: ClockAuthority {
+    package func clockOffset() async throws -> Duration? {
+        let clock = clock ?? SystemWallClock()
+        return try await HTTPTransport.shared.send(
+            ServiceRequest(url: ServiceURL(at: apiURL, path: "/.well-known/oauth-protected-resource")),
+            timeout: timeout,
+            clock: clock, logger: logger
+        ).clockOffset
+    }
+}
+
+// MARK: - Signing in
+
+extension APIAuthority: BrowserAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and prepares a sign-in.
+    public func beginBrowserSignIn() async throws -> any BrowserSignIn {
+        try await signInAuthority().beginBrowserSignIn()
+    }
+}
+
+extension APIAuthority: DeviceAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and requests a code.
+    public func beginDeviceSignIn() async throws -> DeviceAuthorization {
+        try await signInAuthority().beginDeviceSignIn()
+    }
+
+    /// Asks once whether the user has entered the code.
+    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials {
+        try await signInAuthority().pollDeviceSignIn(authorization)
+    }
+
+    /// Finds the user of the tokens.
+    public func account(with credentials: Credentials) async throws -> Account {
+        try await signInAuthority().account(with: credentials)
+    }
+}
+
+extension APIAuthority: TokenAuthority {
+    /// Signs in with an existing token. The authorization server must have a user info endpoint.
+    public func signIn(token: Secret) async throws -> Account { try await signInAuthority().signIn(token: token) }
+}
+
+extension APIAuthority: RefreshTokenAdvisor {
+    package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
+        await cache.signIn?.refreshTokenAdvice(usesBrowser: usesBrowser)
+    }
+}
+
+extension APIAuthority: RegisteringAuthority {
+    package var hasRejectedRegistration: Bool { cache.signIn?.hasRejectedRegistration ?? false }
+
+    package func removeRegistration(of account: Account) async throws(AccountError) {
+        let authority: OAuthAuthority
+        do throws(AuthorityError) {
+            authority = try self.authority(of: account)
+        } catch {
+            throw AccountError(signIn: error, advice: "nothing was changed")
+        }
+        try await authority.removeRegistration(of: account)
+    }
+}
+
+extension APIAuthority: DiscoveringAuthority {
+    package func authorizationServers() async throws(AccountError) -> [String] {
+        do throws(AuthorityError) {
+            return try await protectedResource().authorizationServers
+        } catch {
+            throw AccountError(signIn: error, advice: "check the URL")
+        }
+    }
+
+    package func choosing(issuer: String) -> any DiscoveringAuthority { APIAuthority(self, issuer: issuer) }
+
+    package func adding(
+        _ requirement: AccessRequirement, grantedTo account: Account
+    ) throws(AccountError) -> any DiscoveringAuthority {
+        let credentials = account.credentials
+        let granted = credentials.signInScopes.isEmpty ? credentials.scopes : credentials.signInScopes
+        let missing = requirement.scopes.filter { !granted.contains($0) }
+        guard !missing.isEmpty || requirement.needsAuthentication else {
+            throw AccountError(
+                .insufficientScope, "the service has already granted what \(url) requires (\(requirement))",
+                hint: "ask the operator of the API why it does not accept the token", cause: nil)
+        }
+        var result = self
+        result.additionalScopes += (granted + missing).filter { !result.additionalScopes.contains($0) }
+        var parameters = options.parameters.filter { $0.name != "acr_values" && $0.name != "max_age" }
+        if !requirement.acrValues.isEmpty {
+            parameters.append(.init(name: "acr_values", value: requirement.acrValues.joined(separator: " ")))
+        }
+        if let maxAge = requirement.maxAge {
+            parameters.append(.init(name: "max_age", value: "\(maxAge.components.seconds)"))
+        }
+        result.options.parameters = parameters
+        return APIAuthority(result, issuer: issuer)
+    }
+
+    package func requirement(for account: Account) async throws(AccountError) -> AccessRequirement? {
+        guard account.credentials.resources.contains(where: { ProtectedResource.covers($0, apiURL) }) else {
+            throw AccountError(
+                .misconfigured, "the token of this account is not for \(url), so it is not sent there",
+                hint: "name the scopes with --scope")
+        }
+        var request = ServiceRequest(url: apiURL, bearer: account.credentials.accessToken)
+        request.bodyLimit = 256 << 10
+        do throws(AuthorityError) {
+            let response = try await HTTPTransport.shared.send(
+                request, timeout: timeout, clock: clock ?? SystemWallClock(), logger: logger)
+            return AccessRequirement(response)
+        } catch {
+            throw AccountError(request: error, to: url)
+        }
+    }
+}

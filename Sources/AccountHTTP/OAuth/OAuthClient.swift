@@ -1,0 +1,77 @@
+public import AccountKit
+
+/// How the app identifies itself as a client of a service (RFC 6749, section 2.2).
+///
+/// A sign-in uses the first of these that is possible:
+///
+/// 1. the ``identifier``, which the app's developer or the user registered with the service
+/// 2. the ``metadataURL``, if the service lists `client_id_metadata_document_supported`
+/// 3. a registration (RFC 7591), if the service has a `registration_endpoint` and there are ``registrations``
+///
+/// ```swift
+/// let client = OAuthClient.registration(in: ClientRegistrations(container: container), name: "Notes")
+/// ```
+public struct OAuthClient: Sendable {
+    /// The client ID at one service; `nil` if there is none.
+    public var identifier: String?
+
+    /// The secret of the ``identifier``.
+    public var secret: Secret?
+
+    /// The `https` URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document), which is the
+    /// client ID at each service that supports such documents.
+    public var metadataURL: String?
+
+    /// Where registrations are stored; with `nil`, the app registers nowhere.
+    public var registrations: ClientRegistrations?
+
+    /// The `client_name` in a registration, which services show to the user.
+    public var name: String
+
+    /// Whether the next sign-in registers the app again.
+    package var registersAgain = false
+
+    /// Creates a client; see the properties.
+    public init(
+        identifier: String? = nil, secret: Secret? = nil, metadataURL: String? = nil,
+        registrations: ClientRegistrations? = nil, name: String = "AccountKit"
+    ) {
+        self.identifier = identifier
+        self.secret = secret
+        self.metadataURL = metadataURL
+        self.registrations = registrations
+        self.name = name
+    }
+
+    /// Returns a client with the client ID of one service.
+    public static func identifier(_ identifier: String, secret: Secret? = nil) -> OAuthClient {
+        OAuthClient(identifier: identifier, secret: secret)
+    }
+
+    /// Returns a client with a client ID metadata document.
+    public static func metadataURL(_ url: String) -> OAuthClient { OAuthClient(metadataURL: url) }
+
+    /// Returns a client that registers the app with each service.
+    ///
+    /// - Parameters:
+    ///   - registrations: Where registrations are stored.
+    ///   - name: The name of the app, which services show to the user.
+    public static func registration(in registrations: ClientRegistrations, name: String) -> OAuthClient {
+        OAuthClient(registrations: registrations, name: name)
+    }
+
+    func check() throws(AccountError) {
+        if let identifier, identifier.isEmpty || !identifier.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
+            throw AccountError(.invalidArgument, "the client ID must not be empty, and must consist of printable ASCII")
+        }
+        guard let metadataURL else { return }
+        // Section 3 of the draft.
+        guard let url = try? ServiceURL(metadataURL), url.scheme == "https", url.path.count > 1,
+            !url.path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." })
+        else {
+            throw AccountError(
+                .invalidArgument,
+                "the address of the client metadata\(ServiceURL.shown(metadataURL)) must be an https URL with a path")
+        }
+    }
+}

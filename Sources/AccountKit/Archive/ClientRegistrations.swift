@@ -1,0 +1,122 @@
+import AccountCrypto
+import AccountSupport
+public import Logging
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The registrations of an app at services, encrypted, for all sessions of a container.
+///
+/// There is one registration for each issuer. A new one replaces it, for example if the app needs more scopes. The
+/// registrations have a separate key file, `Clients/Registrations.key`: they identify the app and not the user, and
+/// sessions with different keys share them.
+public struct ClientRegistrations: Sendable {
+    private let storage: any ArchiveStorage
+    private let archive: AccountArchive
+    private let appIdentifier: String
+    private let clock: any WallClock
+    private let logger: Logger?
+
+    /// Creates the registrations of a container. Nothing is read yet.
+    ///
+    /// - Parameters:
+    ///   - container: The folders of the app.
+    ///   - logger: The logger; `nil` for none. AccountKit logs no secrets.
+    public init(container: AppContainer, logger: Logger? = nil) {
+        self.init(
+            storage: FileArchiveStorage(folder: container.documentsPath + "/Clients", in: container),
+            keySource: KeyFile(registrationsIn: container), appIdentifier: container.identifier,
+            clock: SystemWallClock(), logger: logger)
+    }
+
+    package init(
+        storage: any ArchiveStorage, keySource: any KeySource, appIdentifier: String, clock: any WallClock,
+        logger: Logger? = nil
+    ) {
+        self.storage = storage
+        self.appIdentifier = appIdentifier
+        self.clock = clock
+        self.logger = logger
+        archive = AccountArchive(
+            storage: storage, keySources: [keySource],
+            context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), logger: logger)
+    }
+
+    /// The name of an issuer's file. The context of the file contains the complete issuer.
+    static func entry(of issuer: String) -> ArchiveEntry {
+        ArchiveEntry(rawValue: "Client-\(Sodium.hash(Array(issuer.utf8), count: 16).hexadecimal).plist")
+    }
+
+    private func records(of issuer: String) -> SealedRecords<ClientRegistration> {
+        SealedRecords(
+            at: [Self.entry(of: issuer)], purpose: "client/" + issuer, name: "the registration at \(issuer)",
+            archive: archive, appIdentifier: appIdentifier, session: .default)
+    }
+
+    /// Returns the registration at a service; `nil` if there is none, or if it does not open.
+    ///
+    /// - Throws: An `AccountError` if the storage cannot be read.
+    package func registration(at issuer: String) async throws(AccountError) -> ClientRegistration? {
+        try await AccountError.wrappingErrors {
+            try await stored(at: issuer) { try await storage.read($0) }.registration
+        }
+    }
+
+    /// Returns the registration that `choose` selects, and stores it if it is new.
+    ///
+    /// Other processes wait until this function returns, so that processes that register at once share one registration.
+    /// AccountKit checks first that it can store a registration.
+    ///
+    /// - Parameters:
+    ///   - issuer: The service.
+    ///   - timeout: How long to wait for another process that registers the app.
+    ///   - choose: Receives the stored registration, and returns it or a new one.
+    /// - Throws: An `AccountError` if the registration cannot be stored, or the error of `choose`.
+    package func renew(
+        at issuer: String, timeout: Duration = .seconds(60),
+        choosing choose: (ClientRegistration?) async throws -> ClientRegistration
+    ) async throws -> ClientRegistration {
+        let records = records(of: issuer)
+        let entry = Self.entry(of: issuer)
+        return try await storage.withRefreshLease(timeout: timeout) { lease in
+            let (stored, revision) = try await lease.withTransaction(timeout: timeout) { transaction in
+                try await transaction.reserve(entry, byteCount: 16 * 1024)
+                return try await self.stored(at: issuer) { try await transaction.read($0) }
+            }
+            let chosen = try await choose(stored)
+            if chosen == stored { return chosen }
+            let written = try await lease.withTransaction(timeout: timeout) { transaction in
+                try await records.write(chosen, to: entry, ifRevision: revision, at: clock.now, in: transaction)
+            }
+            return written.payload
+        }
+    }
+
+    /// Removes a registration, unless another one has replaced it.
+    package func remove(_ registration: ClientRegistration) async throws(AccountError) {
+        try await AccountError.wrappingErrors {
+            try await storage.withTransaction(timeout: .seconds(10)) { transaction in
+                let (stored, revision) = try await stored(at: registration.issuer) { try await transaction.read($0) }
+                guard let revision, stored?.clientID == registration.clientID else { return }
+                _ = try await transaction.remove(Self.entry(of: registration.issuer), ifRevision: revision)
+            }
+        }
+    }
+
+    /// A registration that does not open is worth nothing, so a new one replaces it.
+    private func stored(
+        at issuer: String, _ read: (ArchiveEntry) async throws -> StoredEntry?
+    ) async throws -> (registration: ClientRegistration?, revision: ArchiveRevision?) {
+        guard let stored = try await read(Self.entry(of: issuer)) else { return (nil, nil) }
+        do {
+            let registration = try await records(of: issuer).open(stored.bytes).payload
+            return (registration.issuer == issuer ? registration : nil, stored.revision)
+        } catch let error as AccountError where error.isAboutContent {
+            logger?.notice("a registration does not open, and is replaced", metadata: ["error": "\(error)"])
+            return (nil, stored.revision)
+        }
+    }
+}

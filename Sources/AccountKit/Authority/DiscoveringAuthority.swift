@@ -1,0 +1,26 @@
+/// An authority that knows the URL of an API, and asks the API for its authorization servers (RFC 9728).
+package protocol DiscoveringAuthority: AccountAuthority {
+    /// Returns the issuers that the API names, at least one. The first call asks the API.
+    func authorizationServers() async throws(AccountError) -> [String]
+
+    /// Returns the same authority with a chosen issuer.
+    func choosing(issuer: String) -> any DiscoveringAuthority
+
+    /// Returns the same authority with further scopes and parameters for the next sign-in.
+    func adding(_ requirement: AccessRequirement, grantedTo account: Account) throws(AccountError)
+        -> any DiscoveringAuthority
+
+    /// Sends the account's token to the API, and returns what the API requires beyond it; `nil` for nothing.
+    func requirement(for account: Account) async throws(AccountError) -> AccessRequirement?
+}
+
+/// An authority that registers the app at its service (RFC 7591).
+package protocol RegisteringAuthority: AccountAuthority {
+    /// Whether the next sign-in should be tried once more, because the service rejected the registration of the app.
+    var hasRejectedRegistration: Bool { get }
+
+    /// Removes the registration that an account used, at the service and here (RFC 7592, section 2.3). The account must
+    /// be the last one that used it. Does nothing if the service cannot remove registrations, or if the account used
+    /// another client.
+    func removeRegistration(of account: Account) async throws(AccountError)
+}

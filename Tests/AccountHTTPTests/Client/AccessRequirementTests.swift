@@ -1,0 +1,59 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+@testable import AccountHTTP
+
+struct AccessRequirementTests {
+    private func requirement(_ status: Int, _ challenge: String) -> AccessRequirement? {
+        AccessRequirement(ServiceResponse(status, ["WWW-Authenticate": challenge]))
+    }
+
+    @Test func `Reads the missing scopes from a 403`() {
+        #expect(
+            requirement(
+                403, #"Bearer error="insufficient_scope", scope="a b", resource_metadata="https://x.example/m""#)
+                == AccessRequirement(scopes: ["a", "b"], resourceMetadata: "https://x.example/m"))
+        #expect(requirement(403, #"Bearer error="insufficient_scope""#) == AccessRequirement())
+    }
+
+    @Test func `Reads the required authentication from a 401`() {
+        let start = #"Bearer error="insufficient_user_authentication""#
+        #expect(
+            requirement(401, start + #", acr_values="mfa pwd", max_age="300""#)
+                == AccessRequirement(acrValues: ["mfa", "pwd"], maxAge: .seconds(300)))
+        #expect(requirement(401, #"Bearer max_age=0"#) == AccessRequirement(maxAge: .zero))
+    }
+
+    @Test(arguments: [
+        (401, #"Bearer error="insufficient_scope", scope="a""#), (401, #"Bearer error="invalid_token", max_age=5"#),
+        (401, "Bearer"), (401, #"Bearer max_age="-1""#), (403, "Bearer"), (403, #"Bearer error="invalid_token""#),
+        (403, #"Basic error="insufficient_scope""#), (200, #"Bearer error="insufficient_scope""#),
+        (403, #"Bearer error="insufficient_scope", Bearer error="other""#),
+    ])
+    func `Other responses have no requirement`(status: Int, challenge: String) {
+        #expect(requirement(status, challenge) == nil)
+    }
+
+    @Test(arguments: [
+        (403, #"Bearer error="insufficient_scope", scope="notes:write""#, AccountError.Code.insufficientScope),
+        (401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#, .stepUpRequired),
+    ])
+    func `The client throws an error that names what is missing`(
+        status: Int, challenge: String, code: AccountError.Code
+    ) async throws {
+        try await LoopbackServer.run { _, _ in
+            .response(status, ["WWW-Authenticate": challenge])
+        } _: { server in
+            let authority = ScriptedAuthority()
+            let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+            let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
+            let error = await #expect(throws: AccountError.self) { try await client.get("/") }
+            #expect(error?.code == code)
+            #expect(error?.accessRequirement != nil)
+            #expect(server.requests.count == 1)
+            #expect(authority.requests.isEmpty)
+            #expect(store.account != nil)
+        }
+    }
+}

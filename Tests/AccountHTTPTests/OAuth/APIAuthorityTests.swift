@@ -1,0 +1,195 @@
+import AccountKit
+import AccountTesting
+import FoundationEssentials
+import Synchronization
+import Testing
+
+@testable import AccountHTTP
+
+struct APIAuthorityTests {
+    /// An API at `/mcp`, and its authorization server.
+    private static func respond(
+        to request: LoopbackServer.Request, at address: String, metadata: [String: String] = [:]
+    ) -> LoopbackServer.Action {
+        let path = request.target.prefix { $0 != "?" }
+        switch path {
+        case "/mcp": return .response(401, ["WWW-Authenticate": "Bearer"])
+        case "/.well-known/oauth-protected-resource/mcp":
+            return .json(#"{"resource":"\#(address)/mcp","authorization_servers":["\#(address)"]}"#)
+        case "/.well-known/oauth-authorization-server":
+            var members = [
+                "issuer": #""\#(address)""#, "token_endpoint": #""\#(address)/token""#,
+                "authorization_endpoint": #""\#(address)/authorize""#,
+                "registration_endpoint": #""\#(address)/register""#,
+                "device_authorization_endpoint": #""\#(address)/device""#,
+                "code_challenge_methods_supported": #"["S256"]"#, "scopes_supported": #"["offline_access","profile"]"#,
+            ]
+            members.merge(metadata) { $1 }
+            return .json("{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}")
+        case "/register":
+            let uri = request.body.firstMatch(of: /"redirect_uris":\["([^"]*)"\]/)?.output.1.replacing("\\/", with: "/")
+            return .json(
+                #"{"client_id":"registered","redirect_uris":["\#(uri ?? "")"],"client_secret":"\#(canary)","#
+                    + #""token_endpoint_auth_method":"client_secret_post","client_secret_expires_at":0}"#, status: 201)
+        case "/device":
+            return .json(
+                #"{"device_code":"d","user_code":"WDJB-MJHT","verification_uri":"https://example.com","expires_in":9}"#)
+        case "/token":
+            return .json(#"{"access_token":"access","token_type":"Bearer","refresh_token":"refresh"}"#)
+        default: return .response(404)
+        }
+    }
+
+    private static func registrations(_ storage: InMemoryArchiveStorage = .init()) -> ClientRegistrations {
+        ClientRegistrations(
+            storage: storage, keySource: InMemoryKey(), appIdentifier: "test", clock: FixedClock())
+    }
+
+    private static func authority(
+        _ server: LoopbackServer, _ client: OAuthClient? = nil, scopes: [String]? = nil
+    ) throws -> APIAuthority {
+        try APIAuthority(
+            url: server.address + "/mcp", client: client ?? .registration(in: registrations(), name: "Notes"),
+            scopes: scopes, timeout: .seconds(20), clock: FixedClock())
+    }
+
+    @Test func `Creating an authority sends nothing`() async throws {
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
+            let authority = try Self.authority(server)
+            #expect(authority.accountIssuer == nil)
+            #expect(!authority.isAuthority(of: account(at: "https://id.example")))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test func `Registers, and sends the resource with every request`() async throws {
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
+            let authority = try Self.authority(server)
+            let device = try await authority.beginDeviceSignIn()
+            let credentials = try await authority.pollDeviceSignIn(device)
+            let account = try await authority.account(with: credentials)
+            #expect(account.credentials.clientID == "registered")
+            #expect(account.credentials.clientSecret == .secret(Secret(canary)))
+            #expect(account.credentials.resources == [server.address + "/mcp"])
+            #expect(account.credentials.scopes == ["profile", "offline_access"])
+            #expect(account.issuer == server.address)
+
+            // Another process knows only the stored account.
+            let later = try Self.authority(server)
+            #expect(later.isAuthority(of: account))
+            _ = try await later.refresh(account)
+            let resource =
+                "resource=" + (server.address + "/mcp").replacing(":", with: "%3A").replacing("/", with: "%2F")
+            let sent = server.requests.filter { ["/device", "/token"].contains($0.target) }
+            #expect(sent.count == 3)
+            for request in sent {
+                #expect(request.body.contains(resource), "\(request)")
+                #expect(request.body.contains("client_id=registered"), "\(request)")
+                #expect(request.body.contains("client_secret=" + canary.replacing("~", with: "%7E")), "\(request)")
+            }
+            let registration = try #require(server.requests.first { $0.target == "/register" })
+            for text in [
+                #""application_type":"native""#, #""client_name":"Notes""#, #""scope":"profile offline_access""#,
+            ] {
+                #expect(registration.body.contains(text), "\(registration.body)")
+            }
+        }
+    }
+
+    @Test func `Creates the authority of the authorization server that the API names`() async throws {
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
+            let authority = try await OAuthAuthority(
+                discovering: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
+            #expect(authority.issuer == server.address)
+            #expect(authority.options.resources == [server.address + "/mcp"])
+            #expect(authority.clientID == "tool")
+        }
+    }
+
+    @Test func `Uses a metadata document only where the service supports it`() async throws {
+        let url = "https://app.example/client.json"
+        for isSupported in [true, false] {
+            try await LoopbackServer.run { request, address in
+                Self.respond(
+                    to: request, at: address,
+                    metadata: ["client_id_metadata_document_supported": isSupported ? "true" : #""true""#])
+            } _: { server in
+                let client = OAuthClient(metadataURL: url, registrations: Self.registrations())
+                let signIn = try await Self.authority(server, client).signInAuthority().beginBrowserSignIn(
+                    deliveryTime: .zero)
+                let visit = try BrowserVisit(signIn.url)
+                #expect(visit.query["client_id"] == (isSupported ? url : "registered"))
+                await signIn.finish(with: .failure(CancellationError()))
+            }
+        }
+    }
+
+    @Test func `Refuses the browser without PKCE, and registers nothing`() async throws {
+        try await LoopbackServer.run { request, address in
+            Self.respond(to: request, at: address, metadata: ["code_challenge_methods_supported": #"["plain"]"#])
+        } _: { server in
+            let authority = try Self.authority(server)
+            await #expect(throws: AuthorityError.self) { try await authority.beginBrowserSignIn() }
+            #expect(!server.targets.contains("/register"))
+        }
+    }
+
+    @Test func `Registers again once if the service rejects the registration`() async throws {
+        let rejections = Mutex(1)
+        try await LoopbackServer.run { request, address in
+            if request.target == "/device", rejections.withLock({ $0 > 0 }) {
+                rejections.withLock { $0 -= 1 }
+                return .json(#"{"error":"invalid_client"}"#, status: 401)
+            }
+            return Self.respond(to: request, at: address)
+        } _: { server in
+            _ = try await Self.authority(server).beginDeviceSignIn()
+            #expect(server.targets.filter { $0 == "/register" }.count == 2)
+            #expect(server.targets.filter { $0 == "/device" }.count == 2)
+        }
+    }
+
+    @Test func `Keeps the session, with advice, if a refresh finds the registration forgotten`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let client = OAuthClient.registration(in: Self.registrations(storage), name: "Notes")
+        let isForgotten = Mutex(false)
+        try await LoopbackServer.run { request, address in
+            request.target == "/token" && isForgotten.withLock(\.self)
+                ? .json(#"{"error":"invalid_client"}"#, status: 401) : Self.respond(to: request, at: address)
+        } _: { server in
+            let authority = try Self.authority(server, client)
+            let device = try await authority.beginDeviceSignIn()
+            let account = try await authority.account(with: try await authority.pollDeviceSignIn(device))
+            isForgotten.withLock { $0 = true }
+            let failure = await asyncFailure { try await Self.authority(server, client).refresh(account) }
+            guard case .oauthError(.invalidClient, let description)? = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(description?.contains("sign in again") == true)
+            #expect(server.targets.filter { $0 == "/register" }.count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        "", "api.example.com", "ftp://api.example.com", "http://api.example.com", "https://a@b/", "https://a/#f",
+    ])
+    func `Refuses a URL that is not that of an API`(url: String) {
+        #expect(throws: AccountError.self) { try APIAuthority(url: url, client: .identifier("tool")) }
+    }
+
+    @Test(arguments: [
+        "http://app.example/c", "https://app.example", "https://app.example/", "https://app.example/a/../b", "x",
+    ])
+    func `Refuses an address that cannot be that of client metadata`(url: String) {
+        #expect(throws: AccountError.self) {
+            try APIAuthority(url: "https://api.example.com", client: .metadataURL(url))
+        }
+    }
+}

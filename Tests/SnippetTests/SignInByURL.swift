@@ -1,0 +1,59 @@
+import AccountHTTP
+import AccountKit
+import AccountTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+/// The examples of the article about signing in by URL. A test below calls each of them.
+enum SignInByURL {
+    static func authority(_ container: AppContainer) throws -> APIAuthority {
+        // snippet.authority
+        let authority = try APIAuthority(
+            url: "https://notes.example.com/api",
+            client: .registration(in: ClientRegistrations(container: container), name: "Notes"))
+        // snippet.end
+        return authority
+    }
+
+    static func client(_ registrations: ClientRegistrations) -> OAuthClient {
+        // snippet.client
+        let client = OAuthClient(
+            metadataURL: "https://notes.example.com/client.json", registrations: registrations, name: "Notes")
+        // snippet.end
+        return client
+    }
+
+    static func notes(_ api: AuthenticatedClient) async throws -> String {
+        // snippet.requirement
+        do {
+            return try await api.get("/notes").decoded()
+        } catch let error as AccountError where error.code == .insufficientScope {
+            let missing = error.accessRequirement?.scopes ?? []
+            return "Sign in again for \(missing.joined(separator: ", "))."
+        }
+        // snippet.end
+    }
+}
+
+struct SignInByURLTests {
+    @Test func `Creating the authority of an API sends nothing`() throws {
+        let container = try AppContainer(root: "/nonexistent", identifier: "com.example.notes")
+        let authority = try SignInByURL.authority(container)
+        #expect(authority.url == "https://notes.example.com/api")
+        #expect(authority.accountIssuer == nil)
+        let client = SignInByURL.client(ClientRegistrations(container: container))
+        #expect(client.metadataURL == "https://notes.example.com/client.json")
+    }
+
+    @Test func `An API that requires more scopes names them`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let challenge = #"Bearer error="insufficient_scope", scope="notes:read""#
+        let head = HTTPResponse(status: .forbidden, headerFields: [.wwwAuthenticate: challenge])
+        let transport = ScriptedTransport([.response(head, Data())])
+        let api = try AuthenticatedClient(
+            origin: "https://notes.example.com", store: store, authority: ScriptedAuthority(),
+            transport: transport.send)
+        #expect(try await SignInByURL.notes(api) == "Sign in again for notes:read.")
+    }
+}
