@@ -47,7 +47,7 @@ struct ProxyTests {
         var issuer = ""
         let requests = try await ProxiedUser.run { user in
             issuer = user.issuer
-            // The other variable names an unused address, since the lower-case name takes precedence.
+            // The other variable contains an unused address, since the lower-case name takes precedence.
             let address = try #require(user.account.environment["HTTPS_PROXY"])
             var variables: [String: String?] = ["HTTPS_PROXY": "http://\(ProxyServer.unusedAuthority())"]
             variables[variable] = address
@@ -109,7 +109,7 @@ struct ProxyTests {
         }
     }
 
-    @Test func `An unreachable or refusing proxy keeps the account`() async throws {
+    @Test func `Keeps the account if the proxy is unreachable or refuses requests`() async throws {
         try await ProxiedUser.run { user in
             try await user.signIn()
             try await expectKept(

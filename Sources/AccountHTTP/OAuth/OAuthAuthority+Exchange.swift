@@ -20,7 +20,8 @@ struct OAuthExchange: PreparedExchange {
     /// The account for which the request obtains tokens, and its issuer. `nil` at a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
-    /// The requested scopes. If the response names none, the service granted all of them (RFC 6749, section 5.1).
+    /// The requested scopes. If the response contains no scopes, the service granted all of them (RFC 6749, section
+    /// 5.1).
     var scopes: [String] = []
 
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
@@ -47,8 +48,8 @@ struct OAuthExchange: PreparedExchange {
         return (credentials, response)
     }
 
-    /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token names another user,
-    /// AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
+    /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token identifies another
+    /// user, AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
     private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
         guard let owner, let secret = credentials.idToken else { return }
         guard let token = IDToken(secret) else {
