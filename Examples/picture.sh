@@ -119,7 +119,7 @@ await_text '^alice' 0
 await_text '[Oo]ffline[^_]' 0
 
 service "${ISSUER##*:}"
-# AccountKit repeats a failed refresh only after some seconds.
+# AccountKit repeats a failed refresh only after a few seconds.
 sleep 10
 run_command 'git push --no-progress  # the network is back: a new token, the same session'
 await_text 'main -> main' 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Takes pictures of what users see: the `account` command on terminals of 80 and 40 columns, and the start page of the documentation on
-# a desktop and on a phone. It fails if a picture would lack its expected text. Run by `make check`. People look at the pictures for text
-# that is cut off, wrapped badly or hard to understand.
+# a desktop and on a phone. It fails if a picture would not contain its expected text. Run by `make check`. People look at the pictures for
+# text that is cut off, wrapped badly or hard to understand.
 #
 # screens.sh FOLDER [PROGRAMS [SITE]]: the folder of the pictures, of the programs (default: where `swift build` puts them), and of the
 # documentation (default: .build/documentation; its pages are omitted if it does not exist).
@@ -165,7 +165,7 @@ documentation() {
     local text
     for text in 'AccountKit' 'AccountCommands'; do
         grep -q "$text" "$work/dom" || {
-            echo "the start page of the documentation lacks \"$text\"" >&2
+            echo "the start page of the documentation does not contain \"$text\"" >&2
             exit 1
         }
     done

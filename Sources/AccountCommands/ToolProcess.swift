@@ -108,7 +108,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             let name = CommandLine.toolName
             // The parser's text contains "See 'notes account login --help' for more information."
             var help = text.firstRange(of: "  See '").map { String(text[$0.upperBound...].prefix { $0 != "'" }) }
-            // If a command was parsed again, the text lacks the name of the app.
+            // If a command was parsed again, the text omits the name of the app.
             if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
                 help = name + text.dropFirst("account".count)
             }
@@ -131,7 +131,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
 }
 
 extension AccountError {
-    /// Names the command that signs in, unless the hint already names a command.
+    /// Adds a hint with the command that signs in, unless the hint already contains a command.
     mutating func nameSignIn(command: String) {
         if code == .notSignedIn, hint?.contains("`") != true { hint = "run `\(command)`" }
     }

@@ -58,8 +58,8 @@ public struct EtcdCredentials: Sendable {
     }
 
     /// Returns the credentials in the environment variables of `etcdctl`: `ETCDCTL_CACERT`, `ETCDCTL_CERT`,
-    /// `ETCDCTL_KEY` and `ETCDCTL_USER` (`name:password`). If `ETCDCTL_CACERT` is not set, `SSL_CERT_FILE` names the
-    /// file with the trusted certificates.
+    /// `ETCDCTL_KEY` and `ETCDCTL_USER` (`name:password`). If `ETCDCTL_CACERT` is not set, `SSL_CERT_FILE` specifies
+    /// the file with the trusted certificates.
     ///
     /// - Throws: `AccountError.Code.invalidArgument` if a variable is malformed.
     public static func fromEnvironment() throws(AccountError) -> EtcdCredentials {

@@ -31,7 +31,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     /// Creates a storage that wraps `base`.
     public init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
 
-    /// The shared place of the wrapped storage.
+    /// The name of the wrapped storage if several machines share it; otherwise `nil`.
     public var sharedPlace: String? { base.sharedPlace }
 
     /// The error that the file storage throws if the disk is full.

@@ -58,7 +58,7 @@ import Foundation
         #expect(try session(root, "https://a.example", in: "/srv") == "root")
     }
 
-    @Test func `Looks up the directory only if a rule names a directory`() throws {
+    @Test func `Looks up the directory only if a rule contains a directory`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "any"), try rule("https://b.example", "work", directory: "/home/a/work"),
         ])

@@ -4,7 +4,7 @@ import Testing
 @testable import AccountFleet
 
 struct SessionWatchTests {
-    @Test func `Ends an etcd change stream if its listener is cancelled on a change`() async throws {
+    @Test func `Ends an etcd change stream if a listener is cancelled during a change`() async throws {
         // No server listens at this address.
         let client = try EtcdClient(
             location: EtcdLocation("etcd://127.0.0.1:1/test"), credentials: EtcdCredentials(), logger: nil)

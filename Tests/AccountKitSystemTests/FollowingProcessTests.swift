@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Runs a process that observes changes. If `wrapper` names a program, that program starts it.
+    /// Runs a process that observes changes. If `wrapper` contains a program, that program starts it.
     private func follow(by wrapper: [String] = [], _ test: (inout Lines) throws -> Void) throws {
         let words = wrapper + [Exerciser.path, folder.path, "follow", "signed in, 99"]
         let (process, pipe) = try Exerciser.start(words[0], Array(words.dropFirst()))

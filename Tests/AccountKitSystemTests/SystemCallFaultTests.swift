@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `Syncs a new key file before naming it, and replaces no existing key`() throws {
+    @Test func `Syncs a new key file before linking it, and replaces no existing key`() throws {
         let calls = try trace(of: "sign-in")
         try expect(
             [

@@ -186,7 +186,7 @@ struct ConnectivityTests {
         #expect(await monitor.check(timeout: .milliseconds(1)) == .uncertain(nil))
     }
 
-    @Test func `Ends a connectivity stream if its listener is cancelled on a change`() async {
+    @Test func `Ends a connectivity stream if a listener is cancelled during a change`() async {
         let network = Network(.status(200))
         let monitor = network.monitor
         let hasEnded = await CancellationRace.run { isTold in

@@ -321,7 +321,7 @@ struct OutboxTests {
         #expect(await scene.service.count == 1)
     }
 
-    @Test func `Keeps a refused change for the user's decision and sends the others`() async throws {
+    @Test func `Keeps a refused change for the user to resolve, and sends the others`() async throws {
         let scene = try await scene()
         let id = await scene.service.create("old")
         let notes = try await scene.open()
@@ -350,7 +350,7 @@ struct OutboxTests {
         #expect(try await notes.unsentWork() == nil)
     }
 
-    @Test func `Requests the user's decision on a change with an unknowable result`() async throws {
+    @Test func `Asks the user to resolve a change whose result cannot be determined`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(looks: false))
         try await notes.add(.create("new"))

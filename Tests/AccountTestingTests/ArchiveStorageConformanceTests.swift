@@ -9,7 +9,7 @@ struct ArchiveStorageConformanceTests {
         #expect(storage.entries.keys.allSatisfy { $0 != .account }, "the suite removes its entries")
     }
 
-    @Test func `Meets all storage requirements with a faultless FaultyArchiveStorage`() async throws {
+    @Test func `FaultyArchiveStorage without faults meets all storage requirements`() async throws {
         let storage = FaultyArchiveStorage()
         try await ArchiveStorageConformance { storage }.run()
     }

@@ -263,7 +263,7 @@ class Case:
         running = [program for program in self.programs if program.said is None]
         if len(running) == 1:
             return running[0].who
-        # The table may miss a line while connections open and close.
+        # The socket table may omit an entry while connections open and close, so try several times.
         for _ in range(5):
             for program in running:
                 try:

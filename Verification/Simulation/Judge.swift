@@ -62,7 +62,6 @@ final class Judge: @unchecked Sendable {
         world.note("VIOLATION of \(rule.rawValue) (\(rule.text)): \(text)")
     }
 
-    /// Reads the disk.
     func readDisk() -> Version {
         guard world.entries[.account] != nil else { return .absent }
         let box = Box()

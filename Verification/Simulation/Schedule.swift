@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One life of a session. The seed alone decides which process continues, dies, is cancelled or begins an operation.
+/// One life of a session. The seed alone determines which process continues, dies, is cancelled or begins an operation.
 struct Schedule {
     let seed: UInt64
     let world: World
@@ -23,7 +23,6 @@ struct Schedule {
         world = World(seed: seed, mistake: mistake, isTraced: isTraced)
     }
 
-    /// The result of a schedule.
     struct Result {
         let violation: Violation?
         let coverage: Coverage

@@ -137,7 +137,6 @@ extension World {
         return try change(turn)
     }
 
-    /// Changes an entry.
     func change(_ turn: Turn) throws -> Answer {
         try checkFence(turn)
         let answer = try changeUnfenced(turn)

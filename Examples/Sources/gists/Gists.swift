@@ -23,7 +23,7 @@ import Terminal
             The service is GitHub, unless another one was given to `account login`. In that case, set GISTS_API to the \
             origin of its API.
 
-            Exit codes: 0 done, or stored to be sent; 64 usage; 65 a change needs a decision; 69 the network was \
+            Exit codes: 0 done, or stored to be sent; 64 usage; 65 you must resolve a change; 69 the network was \
             needed; 74 input or output error; 75 busy; 77 sign in first.
             """,
         // Each command has its name in its configuration, since deriving the name from the type takes longer than

@@ -89,11 +89,11 @@ struct AuthServer: AsyncParsableCommand {
 
     @Option(
         name: .customLong("resource"),
-        help: ArgumentHelp("A resource that token requests must name; may be repeated.", valueName: "uri")
+        help: ArgumentHelp("A resource that token requests must specify; may be repeated.", valueName: "uri")
     )
     var resources: [String] = []
 
-    @Option(help: ArgumentHelp("The audience that every sign-in must name.", valueName: "name"))
+    @Option(help: ArgumentHelp("The audience that every sign-in must specify.", valueName: "name"))
     var audience: String?
 
     @Option(

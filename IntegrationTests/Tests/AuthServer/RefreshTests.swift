@@ -60,7 +60,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("Without reuse detection, a spent refresh token keeps the session")
+    @Test("Without reuse detection, the session survives a spent refresh token")
     func toleratesReuse() async throws {
         var settings = ServerSettings()
         settings.detectsReuse = false

@@ -40,7 +40,7 @@ struct EmbeddedToolTests {
     static let signals: [Signal] = [.interrupt, .terminate, .terminalClosed, .quit]
 
     @Test(arguments: signals)
-    func `A signal during an app's check at startup keeps the session`(signal: Signal) async throws {
+    func `Keeps the session if a signal arrives during an app's startup check`(signal: Signal) async throws {
         try await run("oauth-login", prefix: "HELLO", server: "ISSUER") { hello, server, _ in
             let gate = try await server.holdRefreshes()
             let outcome = try await hello.command([]).whileRunning { hello in

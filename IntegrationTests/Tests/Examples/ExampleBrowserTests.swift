@@ -27,7 +27,7 @@ struct ExampleBrowserTests {
         }
     }
 
-    @Test func `Denying a browser sign-in keeps the session`() async throws {
+    @Test func `Keeps the session if the user denies a browser sign-in`() async throws {
         try await run { user, browser in
             let login = try await user.account.logIn(
                 with: browser, following: ExampleServer.signInSteps("bob", "", decision: "deny"), [])

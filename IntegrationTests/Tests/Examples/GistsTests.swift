@@ -103,7 +103,7 @@ struct GistsTests {
     }
 
     @Test(arguments: ["--mine", "--theirs", "--discard"])
-    func `A conflicting change waits for a decision while others are sent`(
+    func `A conflicting change waits for the user while other changes are sent`(
         decision: String
     ) async throws {
         try await GistsUser.run { user in

@@ -141,7 +141,7 @@ struct HomepwnerFaultTests {
         }
     }
 
-    @Test func `Syncs the photo, then the items that name it, then confirms`() async throws {
+    @Test func `Syncs the photo, then the items that refer to it, then confirms`() async throws {
         try await Household.run { household in
             _ = try await household.add("Bear")
             let photo = try household.photo("1.jpg", byte: 1)

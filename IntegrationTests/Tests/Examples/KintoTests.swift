@@ -107,7 +107,7 @@ struct KintoTests {
     // MARK: Other clients
 
     @Test(arguments: ["edit", "remove"], ["--mine", "--theirs"])
-    func `A conflicting change waits for a decision while others are sent`(
+    func `A conflicting change waits for the user while other changes are sent`(
         command: String, decision: String
     ) async throws {
         try await Reader.run { reader in

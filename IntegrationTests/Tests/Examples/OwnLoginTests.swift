@@ -110,7 +110,7 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `A wrong password keeps the session`() async throws {
+    @Test func `Keeps the session after a wrong password`() async throws {
         try await run { notes, container, _ in
             let before = try container.entry(container.archive)
             let login = try await notes("account", "login", "--username", "bob", "--password-stdin", input: "wrong\n")

@@ -11,7 +11,7 @@
 # when REQUIREMENTS (or this script) did. Concurrent runs for the same
 # VENV_DIR wait for one another. The lock is VENV_DIR.lock, next to it.
 #
-# PYTHON names the interpreter to use (default: python3 from PATH).
+# PYTHON specifies the interpreter to use (default: python3 from PATH).
 
 set -euo pipefail
 

@@ -133,7 +133,7 @@ struct StoreMoveTests {
         }
     }
 
-    @Test func `A move killed at any write keeps one session on one side`() async throws {
+    @Test func `Leaves one session on one side if a move is killed at any write`() async throws {
         let etcd = try EtcdServer.shared
         try await SignedInUser.run { user in
             try await LateProxy.run(upstream: etcd.port) { proxy in

@@ -148,7 +148,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `A read-only etcd role can read, and a failed write keeps the session`() async throws {
+    @Test func `A read-only etcd role can read, and a failed write ends no session`() async throws {
         try await EtcdServer.run { etcd in
             try await Container.run { container in
                 try await ExampleServer.run { server in

@@ -45,7 +45,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `Denying the request on another device keeps the session`() async throws {
+    @Test func `Keeps the session if the user denies the request on another device`() async throws {
         try await run { server, code in
             try await server.decide("deny", code)
         } _: { user, outcome in

@@ -3,7 +3,7 @@ import Testing
 /// Signing in while another user is signed in, or in a container that is not writable.
 @Suite(.queued)
 struct LoginTests {
-    @Test func `A wrong password keeps the session`() async throws {
+    @Test func `Keeps the session after a wrong password`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.files()
             let outcome = try await user.account(
@@ -37,7 +37,7 @@ struct LoginTests {
     ]
 
     @Test(arguments: troubles)
-    func `A service error during sign-in keeps the session`(trouble: Fault) async throws {
+    func `Keeps the existing session if the service fails during a sign-in`(trouble: Fault) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.files()
             // Otherwise the ID token identifies the user if user info fails.
@@ -53,7 +53,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `A failed sign-in at another service keeps the remembered service`() async throws {
+    @Test func `Keeps the remembered service after a failed sign-in at another service`() async throws {
         try await SignedInUser.run { user in
             try await ExampleServer.run { other in
                 let failed = try await user.account(

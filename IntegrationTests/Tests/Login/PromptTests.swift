@@ -124,7 +124,7 @@ struct PromptTests {
         }
     }
 
-    @Test func `Shows which service a command waits for, and for how long`() async throws {
+    @Test func `Shows the service that a command waits for, and the waiting time`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 1500))
             let session = try await Terminal.run(user.account.command(["whoami", "--verify"]))

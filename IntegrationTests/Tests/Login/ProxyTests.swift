@@ -109,7 +109,7 @@ struct ProxyTests {
         }
     }
 
-    @Test func `An unreachable or refusing proxy keeps the account`() async throws {
+    @Test func `Keeps the account if the proxy is unreachable or refuses requests`() async throws {
         try await ProxiedUser.run { user in
             try await user.signIn()
             try await expectKept(

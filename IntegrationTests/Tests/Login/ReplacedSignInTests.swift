@@ -87,7 +87,7 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Keeps the old user and revokes the new tokens if the answer is no`() async throws {
+    @Test func `Keeps the old user and revokes the new tokens if the user says no`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let session = try await logInAsBob(user, .enter, .wait("new session"), .enter)
             #expect(session.exitCode == 130, "\(session)")

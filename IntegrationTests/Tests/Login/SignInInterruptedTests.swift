@@ -56,7 +56,7 @@ struct SignInInterruptedTests {
     }
 
     @Test(arguments: Way.allCases)
-    private func `An interrupted sign-in keeps the existing session`(way: Way) async throws {
+    private func `Keeps the existing session if a sign-in is interrupted`(way: Way) async throws {
         try await run { container, server, account in
             let bob = try await account(
                 "login", "--issuer", server.issuer, "--username", "bob", "--password-stdin",

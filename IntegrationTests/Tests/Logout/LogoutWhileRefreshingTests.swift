@@ -68,7 +68,7 @@ struct LogoutWhileRefreshingTests {
 
     // At an unknown service, revoking the late tokens could also end the same user's new session.
 
-    @Test func `A new sign-in of the same user during a refresh keeps its tokens`() async throws {
+    @Test func `Keeps the tokens of a new sign-in by the same user during a refresh`() async throws {
         try await run { user, _ in
             try await user.signIn()
         } _: { user, _ async throws in
@@ -78,7 +78,7 @@ struct LogoutWhileRefreshingTests {
         }
     }
 
-    @Test func `Signing out and in again during a refresh keeps the new tokens`() async throws {
+    @Test func `Keeps the new tokens if the user signs out and in during a refresh`() async throws {
         try await run { user, _ in
             #expect(try await user.account("logout").exitCode == 0)
             try await user.signIn()

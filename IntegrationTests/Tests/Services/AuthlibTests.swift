@@ -38,7 +38,7 @@ struct AuthlibTests {
     }
 
     /// The service announces an `iss` parameter in each response, but omits the parameter from error responses.
-    @Test func `Reports the error of a response that lacks the promised issuer`() async throws {
+    @Test func `Reports the error of a response that omits the promised issuer`() async throws {
         try await run { alice in
             let options = alice.options + ["--parameter", "prompt=none"]
             let login = try await alice.account.logIn(options) { _ = try await HTTP.get($0) }

@@ -25,7 +25,7 @@ struct DjangoDeviceTests {
                         #expect(page == issuer + "/device/")
                         try await browser.open(page)
                         try await browser.follow(DjangoPages.signIn() + DjangoPages.enterCode(String(text)) + steps)
-                        // Wait for the page that confirms the decision.
+                        // Wait for the page that confirms the user's decision.
                         _ = try await browser.page(with: "h1")
                     }
                 }

@@ -170,7 +170,7 @@ struct LemonLDAPTests {
         }
     }
 
-    @Test func `Names other sign-in methods if the service lacks the device flow`() async throws {
+    @Test func `Lists other sign-in methods if the service does not offer device flow`() async throws {
         try await run { server, account, _ in
             let words = ["login", "--device", "--issuer", server.issuer, "--client-id", "account-cli-public"]
             let login = try await account.run(words)

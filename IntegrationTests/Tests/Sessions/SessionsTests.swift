@@ -88,7 +88,7 @@ struct SessionsTests {
         }
     }
 
-    @Test func `Signing out of one session keeps the other session`() async throws {
+    @Test func `Signing out of one session does not end the other session`() async throws {
         try await run { user in
             let archive = try user.container.entry(user.container.archive)
             let outcome = try await user.account("logout", "--session", "work")

@@ -5,8 +5,8 @@ import Subprocess
 
 /// Headless Chromium, controlled by chromedriver.
 ///
-/// Sources: W3C WebDriver, and the Chrome DevTools Protocol for features that WebDriver lacks. chromedriver forwards
-/// its commands.
+/// Sources: W3C WebDriver, and the Chrome DevTools Protocol for features that WebDriver does not have. chromedriver
+/// forwards its commands.
 struct Browser: Sendable {
     /// The URL of the chromedriver session.
     private let session: String
@@ -130,7 +130,6 @@ extension Browser {
         case see(String)
     }
 
-    /// Opens an address.
     func open(_ address: String) async throws { _ = try await post("url", ["url": .text(address)]) }
 
     /// Performs the steps in order, across pages.

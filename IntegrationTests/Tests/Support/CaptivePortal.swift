@@ -15,7 +15,7 @@ enum CaptivePortal: CaseIterable, CustomTestStringConvertible {
         }
     }
 
-    /// The part of a helper's message that names the portal.
+    /// The part of a helper's message that reports the portal.
     static let reason = "(another server responded: "
 }
 

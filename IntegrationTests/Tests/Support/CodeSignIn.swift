@@ -38,7 +38,7 @@ extension Tool {
         return try await login.command(["login", "--web"] + arguments).whileRunning { running in
             let address = try await running.errors.match { $0.firstMatch(of: /\n +(http\S+)\n/).map { String($0.1) } }
             let back = try await server.redirection(from: address)
-            // Ignore the result page until the command has decided.
+            // Ignore the result page until the command has accepted or rejected the sign-in.
             async let page = HTTP.get(back)
             try await meanwhile(running, address)
             _ = try? await page

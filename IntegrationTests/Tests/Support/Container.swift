@@ -2,7 +2,7 @@ import Foundation
 
 /// A separate folder for a test: a container for a command, a home directory for its user, and other files of the test.
 struct Container: Sendable {
-    /// The folder.
+    /// The path of the folder.
     let root: String
 
     /// The value of `ACCOUNT_HOME`.

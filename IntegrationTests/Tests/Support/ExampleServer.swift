@@ -89,7 +89,6 @@ extension ExampleServer {
     /// Expires all access tokens.
     func expireTokens() async throws { _ = try await control(.POST, "expire") }
 
-    /// Ends all sessions.
     func endSessions() async throws { _ = try await control(.POST, "revoke") }
 
     /// Moves the server's clock.

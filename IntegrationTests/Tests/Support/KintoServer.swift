@@ -45,7 +45,7 @@ struct KintoServer: Sendable {
         return try JSONDecoder().decode(Content<[Record]>.self, from: Data(text.utf8)).data
     }
 
-    /// Adds records, as another program would, starting with "Page 1".
+    /// Adds `count` records, titled "Page 1", "Page 2" and so on, as another program would.
     ///
     /// - Returns: The records' ids.
     @discardableResult func seed(_ count: Int) async throws -> [String] {

@@ -125,7 +125,7 @@ struct PythonServerUser: Sendable {
         }
     }
 
-    /// The options of `login` that name the service and the client.
+    /// The options of `login` for the service and the client.
     var options: [String] { ["--issuer", issuer, "--client-id", client, "--redirect-uri", redirectURI] }
 
     func signInWithPassword(_ more: [String] = []) async throws {

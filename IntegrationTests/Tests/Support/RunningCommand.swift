@@ -2,7 +2,6 @@ import Foundation
 import Subprocess
 import Testing
 
-/// A running command.
 struct RunningCommand: Sendable {
     /// The text on standard output and on standard error so far.
     let output: WrittenLines

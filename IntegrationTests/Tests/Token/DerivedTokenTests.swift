@@ -209,7 +209,7 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `Sends no token request if the service lacks token exchange`() async throws {
+    @Test func `Sends no token request if the service does not offer token exchange`() async throws {
         try await SignedInUser.run { user in
             let outcome = try await user.account("token", "--audience", "api")
             #expect(outcome.exitCode == 78, "\(outcome)")

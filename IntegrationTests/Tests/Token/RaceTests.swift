@@ -59,10 +59,10 @@ struct RaceTests {
         }
     }
 
-    @Test func `invalid_grant for a token that was just replaced keeps the session`() async throws {
+    @Test func `Keeps the session on invalid_grant for a token that was just replaced`() async throws {
         try await SignedInUser.run { user in
-            // Simulates two machines with copies of one archive. The copy of this machine lacks the other machine's new
-            // tokens.
+            // Simulates two machines with copies of one archive. The copy on this machine does not contain the other
+            // machine's new tokens.
             let old = try #require(try user.container.entry(user.container.archive))
             let outcome = try await refresh(user, Self.late(status: 400, body: #"{"error":"invalid_grant"}"#)) {
                 // The lock does not cover the other machine.

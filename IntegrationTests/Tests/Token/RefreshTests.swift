@@ -85,7 +85,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `A 401 for a token that was just issued keeps the session`() async throws {
+    @Test func `Keeps the session on a 401 for a token that was just issued`() async throws {
         try await SignedInUser.run { user in
             let before = try await user.account.storedToken()
             try await user.server.setFaults(

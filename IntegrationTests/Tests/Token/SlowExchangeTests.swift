@@ -126,7 +126,7 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal before the service handles the refresh keeps the session`(signal: Signal) async throws {
+    func `Keeps the session on a signal before the service handles the refresh`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes(.before) }
             #expect(outcome.wasEnded(by: signal), "\(outcome)")
@@ -136,7 +136,7 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal before the refresh token is sent ends the process`(signal: Signal) async throws {
+    func `A signal ends the command if the refresh token was not sent yet`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) {
                 try await user.server.hold("/.well-known/openid-configuration")
@@ -147,7 +147,7 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal after the new tokens are stored ends the process immediately`(signal: Signal) async throws {
+    func `A signal ends the process immediately once the new tokens are stored`(signal: Signal) async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)

@@ -6,11 +6,11 @@ import Testing
 struct ClockTests {
     /// How the service reports the expiry of an access token.
     enum Expiry: String, CaseIterable, Sendable {
-        /// By `expires_in`.
+        /// The response contains `expires_in`.
         case lifetime
-        /// By `exp` in the token, according to the service's clock.
+        /// The token contains `exp`, according to the service's clock.
         case inToken
-        /// Not at all.
+        /// The service does not report the expiry.
         case untold
     }
 

@@ -87,7 +87,7 @@ struct EndedSessionTests {
         }
     }
 
-    @Test func `A late 401 keeps a session that began after the rejected request`() async throws {
+    @Test func `A late 401 does not end a session that began after the request`() async throws {
         try await SignedInUser.run(byToken: true) { user in
             let challenge = ["WWW-Authenticate": #"Bearer error="invalid_token""#]
             let gate = try await user.server.hold(

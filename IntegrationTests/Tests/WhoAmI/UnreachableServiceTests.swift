@@ -41,7 +41,7 @@ struct UnreachableServiceTests {
 
     @Test func `Reports offline if the service's host name no longer resolves`() async throws {
         try await SignedInUser.runWithoutServer { account, container, issuer in
-            // An imported account can name any issuer.
+            // An imported account can contain any issuer.
             let legacy = container.path("old.plist")
             try container.write(
                 #"<plist version="1.0"><dict><key>token</key><string>t</string><key>id</key><string>7</string></dict></plist>"#

@@ -66,7 +66,7 @@ struct VerdictTests {
         }
     }
 
-    @Test func `A repeated 401 after a successful refresh keeps the session`() async throws {
+    @Test func `Keeps the session on a repeated 401 after a successful refresh`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", status: 401, body: "{}"))
             for _ in 1...3 {

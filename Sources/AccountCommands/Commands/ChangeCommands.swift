@@ -30,8 +30,8 @@ struct SyncCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "sync", abstract: "Send offline changes, and update stored lists.",
             discussion: """
-                Exits with 69 if changes remain because the service is unreachable, with 65 if a change needs your \
-                decision, and with 77 if you must sign in first.
+                Exits with 69 if changes remain because the service is unreachable, with 65 if you must resolve \
+                a change, and with 77 if you must sign in first.
 
                   \(CommandLine.toolName) sync
                 """)
@@ -105,7 +105,7 @@ struct PendingCommand<App: AccountApplication>: AccountSubcommand {
 struct ResolveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "resolve", abstract: "Decide about a change that the service did not accept.",
+            commandName: "resolve", abstract: "Decide what happens to a change that the service did not accept.",
             discussion: """
                 `\(CommandLine.toolName) pending` lists the changes.
 

@@ -1,8 +1,9 @@
 import AccountKit
 
 extension CommandContext {
-    /// Returns a valid token for another API, deriving it first if needed. If `minimumValidity` is `nil`, the store
-    /// decides for how long the token must be valid. Errors about the target do not sign the user out.
+    /// Returns a valid token for another API, deriving it first if needed. If `minimumValidity` is `nil`, the
+    /// store's default determines for how long the token must be valid. Errors about the target do not sign the user
+    /// out.
     func withDerivedToken(
         for target: TokenTarget, of account: Account, minimumValidity: Duration?
     ) async throws -> DerivedToken {

@@ -8,8 +8,8 @@ package import Foundation
 
 extension CommandContext {
     /// Returns an account with a valid access token, refreshing the token first if needed. If `minimumValidity` is
-    /// `nil`, the store decides for how long the token must be valid. If the network is needed but unavailable, throws
-    /// `serviceUnavailable`, and the user stays signed in.
+    /// `nil`, the store's default determines for how long the token must be valid. If the network is needed but
+    /// unavailable, throws `serviceUnavailable`, and the user stays signed in.
     package func withUsableToken(
         _ account: Account, minimumValidity: Duration? = nil, in other: AccountStore? = nil
     ) async throws -> Account {

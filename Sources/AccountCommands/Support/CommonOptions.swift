@@ -63,7 +63,8 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Request the default scopes of the service, or only the scopes in --scope.",
+            "Request the service's default scopes in addition to any given with --scope, "
+                + "or only those given with --scope.",
             visibility: App.visibility(of: .browser, .device)))
     var defaultScopes: Bool?
 

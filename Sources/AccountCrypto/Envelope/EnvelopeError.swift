@@ -2,7 +2,7 @@
 package enum EnvelopeError: Error, Hashable, Sendable {
     case damaged(String)
 
-    /// The envelope requires a later version of AccountKit. The text names the unknown feature.
+    /// The envelope requires a later version of AccountKit. The text identifies the unknown feature.
     case unsupported(String)
 
     /// A key slot or the payload does not open. By design, a wrong key and changed bytes are indistinguishable.

@@ -98,7 +98,7 @@ extension DocumentArchive {
     }
 
     /// Removes this document. AccountKit saves the value `initial` before it removes the files, so the document never
-    /// names a missing file.
+    /// refers to a missing file.
     private func removeAll(
         _ revision: ArchiveRevision, leaving initial: Value, in transaction: any ArchiveTransaction
     ) async throws {

@@ -133,8 +133,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - initial: The initial value if there is no document yet.
-    ///   - files: The staged files that the changed document names. AccountKit removes staged files that the document
-    ///     does not name. After an error, AccountKit removes all of them.
+    ///   - files: The staged files that the changed document refers to. AccountKit removes staged files that the
+    ///     document doesn't refer to. After an error, AccountKit removes all staged files.
     ///   - timeout: How long to wait for other processes.
     ///   - isolation: The actor on which to run. The default is the caller's actor.
     ///   - body: A closure that changes the value. Other processes wait for the closure, so it must not block. If it
@@ -142,8 +142,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Returns: The result of `body`.
     /// - Throws: The errors of ``read()``; `busy` after the timeout; `inaccessible` if the document cannot be saved,
     ///   for example on a full disk; `tooLarge`; `invalidArgument` if the value could not be read back from a property
-    ///   list, or if it names a missing file; `notSignedIn` if the document is encrypted for a user who has signed out;
-    ///   or the error of `body`.
+    ///   list, or if it refers to a missing file; `notSignedIn` if the document is encrypted for a user who has signed
+    ///   out; or the error of `body`.
     @discardableResult
     public func change<Result>(
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
@@ -205,7 +205,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Removes the files of a failed change, unless the stored document names them.
+    /// Removes the files of a failed change, unless the stored document refers to them.
     func remove(_ ids: Set<String>, in transaction: any ArchiveTransaction) async throws {
         guard let attachments, let stored = try await transaction.read(entry) else { return }
         let named = attachments.ids(try codec.decode(stored.bytes))
@@ -229,9 +229,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// try await archive.change(from: [], adding: [photo]) { $0.append(Note(photo: photo.id)) }
     /// ```
     ///
-    /// When this method returns, the copy is durable and has an ID. A change that names this ID adds the copy to the
-    /// document. Otherwise, AccountKit removes the copy when the returned value is released. After a crash, the next
-    /// change by any process removes the copy.
+    /// When this method returns, the copy is durable and has an ID. A change that refers to this ID adds the copy to
+    /// the document. Otherwise, AccountKit removes the copy when the returned value is released. After a crash, the
+    /// next change by any process removes the copy.
     ///
     /// - Parameter source: The path of a file of any size.
     /// - Throws: `inaccessible` if the file cannot be read, or if the copy cannot be written.

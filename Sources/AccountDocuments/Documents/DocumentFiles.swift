@@ -92,10 +92,10 @@ struct DocumentFiles: Sendable {
 
     // MARK: Removing
 
-    /// Removes files that the document does not name, and staged files of processes that have ended. The caller must
-    /// hold the lock of the document. The document must be durable, because an earlier version that a power cut
-    /// restores may name the removed files. This method skips files that it cannot read or remove, and the next change
-    /// tries again.
+    /// Removes files that the document does not refer to, and staged files of processes that have ended. The caller
+    /// must hold the lock of the document. The document must be durable, because an earlier version that a power cut
+    /// restores may refer to the removed files. This method skips files that it cannot read or remove, and the next
+    /// change tries again.
     func sweep(keeping ids: Set<String>) {
         for name in (try? SystemCall.names(in: path)) ?? [] {
             if Self.isID(name) {

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// If the value is released before the change, AccountKit removes the file.
 public final class StagedFile: Sendable {
-    /// The ID by which the document names the file: 32 hexadecimal digits.
+    /// The ID by which the document refers to the file: 32 hexadecimal digits.
     public let id: String
 
     // A staged file stays open and therefore locked, because other processes remove files without a lock.

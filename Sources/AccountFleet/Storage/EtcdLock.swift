@@ -58,7 +58,7 @@ final class EtcdLock: Sendable {
         return lease
     }
 
-    /// The value of the key, which names the holder to other processes.
+    /// The value of the key, which identifies the holder to other processes.
     static let value = Array("process \(SystemCall.processID) on \(SystemCall.hostName ?? "another machine")".utf8)
 
     /// Whether the holder may have sent a refresh token whose successor is not stored yet. Until the lease expires, no

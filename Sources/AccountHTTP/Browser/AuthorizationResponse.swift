@@ -45,8 +45,8 @@ struct AuthorizationResponse: Sendable, Equatable {
         return Sodium.isEqual(own.utf8, state.utf8)
     }
 
-    /// Returns the code of the response. If the response names an issuer, it must be `issuer`, even if `namesIssuer` is
-    /// `false` (RFC 9207, section 2.4).
+    /// Returns the code of the response. If the response contains an issuer, it must be `issuer`, even if `namesIssuer`
+    /// is `false` (RFC 9207, section 2.4).
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthorityError) -> Secret {
@@ -58,7 +58,7 @@ struct AuthorizationResponse: Sendable, Equatable {
             let code =
                 if case .oauthError(let code, _)? = failure { "; unverified error: \(code.rawValue)" } else { "" }
             throw .unclear(
-                "the response lacks its issuer (iss), although the service declares that it sends the issuer\(code)")
+                "the response does not name the issuer (iss), although the service's metadata says that it will\(code)")
         default: break
         }
         if error != nil {

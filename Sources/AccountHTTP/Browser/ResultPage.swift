@@ -103,7 +103,7 @@ enum ResultPage: Sendable, Equatable {
         return result
     }
 
-    /// The hash with which the policy allows only this style (Content Security Policy Level 3, section 6.7.3).
+    /// The hash that the Content Security Policy uses to allow only this style sheet (CSP Level 3, section 6.7.3).
     private static let styleHash = "sha256-" + Sodium.sha256(style.utf8).base64
 
     private static let style = """

@@ -190,7 +190,7 @@ public struct AuthenticatedClient: Sendable {
     /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
-        // Only the authority decides whether the session has ended.
+        // A response of an API cannot end the session, so check the session with the authority.
         if account.credentials.refreshToken == nil,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
@@ -260,7 +260,8 @@ public struct AuthenticatedClient: Sendable {
 }
 
 extension HTTPFields {
-    /// The name of the first field that contains the credentials, names the host, or determines the length of the body.
+    /// The name of the first field that contains the credentials, specifies the host, or determines the length of the
+    /// body.
     var reservedName: String? {
         map(\.name.canonicalName).first {
             ["authorization", "host", "content-length", "transfer-encoding"].contains($0)

@@ -36,9 +36,9 @@ struct Discovery: Sendable {
 
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
-    /// Parses a discovery document. The document must name the configured issuer, so that one service cannot redirect
-    /// the users of another service to itself (RFC 8414, section 6.2). Endpoints may be on other hosts. Their URLs must
-    /// use TLS, or the loopback interface if the issuer is also there.
+    /// Parses a discovery document. The document must contain the configured issuer, so that one service cannot
+    /// redirect the users of another service to itself (RFC 8414, section 6.2). Endpoints may be on other hosts. Their
+    /// URLs must use TLS, or the loopback interface if the issuer is also there.
     func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(

@@ -20,7 +20,8 @@ struct OAuthExchange: PreparedExchange {
     /// The account for which the request obtains tokens, and its issuer. `nil` at a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
-    /// The requested scopes. If the response names none, the service granted all of them (RFC 6749, section 5.1).
+    /// The requested scopes. If the response contains no scopes, the service granted all of them (RFC 6749, section
+    /// 5.1).
     var scopes: [String] = []
 
     /// The resources of a sign-in, which each refresh repeats (RFC 8707, section 2.2).
@@ -65,8 +66,8 @@ struct OAuthExchange: PreparedExchange {
         return (try? await registrations.registration(at: owner.issuer.identifier)) != nil
     }
 
-    /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token names another user,
-    /// AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
+    /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token identifies another
+    /// user, AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
     private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
         guard let owner, let secret = credentials.idToken else { return }
         guard let token = IDToken(secret) else {

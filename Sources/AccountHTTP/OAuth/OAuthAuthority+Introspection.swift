@@ -4,8 +4,8 @@ import Logging
 
 extension OAuthAuthority {
     /// Returns the user from the introspection endpoint (RFC 7662, section 2). Returns `nil` if there is no endpoint,
-    /// if the response names no user, or if the token is inactive. An inactive token is not an error: services also
-    /// report a token as inactive if this client may not introspect it (section 2.2).
+    /// if the response identifies no user, or if the token is inactive. An inactive token is not an error: services
+    /// also report a token as inactive if this client may not introspect it (section 2.2).
     func introspected(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
         guard let endpoint = try await documents.endpoint(.introspection) else { return nil }
         var form = FormBody()

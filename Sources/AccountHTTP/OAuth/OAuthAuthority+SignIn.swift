@@ -70,7 +70,7 @@ extension OAuthAuthority {
     /// Returns the account for the tokens. The user info endpoint identifies the user. If the service has no such
     /// endpoint, AccountKit uses the ID token, introspection, the user name of the sign-in, or a random ID, in this
     /// order of preference. If the request to the user info endpoint fails, the ID token identifies the user, unless
-    /// the endpoint names another user or the service rejects the new access token.
+    /// the endpoint returns another user or the service rejects the new access token.
     ///
     /// The ID token must be from this service and for this client (OpenID Connect Core, section 3.1.3.7). If AccountKit
     /// cannot read the ID token, it drops the token. If a nonce must prove that the ID token belongs to this sign-in,

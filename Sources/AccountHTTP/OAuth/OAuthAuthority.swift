@@ -11,9 +11,9 @@ public import Logging
 /// The initializer only checks its arguments. AccountKit discovers the endpoints when it first needs them, once for the
 /// value and all its copies. To avoid repeated requests, keep the value.
 ///
-/// Methods throw an `AuthorityError` if their documentation does not name another error. AccountKit sends tokens only
-/// to the endpoints of this service, never in a URL, and does not follow redirects. No error or log line contains a
-/// token or password, even if the service returns one.
+/// Methods throw an `AuthorityError` if their documentation does not mention another error. AccountKit sends tokens
+/// only to the endpoints of this service, never in a URL, and does not follow redirects. No error or log line contains
+/// a token or password, even if the service returns one.
 public struct OAuthAuthority: Sendable {
     /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash.
     public var issuer: String { issuerIdentifier.identifier }
@@ -71,7 +71,7 @@ public struct OAuthAuthority: Sendable {
     ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID.
     ///     AccountKit sends the secret in the header (`client_secret_basic`) if the service supports this method, and
     ///     otherwise in the form (`client_secret_post`). After `invalid_client`, a sign-in tries the other method,
-    ///     unless `options` names the method.
+    ///     unless `options` specifies the method.
     ///   - scopes: The scopes of a sign-in. If the list is empty, the service chooses the scopes. If it is `nil`,
     ///     AccountKit requests the scopes of the known service. For other services, it requests `openid`, `profile` and
     ///     `email`, and also `offline_access` if the service lists it.

@@ -6,7 +6,7 @@ struct Endpoint: Sendable {
     let document: ServiceDocument
 }
 
-/// The discovery documents of a service. If the OpenID Connect document lacks a value, AccountKit also reads the RFC
+/// The discovery documents of a service. If the OpenID Connect document omits a value, AccountKit also reads the RFC
 /// 8414 document and uses its value. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {
     private enum Position { case first, further }

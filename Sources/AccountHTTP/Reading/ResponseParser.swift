@@ -3,7 +3,7 @@ import AccountSupport
 import HTTPTypes
 
 /// Parses a response into the expected JSON object or a failure. A failure is definite only if a well-formed response
-/// names it. Any other unexpected response becomes a failure that keeps the user signed in.
+/// reports it. Any other unexpected response becomes a failure that keeps the user signed in.
 struct ResponseParser: Sendable {
     enum Endpoint: Sendable {
         case discovery

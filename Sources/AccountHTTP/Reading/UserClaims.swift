@@ -3,8 +3,8 @@ import AccountCrypto
 import AccountSupport
 
 extension ResponseParser {
-    /// Returns the user in a response. A signed response must not name another issuer or audience (OpenID Connect Core,
-    /// section 5.3.2).
+    /// Returns the user in a response. A signed response must not contain another issuer or audience (OpenID Connect
+    /// Core, section 5.3.2).
     func identity(
         in response: ServiceResponse, from issuer: Issuer? = nil, for clientID: String? = nil
     ) throws(AuthorityError) -> Identity {

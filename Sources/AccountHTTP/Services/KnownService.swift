@@ -21,7 +21,7 @@ public struct KnownService: Sendable, Hashable {
     /// The default scopes of a sign-in (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// Whether the service has a discovery document. If so, ``endpoints`` supplies only values that the document lacks.
+    /// Whether the service has a discovery document. If so, ``endpoints`` supplies only values that the document omits.
     var hasDiscovery = true
 
     /// The endpoints at ``issuer``. A URL that begins with a slash is relative to the issuer.

@@ -58,8 +58,8 @@ extension KnownService {
     /// Google.
     ///
     /// Google issues a refresh token only if the authorization URL requests it, and a second one only if the user
-    /// consents again. ID tokens may name the issuer without its scheme. In the device flow, Google responds to polls
-    /// with status 428. Programs have a client secret, which they cannot keep secret.
+    /// consents again. ID tokens may contain the issuer without its scheme. In the device flow, Google responds to
+    /// polls with status 428. Programs have a client secret, which they cannot keep secret.
     ///
     /// Sources: developers.google.com, "OAuth 2.0 for mobile and desktop apps", "OAuth 2.0 for TV and limited-input
     /// device applications", "OpenID Connect".

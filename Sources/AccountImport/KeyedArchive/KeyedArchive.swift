@@ -10,8 +10,9 @@ import Foundation
 /// Resolves the references in an `NSKeyedArchiver` archive, starting at the root object. This type treats the archive
 /// as data, and looks up no classes.
 ///
-/// In the archive, `$objects` lists all objects, `$top` names the root objects, and a UID is an index in `$objects`.
-/// Index 0 is the text `$null`. Each object refers to its class, which is another object, under `$class`.
+/// In the archive, `$objects` lists all objects, `$top` contains the names of the root objects, and a UID is an index
+/// in `$objects`. Index 0 is the text `$null`. Each object refers to its class, which is another object, under
+/// `$class`.
 struct KeyedArchive {
     private let objects: [LegacyValue]
     private var remainingValues = ImportLimits.valueCount

@@ -21,7 +21,7 @@ public struct Credentials: Sendable, Equatable {
     /// The type of the access token, usually `Bearer` (RFC 6750).
     public var tokenType: String
 
-    /// The scopes of the tokens; empty if the service did not name them.
+    /// The scopes of the tokens; empty if the service did not report them.
     public var scopes: [String]
 
     /// The OAuth client that the tokens were issued to (RFC 6749, section 2.2).

@@ -12,7 +12,7 @@ struct RecordPropertyListWriter {
         case value(ProfileValue)
         case text(String)
         case array([Int])
-        /// All keys, then all values.
+        /// The indices of all keys, followed by the indices of all values.
         case dictionary([Int])
     }
 

@@ -9,8 +9,8 @@ public protocol DeviceAuthority: AccountAuthority {
     /// Polls the service once, and returns the tokens if the user has entered the code. The service accepts no further
     /// poll after a response with tokens.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not decided, and the
-    ///   other errors of RFC 8628, section 3.5.
+    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not approved or denied
+    ///   the sign-in, and the other errors of RFC 8628, section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
     /// Requests from the service the account to which the tokens belong. The store may call this function more than

@@ -18,7 +18,7 @@ public protocol TokenExchangeAuthority: AccountAuthority {
     ///   one. The store ignores a refresh token of a token exchange.
     /// - Throws: An ``AuthorityError``, which does not end the session. If a refresh fails with
     ///   `oauthError(.invalidGrant)` or `rejected`, the store calls ``AccountAuthority/refresh(_:)`` once, and the
-    ///   result of that call decides whether the session has ended.
+    ///   result of that call determines whether the session has ended.
     func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials

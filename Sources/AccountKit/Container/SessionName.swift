@@ -5,7 +5,7 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
     /// The name as text.
     public let rawValue: String
 
-    /// The session that AccountKit uses if the caller names no session.
+    /// The session that AccountKit uses if the caller specifies no session.
     public static let `default` = SessionName(unchecked: "default")
 
     /// Creates a name.

@@ -104,9 +104,9 @@ public struct OAuthErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleB
     public static let temporarilyUnavailable: OAuthErrorCode = "temporarily_unavailable"
 
     // RFC 8628, section 3.5.
-    /// The user has not decided yet.
+    /// The user has not approved or denied the sign-in yet.
     public static let authorizationPending: OAuthErrorCode = "authorization_pending"
-    /// The user has not decided yet, and the client polls too often.
+    /// The user has not approved or denied the sign-in yet, and the client polls too often.
     public static let slowDown: OAuthErrorCode = "slow_down"
     /// The device code has expired.
     public static let expiredToken: OAuthErrorCode = "expired_token"

@@ -41,7 +41,7 @@ package enum SessionDecision {
     package enum Derivation: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// Refresh once without a target. The response to that refresh decides whether the session has ended.
+        /// Refresh once without a target. The response to that refresh determines whether the session has ended.
         case refreshOnce(UnverifiedReason)
     }
 
@@ -49,7 +49,8 @@ package enum SessionDecision {
         case refused(String)
         case unclear(UnverifiedReason)
 
-        /// The user has not decided yet: poll again. If `slowDown` is `true`, increase the interval by 5 s from now on.
+        /// The user has not approved or denied the sign-in yet: poll again. If `slowDown` is `true`, increase the
+        /// interval by 5 s from now on.
         case pollAgain(slowDown: Bool)
 
         /// The code that the app showed to the user has expired: show a new code.
@@ -73,7 +74,7 @@ package enum SessionDecision {
             if context.holdsRefreshToken { return .refreshOnce }
             return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
         // A 401 response that does not call the token invalid. Many services respond like this to an invalid token, so
-        // a refresh decides.
+        // a refresh must show whether the session has ended.
         case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh:
             return .refreshOnce
         case .unauthorized where context.mayRefresh: return .refreshOnce

@@ -12,7 +12,7 @@ import Foundation
 ///
 /// 1. Under the refresh lease of the source: check that no refresh is unfinished. 2. At the target: write the session
 /// as an incoming entry. No program uses this entry as a session. 3. At the source: replace the account with a copy
-/// that has no refresh token and that names the target. After this step, the move can only be completed. 4. At the
+/// that has no refresh token and that refers to the target. After this step, the move can only be completed. 4. At the
 /// target: store the incoming session as the account, and remove the incoming entry. 5. At the source: record that the
 /// move is complete, and remove the keys of the offline data, which are now at the target.
 ///

@@ -319,8 +319,8 @@ extension AccountStore {
                 do {
                     return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
                 } catch {
-                    // The old account stays signed in. If the withdrawal fails, the next delivery compares the queued
-                    // tokens with the stored account.
+                    // The old account stays signed in. A failure to withdraw the revocation is harmless: before
+                    // AccountKit delivers queued revocations, it compares their tokens with the stored account.
                     if isReplaced { try? await driver.revocations.withdraw(old, in: transaction) }
                     throw error
                 }

@@ -141,7 +141,8 @@ final class LiveSessionEffects: SessionEffects {
         }
     }
 
-    /// Converts an error. Logs an error of the app's authority, since the decision treats it as an unclear response.
+    /// Converts an error. Logs an error of the app's authority, since `SessionDecision` treats it as an unclear
+    /// response.
     private func converted(_ error: any Error) -> AuthorityError {
         if !(error is AuthorityError), !(error is CancellationError) {
             let text = "\(type(of: error)): \(error)".shown

@@ -20,7 +20,7 @@ import Foundation
 /// again, and repeats step 4.
 ///
 /// If the service refuses a token for another API, the refusal may concern only this request. A plain refresh follows,
-/// and its response decides whether the session has ended. A token exchange spends no refresh token, so the flow
+/// and its response determines whether the session has ended. A token exchange spends no refresh token, so the flow
 /// records no intent for it.
 struct RefreshFlow {
     private static let connectionLimit = 3
@@ -248,7 +248,8 @@ struct RefreshFlow {
         let content = await transaction.load()
         switch content {
         case .present(let stored, let revision) where isStillStored(stored):
-            // If the withdrawal fails, the next delivery compares each entry with the stored account.
+            // A failure is harmless: before AccountKit delivers queued revocations, it compares each one with the
+            // stored account.
             try? await transaction.withdrawRevocation(stored)
             return await save(renewed(stored, credentials), ifRevision: revision, transaction, effects)
         case .unreadable(let error):

@@ -17,8 +17,8 @@ import Foundation
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
     static let version = 2
-    /// The statements that create the tables. They also add the tables that earlier versions lack: version 2 added
-    /// `page`.
+    /// The statements that create the tables. They also add the tables that earlier versions do not have: version 2
+    /// added `page`.
     private static let schema = """
         CREATE TABLE IF NOT EXISTS item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
         CREATE TABLE IF NOT EXISTS list(

@@ -81,7 +81,7 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
     /// The state of the change.
     public var state: ChangeState
 
-    /// The number of attempts.
+    /// The number of times that the app has tried to send the change.
     public var attempts: Int
 
     /// The last problem, for messages, or `nil` if there was none.
@@ -96,21 +96,21 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
 
 /// The state of a change. The raw values are stable.
 public enum ChangeState: String, Sendable, Hashable, CaseIterable, Codable {
-    /// The next synchronization sends it.
+    /// The next synchronization sends the change.
     case queued
     /// The app is sending the change, or the process ended while it sent the change.
     case sending
     /// The response was lost. Before a retry, the next synchronization checks at the service whether the change took
     /// effect.
     case unknown
-    /// Another client has changed the item. The user decides.
+    /// Another client has changed the item. The user must decide what happens to the change.
     case conflict
-    /// The service rejects the change. The user decides.
+    /// The service rejected the change. The user must decide what happens to it.
     case refused
     /// The service does not accept the token of the account.
     case waitingForSignIn
 
-    /// Whether the change requires a decision by the user.
+    /// Whether the user must decide what happens to the change.
     public var needsDecision: Bool { self == .conflict || self == .refused }
 }
 #endif

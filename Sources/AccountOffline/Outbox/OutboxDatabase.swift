@@ -25,8 +25,8 @@ struct OutboxDatabase: Sendable {
     struct Entry: Sendable {
         let number: Int64
         var pending: PendingChange
-        /// The item that the service has created for this change. The app does not send the change again. Only the
-        /// lists may still lack the item.
+        /// The item that the service has created for this change. The app does not send the change again. The
+        /// lists may not contain the item yet.
         var made: RemoteItem?
         var change: Change { pending.change }
     }

@@ -164,7 +164,7 @@ public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// The status.
+    /// A message with the status.
     public var description: String { "the service responded with status \(head.status.code)" }
 }
 
@@ -232,9 +232,10 @@ public enum ChangeStanding: Sendable, Hashable {
     /// The service applied the change in an attempt whose response was lost. The value is the item at the service, if
     /// there is one.
     case done(RemoteItem?)
-    /// Another client has changed or removed the item. The user decides.
+    /// Another client has changed or removed the item. The user must decide what happens to the change.
     case conflict(String)
-    /// It is not possible to determine whether the service has applied the change. The user decides.
+    /// It is not possible to determine whether the service has applied the change. The user must decide what happens to
+    /// the change.
     case unknown
 }
 #endif

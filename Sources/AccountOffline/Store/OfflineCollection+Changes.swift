@@ -41,7 +41,7 @@ extension OfflineCollection {
         try await errors { try await outbox.pending().map(\.pending) }
     }
 
-    /// The user's decision about a conflicting or rejected change.
+    /// What the user wants to do with a conflicting or rejected change.
     public enum Decision: Sendable, Hashable {
         /// Send the change, and overwrite the changes of other clients.
         case keepMine
@@ -49,7 +49,7 @@ extension OfflineCollection {
         case discard
     }
 
-    /// Applies a decision to a change.
+    /// Applies the user's decision to a change.
     ///
     /// - Returns: `false` if there is no change with this ID.
     public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
@@ -78,8 +78,8 @@ extension OfflineCollection {
     ///
     /// Only one process at a time sends changes. If the response to a change was lost, the synchronization checks at
     /// the service whether the change took effect before it sends the change again. If the service is unreachable, the
-    /// synchronization ends. If the service rejects a change, the change waits for the user's decision, and the
-    /// synchronization continues with the other changes.
+    /// synchronization ends. If the service rejects a change, the change waits until the user resolves it, and
+    /// the synchronization continues with the other changes.
     ///
     /// - Parameters:
     ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user requested the synchronization.

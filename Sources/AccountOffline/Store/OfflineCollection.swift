@@ -101,7 +101,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     /// Returns a stream that yields when another process or another collection has changed lists or unsent changes.
     ///
     /// The stream may yield one element for several changes in quick succession. It yields the first element
-    /// immediately, for earlier changes. It throws an error when AccountKit can no longer observe changes.
+    /// immediately, to cover changes made before the stream was created. It throws an error when AccountKit can no
+    /// longer observe changes.
     public func changes() -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))

@@ -8,8 +8,8 @@ import Foundation
 /// The unsent changes, which are applied to the items from the service. A dropped change has no effect.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
-    /// The items that the service has created but that the lists may lack. The changes that created these items are not
-    /// applied again, and only determine where the lists show the items.
+    /// The items that the service has created but that the lists may not contain yet. The changes that created these
+    /// items are not applied again, and only determine where the lists show the items.
     private let made: [Change.ID: RemoteItem]
     private let remote: Remote
 

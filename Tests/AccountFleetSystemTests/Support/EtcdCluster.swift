@@ -93,7 +93,6 @@ final class EtcdCluster: Sendable {
         processes.withLock { $0[name] = process }
     }
 
-    /// Kills a node.
     func kill(_ name: String) {
         guard let process = processes.withLock({ $0.removeValue(forKey: name) }) else { return }
         // Nodes that were started later also have that end of the pipe open, so closing it would not be enough.

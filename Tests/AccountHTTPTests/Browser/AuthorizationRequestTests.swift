@@ -36,7 +36,7 @@ struct AuthorizationRequestTests {
                 == "https://id.example/a?" + Self.start + Self.redirect + "&state=s" + Self.end)
     }
 
-    @Test("Sends a nonce only with openid, and names the port in the redirect URI", arguments: [true, false])
+    @Test("Sends a nonce only with openid, and the port in the redirect URI", arguments: [true, false])
     func nonce(_ isOpenID: Bool) {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: isOpenID ? ["openid"] : ["repo"], port: 4711, state: "s")

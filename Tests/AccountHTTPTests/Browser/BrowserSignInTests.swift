@@ -418,7 +418,7 @@ struct BrowserSignInTests {
             let issuer = isNamed ? "&iss=\(server.address)" : ""
             try #require(await visit.callBack("code=\(Self.code)\(issuer)").status == 303)
             let page = try await visit.result()
-            #expect(page.body.contains(isNamed ? "Signed in as" : "lacks its issuer"))
+            #expect(page.body.contains(isNamed ? "Signed in as" : "does not name the issuer"))
             #expect(kind(await task.result.signal) == (isNamed ? nil : .unclear("…")))
             #expect(server.targets.contains("/token") == isNamed)
         }

@@ -85,7 +85,7 @@ struct RedirectURITests {
             }
             #expect(await !RawClient.isOpen(other.port))
             await listener.close()
-            // The redirect URI names the address itself.
+            // The redirect URI contains the address itself.
             let single = try await LoopbackListener.open(for: receiver, firstPort: other.port)
             #expect(single.port == other.port)
             await single.close()

@@ -60,7 +60,7 @@ struct IDTokenOfGrantTests {
     ]
 
     @Test(arguments: lies)
-    func `Refuses refreshed tokens whose ID token names another user or client`(lie: Lie) async throws {
+    func `Refuses refreshed tokens with an ID token for another user or client`(lie: Lie) async throws {
         try await run(lie.token) { authority, server in
             let old = account(at: server.address, refreshToken: "refresh-1")
             let target = try TokenTarget(scopes: ["openid"])

@@ -58,7 +58,7 @@ struct IntrospectionTests {
             .json(#"{"active":false}"#), .json(#"{"active":true}"#), .json(#"{"error":"invalid_client"}"#, status: 401),
             nil,
         ] as [LoopbackServer.Action?])
-    func `Uses the entered user name if introspection names no user`(action: LoopbackServer.Action?) async throws {
+    func `Uses the entered user name if introspection identifies no user`(action: LoopbackServer.Action?) async throws {
         let named = try await signIn(introspection: action, username: "jane")
         #expect(named.id == "jane" && named.username == "jane")
         let unnamed = try await signIn(introspection: action)

@@ -49,7 +49,7 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Uses the name that the user entered if user info names no user")
+    @Test("Uses the entered user name if user info does not identify the user")
     func givenUsername() async throws {
         try await LoopbackServer.run { request, _ in
             .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AccountHTTP
 
-/// Two documents may describe a service. The second one is read only if the first one lacks an endpoint.
+/// Two documents may describe a service. The second one is read only if the first one omits an endpoint.
 struct ServiceDocumentsTests {
     private static let first = "/.well-known/openid-configuration"
     private static let second = "/.well-known/oauth-authorization-server"
@@ -60,7 +60,7 @@ struct ServiceDocumentsTests {
         }
     }
 
-    @Test func `Reports an endpoint that neither document names`() async throws {
+    @Test func `Reports an endpoint that is in neither document`() async throws {
         try await withServer(Self.token, "") { authority, _ in
             #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
             #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))

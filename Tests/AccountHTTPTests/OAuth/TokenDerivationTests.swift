@@ -80,7 +80,7 @@ struct TokenDerivationTests {
                 let thrown = await asyncFailure { try await authority.tokenDerivation(for: target, of: renewable) }
                 #expect(kind(thrown) == (isPart ? nil : .misconfigured("…")), "\(target)")
             }
-            // If the service did not name the scopes, the target cannot be checked.
+            // If the service did not report the scopes, the target cannot be checked.
             renewable.credentials.scopes = []
             let unknown = try await authority.tokenDerivation(for: try TokenTarget(scopes: ["other"]), of: renewable)
             #expect(unknown == .refresh)

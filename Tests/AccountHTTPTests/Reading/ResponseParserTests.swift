@@ -162,7 +162,7 @@ struct ResponseParserTests {
         #expect(kind(failure { try reading.object(in: row.response) }) == row.failure)
     }
 
-    @Test("Reports an overlong response as unclear unless its status decides")
+    @Test("Reports an overlong response as unclear if its status is inconclusive")
     func tooLong() {
         for (status, expected) in [
             (200, AuthorityError.unclear("…")), (400, .unclear("…")), (401, .unclear("…")),

@@ -78,7 +78,6 @@ final class LoopbackServer: Sendable {
         }
     }
 
-    /// Resets all connections.
     func resetConnections() {
         for connection in recorded.connections.withLock({ $0 }) { Self.reset(connection) }
     }

@@ -258,7 +258,7 @@ extension Thread {
                     result.problems.append("half a token: \(got) bytes (\(String(cString: strerror(code))))")
                     break
                 }
-                if end <= before { result.problems.append("a token that ended \(before - end) s ago") }
+                if end <= before { result.problems.append("a token that expired \(before - end) s ago") }
                 if parts[0] != last { result.tokens += 1 }
                 last = parts[0]
             }

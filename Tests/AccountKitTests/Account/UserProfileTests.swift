@@ -276,7 +276,7 @@ struct UserProfileTests {
         #expect(throws: DecodingError.self) { try changed.decoded(default: Settings()) }
     }
 
-    @Test func `Overwrites fields named like a claim in a check, and keeps the others`() async throws {
+    @Test func `A check overwrites fields named like a claim, and keeps other fields`() async throws {
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
         let store = try await AccountStore.testing(signedIn: account, clock: clock)

@@ -111,7 +111,7 @@ struct AccessTokenTests {
         await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
         #expect(try await storage.stateForNewProcess().account?.username == "alice")
-        // The local clock may be wrong, so the service decides.
+        // The local clock may be wrong, so the service determines whether the token has expired.
         #expect(await store.checkSession(with: authority).text == "verified access-1")
         clock.advance(by: .seconds(-7200))
         #expect(try await store.accessToken(with: authority) == Secret("access-1"))

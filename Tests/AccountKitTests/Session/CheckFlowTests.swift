@@ -282,7 +282,7 @@ struct CheckFlowTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `Keeps an account that the service ended if it cannot be cleared`(error: AccountError) async throws {
+    func `Keeps a rejected account if clearing the archive fails`(error: AccountError) async throws {
         for failing in ["begin", "clear"] {
             var run = try await begin(with: Fixture.withoutRefreshToken)
             await run.answer(.refused(.rejected("closed")))

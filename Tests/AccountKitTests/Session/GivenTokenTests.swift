@@ -18,7 +18,7 @@ struct GivenTokenTests {
             clock: clock)
     }
 
-    @Test func `Returns a token from the environment, and finds its user in a check`() async throws {
+    @Test func `Returns a token from the environment, and a check identifies its user`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
         #expect(try await store.accessToken(with: authority).reveal() == "given")

@@ -212,7 +212,7 @@ struct MoveTests {
         await expectAccountError(.notSignedIn) { try await places.move() }
     }
 
-    @Test func `Does not restore a session that has signed out in a retried move`() async throws {
+    @Test func `A retried move does not restore a session after a sign-out`() async throws {
         try await places.signIn()
         // Try every crash between storing the account and removing the waiting copy.
         var deaths = 0

@@ -4,7 +4,8 @@ import Testing
 
 @testable import AccountKit
 
-/// A sign-in while another user is signed in, and the handler that decides what happens.
+/// A sign-in while another user is signed in, and the handler that decides whether the new account replaces the old
+/// one.
 struct ReplacementTests {
     private let storage = InMemoryArchiveStorage()
 
@@ -44,7 +45,7 @@ struct ReplacementTests {
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
-    func `Stores the account in the session that the handler names`(
+    func `Stores the account in the session that the handler chooses`(
         way: SignInExchangeTests.Way
     ) async throws {
         let store = try await store()

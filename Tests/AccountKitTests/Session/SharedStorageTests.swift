@@ -207,7 +207,7 @@ struct SharedStorageTests {
         #expect(try await store(other).pendingRevocations().isEmpty)
     }
 
-    @Test func `Keeps entries in a full queue that another machine may be able to open`() async throws {
+    @Test func `Keeps entries of a full queue if another machine may open the entries`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)

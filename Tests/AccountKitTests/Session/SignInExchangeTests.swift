@@ -52,7 +52,7 @@ struct SignInExchangeTests {
     // MARK: Identifying the user
 
     @Test(arguments: Way.allCases.filter(\.identifies))
-    func `Retries only the user request at growing intervals after the tokens`(way: Way) async throws {
+    func `After the exchange, retries only the user request, with growing pauses`(way: Way) async throws {
         let users = Answers<String>(
             .failure(.noResponse(.timeout)), .failure(.unavailable(status: 503, retryAfter: nil)),
             .failure(.intercepted("a web page")), .success("carol"))

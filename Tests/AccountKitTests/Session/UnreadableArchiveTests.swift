@@ -81,7 +81,7 @@ struct UnreadableArchiveTests {
         #expect(await store.load().text == "unverified access-1: notChecked")
     }
 
-    @Test func `Opens an archive again when its missing key returns`() async throws {
+    @Test func `Opens an archive again after its missing key is restored`() async throws {
         struct MissingKey: KeySource {
             var kind: KeyKind { .keyFile }
             func key() async throws -> ArchiveKey? { nil }

@@ -7,72 +7,72 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A call of a session flow to its effects. The comments list the possible results.
+/// A call of a session flow to its effects.
 enum EffectCall: Sendable {
-    /// `content`
+    /// The result is `content`.
     case load
 
-    /// The lock is acquired: `done`, `failed`.
+    /// Acquires the lock. The result is `done` or `failed`.
     case beginTransaction
 
-    /// The lock is acquired, with a short timeout: `done`, `failed`.
+    /// Acquires the lock with a short timeout. The result is `done` or `failed`.
     case beginTransactionSoon
 
-    /// The lock is released, and the flow continues: `done`.
+    /// Releases the lock, after which the flow continues. The result is `done`.
     case endTransaction
 
-    /// `done`, `failed`
+    /// The result is `done` or `failed`.
     case renewLease
 
-    /// `done`, `refused`, `postponed`
+    /// The result is `done`, `refused` or `postponed`.
     case prepareExchange(Account, Derivation?)
 
-    /// `done`, `failed`
+    /// The result is `done` or `failed`.
     case prepareSave
 
-    /// The exchange begins, and spends the refresh token: `intentRecorded`, `postponed`, `failed`.
+    /// Begins an exchange that spends the refresh token. The result is `intentRecorded`, `postponed` or `failed`.
     case recordIntent
 
-    /// The exchange begins, and spends no refresh token: `intentRecorded`, `postponed`, `failed`.
+    /// Begins an exchange that spends no refresh token. The result is `intentRecorded`, `postponed` or `failed`.
     case beginExchange
 
-    /// `done`, `failed`
+    /// The result is `done` or `failed`.
     case recordFailure(UnverifiedReason, mayBeSpent: Bool)
 
-    /// `done`, `failed`
+    /// The result is `done` or `failed`.
     case forgetRefreshRecord
 
-    /// `verified`, `refused`
+    /// The result is `verified` or `refused`.
     case verify(Account)
 
-    /// `renewed`, `refused`
+    /// The result is `renewed` or `refused`.
     case requestTokens(Account)
 
-    /// `renewed`, `refused`
+    /// The result is `renewed` or `refused`.
     case exchangeToken(Account, Derivation)
 
-    /// `refreshEnded`
+    /// The result is `refreshEnded`.
     case refresh(Account)
 
-    /// `saved`, `failed`
+    /// The result is `saved` or `failed`.
     case save(Account, ifRevision: ArchiveRevision)
 
-    /// `queued`, `failed`
+    /// The result is `queued` or `failed`.
     case queueRevocation(Account, isSignOut: Bool)
 
-    /// `done`, `failed`
+    /// The result is `done` or `failed`.
     case withdrawRevocation(Account)
 
-    /// `done`
+    /// The result is `done`.
     case revoke(Account, RevocationQueue.Pending?)
 
-    /// `done`
+    /// The result is `done`.
     case keepUnsaved(Account, inPlaceOf: Account, ifRevision: ArchiveRevision)
 
-    /// `quarantined`, `failed`
+    /// The result is `quarantined` or `failed`.
     case quarantine(SignOut)
 
-    /// `done`, `failed`
+    /// The result is `done` or `failed`.
     case clear(SignOut, ifRevision: ArchiveRevision)
 
     /// The flow has ended.

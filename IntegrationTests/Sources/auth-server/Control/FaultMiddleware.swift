@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import ServiceLifecycle
 
-/// Applies the faults.
+/// Applies the requested faults to requests and responses.
 struct FaultMiddleware: RouterMiddleware {
     typealias Context = ServerContext
 

@@ -1,6 +1,6 @@
 /// The requests of clients and the statuses of the responses, for tests. The log never contains a token.
 struct RequestLog: Sendable {
-    /// One request.
+    /// A request, and the status of its response.
     struct Entry: Encodable, Equatable, Sendable {
         let method: String
         let path: String

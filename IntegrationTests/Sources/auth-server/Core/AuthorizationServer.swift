@@ -283,7 +283,7 @@ extension AuthorizationServer {
     func redeem(deviceCode: String, target: Target) throws -> SignIn {
         let now = clock.now
         switch try update({ $0.devices.poll(deviceCode, now: now) }) {
-        case .pending: throw OAuthError(.authorizationPending, "the user has not decided yet")
+        case .pending: throw OAuthError(.authorizationPending, "the user has not approved or denied the sign-in yet")
         case .slowDown(let interval):
             throw OAuthError(.slowDown, "wait five seconds longer between two polls", interval: interval)
         case .expired: throw OAuthError(.expiredToken, "device code expired")
@@ -333,7 +333,7 @@ extension AuthorizationServer {
         try update { $0.grants.endAll(of: username) }
     }
 
-    /// The valid tokens.
+    /// Returns the valid tokens of a user, or of all users if `username` is `nil`.
     func liveTokens(of username: String?) -> [LiveToken] {
         state.grants.liveTokens(of: username, now: clock.now)
     }

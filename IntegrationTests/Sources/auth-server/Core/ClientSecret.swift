@@ -4,9 +4,9 @@
 struct ClientSecret: Equatable, Sendable {
     /// A method of sending the secret, with its name in discovery.
     enum Method: String, Sendable {
-        /// In the `Authorization` field.
+        /// The client sends the secret in the `Authorization` field.
         case basic = "client_secret_basic"
-        /// In the body.
+        /// The client sends the secret in the body.
         case post = "client_secret_post"
     }
 

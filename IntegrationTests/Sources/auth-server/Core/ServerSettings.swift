@@ -9,10 +9,10 @@ struct ServerSettings: Sendable {
     /// The redirect URIs, compared exactly. If there are none, the server accepts any port of the loopback interface
     /// with the path `/callback`.
     var redirectURIs: [String] = []
-    /// The known resources. If there are any, every token request must name one of them. Otherwise a request may name
-    /// any resource or none.
+    /// The known resources. If there are any, every token request must specify one of them. Otherwise a request may
+    /// specify any resource or none.
     var resources: [String] = []
-    /// The audience that every sign-in must name.
+    /// The audience that every sign-in must specify.
     var audience: String?
     /// The audiences for token exchange (RFC 8693). If there are none, the server does not support this grant.
     var exchangeAudiences: [String] = []
@@ -53,7 +53,7 @@ struct ServerSettings: Sendable {
         quirks.grantTypes.filter { $0 != .tokenExchange || !exchangeAudiences.isEmpty }
     }
 
-    /// What happens to an exchanged refresh token, unless the imitated service decides.
+    /// What happens to a refresh token after it is exchanged, unless the imitated service has its own rule.
     var rotation: TokenRules.Rotation {
         guard rotatesRefreshTokens else { return .off }
         return rotatesAccessTokens ? .spendsBoth : .spends
@@ -66,7 +66,7 @@ struct ServerSettings: Sendable {
     }
 }
 
-/// Which sign-ins get a refresh token, unless the imitated service decides.
+/// The sign-ins that receive a refresh token, unless the imitated service has its own rule.
 enum RefreshTokenPolicy: String, CaseIterable, Sendable {
     case always
     /// Sign-ins that requested the scope `offline_access`.

@@ -42,7 +42,7 @@ struct GistRateLimits: Sendable {
         return nil
     }
 
-    /// Counts a request.
+    /// Counts a request against the user's quota, and returns the quota.
     mutating func count(for user: String?, limit: Int, now: Date) -> Quota {
         var quota = quota(of: user, limit: limit, now: now)
         quota.used = min(quota.limit, quota.used + 1)

@@ -69,9 +69,9 @@ extension GrantLedger {
     /// The result of a refresh.
     enum Refresh: Equatable, Sendable {
         case issued(TokenSet)
-        /// The token was spent before, and its whole family has just been ended.
+        /// The token was spent before, so the server has just revoked all tokens of its grant.
         case reused
-        /// The token was spent before, without consequences.
+        /// The token was spent before, and its grant stays valid.
         case spent
         /// The token is unknown, or its grant has ended.
         case rejected

@@ -30,7 +30,7 @@ extension Target {
         }
     }
 
-    /// Checks that a sign-in names the audience that the server requires.
+    /// Checks that a sign-in specifies the audience that the server requires.
     func requireAudience(settings: ServerSettings) throws {
         guard settings.audience == nil || settings.audience == audience else {
             throw OAuthError(.invalidRequest, "audience is missing or not known")

@@ -18,9 +18,10 @@ struct OAuthError: Error, Equatable {
         case slowDown = "slow_down"
         case accessDenied = "access_denied"
         case expiredToken = "expired_token"
-        /// For a resource (RFC 8707, section 2).
+        /// The server does not accept the requested resource (RFC 8707, section 2).
         case invalidTarget = "invalid_target"
-        /// For a token to revoke. RFC 7009 has no such error, but some services send it.
+        /// The token in a revocation request is invalid. RFC 7009 does not define this error, but some services send
+        /// it.
         case invalidToken = "invalid_token"
     }
 

@@ -25,7 +25,7 @@ protocol ServiceQuirks: Sendable {
     ///
     /// - Parameter browserParameters: The client's parameters if the user signed in with the browser.
     func bringsRefreshToken(scope: Scope, browserParameters: [String: String]?) -> Bool
-    /// The rules for tokens. The settings apply where the service does not decide.
+    /// The rules for tokens. The settings apply where the service has no rule.
     func tokenRules(_ settings: ServerSettings) -> TokenRules
 
     /// The server's real issuer.
@@ -61,11 +61,11 @@ protocol ServiceQuirks: Sendable {
 struct StandardQuirks: ServiceQuirks {
     /// How user info reports an invalid token.
     enum Refusal: String, CaseIterable, Sendable {
-        /// With a challenge, as in RFC 6750.
+        /// The response contains a challenge, as in RFC 6750.
         case challenge
-        /// In the body only.
+        /// Only the body of the response contains the error.
         case body
-        /// By the status only.
+        /// Only the status indicates the error.
         case none
     }
 

@@ -109,7 +109,7 @@ struct GitHubQuirksTests {
     }
 
     @Test(
-        "With GitHub quirks, endpoints that GitHub lacks return 404",
+        "With GitHub quirks, endpoints that GitHub doesn't have return 404",
         arguments: [
             "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks",
             "/oauth/userinfo", "/oauth/revoke",

@@ -20,7 +20,7 @@ struct MicrosoftQuirksTests {
         }
     }
 
-    @Test("With Microsoft quirks, an ID token names the tenant and is signed")
+    @Test("With Microsoft quirks, an ID token contains the tenant and is signed")
     func idToken() async throws {
         try await TestServer(MicrosoftQuirks()).run { api in
             let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid profile")

@@ -32,7 +32,6 @@ struct BrowserFlow: Sendable {
         return flow
     }
 
-    /// Opens the page.
     func open(_ api: API) async throws -> API.Response {
         try await api.get(path + "?" + API.encoded(parameters.map { ($0.key, $0.value) }))
     }

@@ -12,7 +12,7 @@ tokens in memory, the pages, and the discovery document. Create a virtual enviro
         The URL is the issuer.
 
 Refresh tokens are single-use. The first access token of a sign-in is valid for ten minutes, the next for an hour.
-Redirect URIs are compared exactly. Revoking a refresh token ends the access token that was issued with it.
+Redirect URIs are compared exactly. Revoking a refresh token also revokes the access token that was issued with it.
 
 The user is alice, the password "correct horse battery staple". Tests register clients through the control
 endpoints (../door.py), with client_id, redirect_uri, and for a client with a secret also client_secret and method.

@@ -7,7 +7,7 @@
             listening on http://127.0.0.1:PORT
 
 A request requires a token, as `Bearer` or as the password of `Basic`. With --issuer, that service's user info endpoint
-validates the token; without, any token is valid. --scheme names the schemes in a refusal (default: Basic).
+validates the token; without, any token is valid. --scheme specifies the schemes in a refusal (default: Basic).
 
     GET    /control/log        the requests so far: [{"method", "path", "authorization", "status"}]
     POST   /control/redirect   body: a URL, to which all later requests are redirected

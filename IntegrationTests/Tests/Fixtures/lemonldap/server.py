@@ -10,7 +10,7 @@ configuration and starts it:
             listening on http://127.0.0.1:PORT
 
         The URL is the issuer. The configuration and sessions are in FOLDER. FOLDER/sessions has a file for each
-        token, named after the token. Removing the file ends the token.
+        token, named after the token. Removing the file revokes the token.
 
 A refresh token is valid as long as the user's session at the service, and a refresh returns no new one. The server does
 not support revocation. Redirect URIs are compared exactly; URI is used for each client. Users must give their consent.
