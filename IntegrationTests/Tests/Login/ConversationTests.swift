@@ -66,6 +66,17 @@ struct ConversationTests {
         }
     }
 
+    @Test func `Asks only for the client ID of a service in --service`() async throws {
+        try await Container.run { container in
+            let session = try await Terminal.run(
+                Tool.account(in: container).command(["login", "--service", "github", "--device"]),
+                .wait("https://github.com/settings/developers"), .wait("Client ID: "), .type("Iv1.0"), .enter,
+                .wait("account login --service github --device --client-id Iv1.0"), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
     @Test func `login exits with 64 if the input ends at a question`() async throws {
         try await Container.run { container in
             let session = try await Terminal.run(

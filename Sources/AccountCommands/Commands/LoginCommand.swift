@@ -133,8 +133,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        guard LoginConversation<App>.isPossible(options), url == nil, serviceName == nil, issuer.issuer == nil,
-            !withToken, !stepUp,
+        guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !withToken, !stepUp,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }

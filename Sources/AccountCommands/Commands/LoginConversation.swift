@@ -44,7 +44,15 @@ struct LoginConversation<App: AccountApplication> {
     /// - Returns: `nil` if all answers are known.
     func answers(beside command: LoginCommand<App>) async throws -> Answers? {
         var answers = Answers()
-        let isRemembered = try context.preferences.service(of: context.session) != nil
+        let remembered = try context.preferences.service(of: context.session)
+        if let name = command.serviceName?.lowercased() {
+            let isComplete = command.issuer.clientID != nil || remembered?.name == name && remembered?.clientID != nil
+            guard !isComplete, let service = App.services.first(where: { $0.name == name }) else { return nil }
+            try client(of: service, &answers)
+            Terminal.say("\nTo sign in without this question, run:\n\n    \(equivalentCommand(answers))\n")
+            return answers
+        }
+        let isRemembered = remembered != nil
         if isRemembered, command.choosesWay || command.issuer.clientID != nil { return nil }
         if !command.choosesWay, let account = await context.archive.load().account {
             answers.session = try await session(besides: account)
@@ -149,7 +157,7 @@ struct LoginConversation<App: AccountApplication> {
             answers.clientID = text.isEmpty ? App.defaultClientID : text
             return
         }
-        Terminal.say("\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
+        Terminal.say("\n\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
         answers.clientID = try answer(to: "Client ID: ")
         if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
     }
@@ -167,7 +175,7 @@ struct LoginConversation<App: AccountApplication> {
 
     private func choose(_ question: String, _ choices: [String]) throws(AccountError) -> Int {
         guard choices.count > 1 else { return 0 }
-        Terminal.say(question)
+        Terminal.say("\n" + question)
         for (index, choice) in choices.enumerated() { Terminal.say("  \(index + 1)  \(choice)") }
         while true {
             let text = try line("Enter a number (leave empty for 1): ")
