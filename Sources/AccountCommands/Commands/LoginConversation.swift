@@ -157,7 +157,8 @@ struct LoginConversation<App: AccountApplication> {
             answers.clientID = text.isEmpty ? App.defaultClientID : text
             return
         }
-        Terminal.say("\n\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
+        Terminal.say(
+            "\n\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
         answers.clientID = try answer(to: "Client ID: ")
         if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
     }
