@@ -146,3 +146,28 @@ struct ClientRegistrationTests {
         }
     }
 }
+
+extension ClientRegistrationTests {
+    /// The code belongs to the rejected client, so the user signs in once more.
+    @Test func `Signs in with the browser again if the service rejects the client`() async throws {
+        try await APIUser.run { user in
+            let rejection = #"{"error":"invalid_client"}"#
+            try await user.server.setFaults(
+                Fault(
+                    path: "/oauth/token", grantType: "authorization_code", status: 401, body: rejection, times: 1))
+            let command = user.account.with("BROWSER", "true").command(["login", "--web", user.api])
+            let login = try await command.whileRunning { running in
+                for count in 1...2 {
+                    let address = try await running.errors.match { text in
+                        let found = text.matches(of: /\n +(http\S+)\n/).map { String($0.1) }
+                        return found.count >= count ? found[count - 1] : nil
+                    }
+                    _ = try? await HTTP.get(try await user.server.redirection(from: address))
+                }
+            }
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.call() == 200)
+        }
+    }
+}

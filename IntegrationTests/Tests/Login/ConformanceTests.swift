@@ -139,7 +139,8 @@ struct ConformanceTests {
             #expect(try await user.call() == 403)
             let login = try await user.account.logIn(at: user.server, ["--step-up"])
             #expect(login.exitCode == 0, "\(login)")
-            #expect(Set(try await scope(of: user)?.split(separator: " ") ?? []).isSuperset(of: ["mcp:basic", "mcp:write"]))
+            #expect(
+                Set(try await scope(of: user)?.split(separator: " ") ?? []).isSuperset(of: ["mcp:basic", "mcp:write"]))
             #expect(try await user.call() == 200)
         }
     }

@@ -18,7 +18,7 @@ struct APIUser: Sendable {
     /// - Parameters:
     ///   - options: Options of the server, besides `--api`.
     ///   - registration: The value of the server's option `--registration`.
-    ///   - test: Receives the user, who is not signed in.
+    ///   - test: Receives the user before the first sign-in.
     static func run<Result: Sendable>(
         _ options: [String] = [], registration: String = "managed", _ test: (APIUser) async throws -> Result
     ) async throws -> Result {

@@ -17,7 +17,9 @@ extension LoginCommand {
         guard request.scopes.isEmpty else {
             return try authority.adding(AccessRequirement(scopes: request.scopes), grantedTo: account)
         }
-        guard let requirement = try await authority.requirement(for: account) else {
+        // The API names a requirement only for a valid token.
+        let current = try await context.archive.usableAccount(minimumValidity: nil, with: authority)
+        guard let requirement = try await authority.requirement(for: current) else {
             throw AccountError(
                 .invalidArgument, "the API accepts the token of this session and names no further requirement",
                 hint: "name the scopes with --scope")
@@ -75,9 +77,8 @@ extension LoginCommand {
         }
     }
 
-    /// Requests the union of the granted and the named scopes. An API may require more.
+    /// Requests the union of the granted and the named scopes.
     func widen(_ service: inout AccountService, from account: Account) {
-        guard service.url == nil else { return }
         let credentials = account.credentials
         let granted = credentials.signInScopes.isEmpty ? credentials.scopes : credentials.signInScopes
         service.scopes += granted.filter { !service.scopes.contains($0) }

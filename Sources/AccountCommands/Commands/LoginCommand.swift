@@ -163,10 +163,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
         let stepsUpFrom = stepUp ? try await stepUpAccount(in: context) : nil
-        if let stepsUpFrom { widen(&service, from: stepsUpFrom) }
         var authority = try context.authority(for: service, timeout: .seconds(30))
+        let isForAPI = authority is any DiscoveringAuthority
         if let discovering = authority as? any DiscoveringAuthority {
             authority = try await prepared(discovering, for: stepsUpFrom, in: context)
+        } else if let stepsUpFrom {
+            widen(&service, from: stepsUpFrom)
+            authority = try context.authority(for: service, timeout: .seconds(30))
         }
         let way = try answers?.way ?? way(for: authority)
         try checkClientID(of: service, for: way)
@@ -200,7 +203,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let hint = context.hint(for: session)
         do {
             if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: session) }
-            let resources = service.url == nil ? [] : account.credentials.resources
+            let resources = isForAPI ? account.credentials.resources : []
             try await makeRules(for: signedIn, and: resources, in: session, context)
         } catch {
             Terminal.say("note: you are signed in, but the settings were not saved (\(error))")

@@ -133,7 +133,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 "`\(context.hint.command("logout", "--force"))` removes the archive; the other machines are then signed out too"
             throw force ? error : await context.adding(advice, to: error, about: store)
         }
-        if let signedIn, report.account != nil, let authority = authority as? any RegisteringAuthority {
+        // A session that was moved continues elsewhere, and a pending revocation needs the registration.
+        if let signedIn, signedIn.move == nil, report.account != nil, RevocationResult.of(report).0 != .queued,
+            let authority = authority as? any RegisteringAuthority
+        {
             await context.removeRegistration(of: signedIn, besides: store.session, at: authority)
         }
         if report.quarantinedArchive != nil, store.isShared {

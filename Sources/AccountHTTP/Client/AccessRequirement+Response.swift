@@ -17,7 +17,7 @@ extension AccessRequirement {
             self.init(scopes: scopes, resourceMetadata: metadata)
             return
         }
-        // RFC 9470, section 3. Another error, such as `invalid_token`, has a meaning of its own.
+        // RFC 9470, section 3. Another error, such as `invalid_token`, has another meaning.
         guard error == nil || error == "insufficient_user_authentication" else { return nil }
         let classes = (parameters["acr_values"] ?? "").split(separator: " ").map(String.init)
             .filter { $0.utf8.count <= 256 && $0.utf8.allSatisfy { 0x21...0x7E ~= $0 } }

@@ -196,13 +196,14 @@ public struct APIAuthority: Sendable {
         }
         guard servers.count == 1 else {
             throw AccountError(
-                .misconfigured, "\(url) names \(servers.count) authorization servers: \(servers.joined(separator: ", "))",
+                .misconfigured,
+                "\(url) names \(servers.count) authorization servers: \(servers.joined(separator: ", "))",
                 hint: "choose one (on a command line, with --issuer)")
         }
         return servers[0]
     }
 
-    /// Some issuers at a known host have metadata of their own.
+    /// Returns the entry of an issuer. Another issuer at the same host may have other endpoints.
     private func knownService(at issuer: Issuer) -> KnownService? {
         KnownService.all.first { $0.issuer == issuer.identifier && $0.hasDiscovery }
     }
@@ -267,20 +268,24 @@ extension OAuthAuthority {
 // MARK: - The authority of the account
 
 extension APIAuthority: AccountAuthority {
+    /// Asks the service for the user of the access token; see `OAuthAuthority`.
     public func verify(_ account: Account) async throws -> Identity {
         try await authority(of: account).verify(account)
     }
 
+    /// Exchanges the refresh token, for the resources of the sign-in.
     public func refresh(_ account: Account) async throws -> Credentials {
         try await authority(of: account).refresh(account)
     }
 
+    /// Revokes the tokens of the account.
     public func revoke(_ account: Account) async throws -> RevocationOutcome {
         // Tokens that a sign-in could not store belong to no user yet.
         if let signIn = cache.signIn, signIn.isAuthority(of: account) { return try await signIn.revoke(account) }
         return try await authority(of: account).revoke(account)
     }
 
+    /// The value of the last sign-in's service; `false` before the first sign-in.
     public var supportsPerGrantRevocation: Bool { cache.signIn?.supportsPerGrantRevocation ?? false }
 
     /// Returns whether a sign-in for this API obtained the account.
@@ -305,10 +310,12 @@ extension APIAuthority: ExchangeAuthority {
 }
 
 extension APIAuthority: TokenExchangeAuthority {
+    /// Returns the grant used to obtain a token for a target.
     public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         try await authority(of: account).tokenDerivation(for: target, of: account)
     }
 
+    /// Requests an access token for a target.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
@@ -328,7 +335,8 @@ extension APIAuthority: ClockAuthority {
     package func clockOffset() async throws -> Duration? {
         let clock = clock ?? SystemWallClock()
         return try await HTTPTransport.shared.send(
-            ServiceRequest(url: ServiceURL(at: apiURL, path: "/.well-known/oauth-protected-resource")), timeout: timeout,
+            ServiceRequest(url: ServiceURL(at: apiURL, path: "/.well-known/oauth-protected-resource")),
+            timeout: timeout,
             clock: clock, logger: logger
         ).clockOffset
     }
@@ -337,26 +345,31 @@ extension APIAuthority: ClockAuthority {
 // MARK: - Signing in
 
 extension APIAuthority: BrowserAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and prepares a sign-in.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
         try await signInAuthority().beginBrowserSignIn()
     }
 }
 
 extension APIAuthority: DeviceAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and requests a code.
     public func beginDeviceSignIn() async throws -> DeviceAuthorization {
         try await signInAuthority().beginDeviceSignIn()
     }
 
+    /// Asks once whether the user has entered the code.
     public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials {
         try await signInAuthority().pollDeviceSignIn(authorization)
     }
 
+    /// Finds the user of the tokens.
     public func account(with credentials: Credentials) async throws -> Account {
         try await signInAuthority().account(with: credentials)
     }
 }
 
 extension APIAuthority: TokenAuthority {
+    /// Signs in with an existing token. The authorization server must have a user info endpoint.
     public func signIn(token: Secret) async throws -> Account { try await signInAuthority().signIn(token: token) }
 }
 

@@ -22,7 +22,8 @@ struct APIOrigin: Sendable {
         guard !isIssuerGiven, document.challengeMethods?.contains("S256") != true else { return }
         throw .misconfigured(
             "the discovery document of \(issuer) does not list PKCE with S256 (code_challenge_methods_supported), which protects a "
-                + "sign-in with the browser; if you trust this service, name it yourself (on a command line, with --issuer)")
+                + "sign-in with the browser; if you trust this service, name it yourself (on a command line, with --issuer)"
+        )
     }
 }
 

@@ -112,7 +112,8 @@ struct Discovery: Sendable {
         }
         if isFromAPI, !HostPlace(of: issuer.url.host).mayName(HostPlace(of: url.host)) {
             throw .misconfigured(
-                "in the discovery document of \(issuer.identifier), \(name) is in a private network where the issuer is not")
+                "in the discovery document of \(issuer.identifier), \(name) is in a private network where the issuer is not"
+            )
         }
         return url
     }

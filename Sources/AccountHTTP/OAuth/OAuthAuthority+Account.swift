@@ -34,7 +34,8 @@ extension OAuthAuthority: AccountAuthority {
             return identity
         }
         if !asksUserInfo, api != nil {
-            throw .misconfigured("\(issuer) cannot identify the user of this token: it was requested without the scope openid")
+            throw .misconfigured(
+                "\(issuer) cannot identify the user of this token: it was requested without the scope openid")
         }
         return try await userInfo(with: account.credentials.accessToken).identity
     }

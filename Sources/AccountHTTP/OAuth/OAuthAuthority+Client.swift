@@ -180,13 +180,23 @@ extension OAuthAuthority {
 
     /// The metadata of a native app (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section 2).
     private struct RegistrationRequest: Encodable {
-        var redirect_uris: [String]
-        var token_endpoint_auth_method: String
-        var grant_types: [String]
-        var response_types = ["code"]
-        var application_type = "native"
-        var client_name: String
+        var redirectURIs: [String]
+        var tokenEndpointAuthMethod: String
+        var grantTypes: [String]
+        var responseTypes = ["code"]
+        var applicationType = "native"
+        var clientName: String
         var scope: String?
+
+        enum CodingKeys: String, CodingKey {
+            case redirectURIs = "redirect_uris"
+            case tokenEndpointAuthMethod = "token_endpoint_auth_method"
+            case grantTypes = "grant_types"
+            case responseTypes = "response_types"
+            case applicationType = "application_type"
+            case clientName = "client_name"
+            case scope
+        }
     }
 
     /// Registers the app for all ways to sign in. Some services allow a client only one of them.
@@ -210,8 +220,8 @@ extension OAuthAuthority {
         at endpoint: Endpoint, redirectURI: String, scopes: [String], grants: [String]
     ) async throws(AuthorityError) -> ClientRegistration {
         let metadata = RegistrationRequest(
-            redirect_uris: [redirectURI], token_endpoint_auth_method: registrationMethod(in: endpoint.document),
-            grant_types: grants, client_name: client.name,
+            redirectURIs: [redirectURI], tokenEndpointAuthMethod: registrationMethod(in: endpoint.document),
+            grantTypes: grants, clientName: client.name,
             scope: scopes.isEmpty ? nil : scopes.joined(separator: " "))
         var request = ServiceRequest(url: endpoint.url)
         request.method = .post

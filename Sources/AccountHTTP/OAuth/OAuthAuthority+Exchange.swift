@@ -45,7 +45,8 @@ struct OAuthExchange: PreparedExchange {
         } catch {
             if case .oauthError(.invalidClient, _) = error, await isRegistered() {
                 throw .oauthError(
-                    .invalidClient, description: "the service no longer knows the registration of this app: sign in again")
+                    .invalidClient,
+                    description: "the service no longer knows the registration of this app: sign in again")
             }
             guard case .oauthError(.invalidScope, _) = error, let withoutScopes else { throw error }
             return try await withoutScopes().exchange(if: mayBeSent)

@@ -2,7 +2,7 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-/// What an API says about its sign-in (RFC 9728).
+/// The sign-in of an API, according to its metadata (RFC 9728).
 struct ProtectedResource: Sendable, Equatable {
     /// The `resource` of the metadata, as the API spells it; `nil` if the URL is treated as an issuer.
     var identifier: String?
@@ -107,7 +107,8 @@ struct ResourceDiscovery: Sendable {
         if case .array(let methods)? = object["bearer_methods_supported"], !methods.isEmpty,
             !methods.contains(.string("header"))
         {
-            throw .misconfigured("\(url) does not accept tokens in a header field, and AccountKit sends them nowhere else")
+            throw .misconfigured(
+                "\(url) does not accept tokens in a header field, and AccountKit sends them nowhere else")
         }
         return ProtectedResource(
             identifier: identifier, authorizationServers: try authorizationServers(in: object, parser),

@@ -11,7 +11,7 @@ import Foundation
 /// The registrations of an app at services, encrypted, for all sessions of a container.
 ///
 /// There is one registration for each issuer. A new one replaces it, for example if the app needs more scopes. The
-/// registrations have a key file of their own, `Clients/Registrations.key`: they identify the app and not the user, and
+/// registrations have a separate key file, `Clients/Registrations.key`: they identify the app and not the user, and
 /// sessions with different keys share them.
 public struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
@@ -60,13 +60,15 @@ public struct ClientRegistrations: Sendable {
     ///
     /// - Throws: An `AccountError` if the storage cannot be read.
     package func registration(at issuer: String) async throws(AccountError) -> ClientRegistration? {
-        try await AccountError.wrappingErrors { try await stored(at: issuer) { try await storage.read($0) }.registration }
+        try await AccountError.wrappingErrors {
+            try await stored(at: issuer) { try await storage.read($0) }.registration
+        }
     }
 
     /// Returns the registration that `choose` selects, and stores it if it is new.
     ///
-    /// Other processes wait meanwhile, so that processes that register at once end with one registration. AccountKit
-    /// checks first that it can store a registration.
+    /// Other processes wait until this function returns, so that processes that register at once share one registration.
+    /// AccountKit checks first that it can store a registration.
     ///
     /// - Parameters:
     ///   - issuer: The service.

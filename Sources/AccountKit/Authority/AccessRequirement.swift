@@ -1,6 +1,6 @@
 import AccountSupport
 
-/// What an API requires beyond the token that it received (RFC 6750, section 3.1; RFC 9470, section 3).
+/// The permissions or the authentication that an API requires, and that a token lacks (RFC 6750, section 3.1; RFC 9470, section 3).
 ///
 /// The app signs the user in again for the union of the granted and the required scopes, with the parameters
 /// `acr_values` and `max_age`. The old tokens stay valid until the new ones are stored. Try once for each resource and

@@ -11,7 +11,8 @@ struct AccessRequirementTests {
 
     @Test func `Reads the missing scopes from a 403`() {
         #expect(
-            requirement(403, #"Bearer error="insufficient_scope", scope="a b", resource_metadata="https://x.example/m""#)
+            requirement(
+                403, #"Bearer error="insufficient_scope", scope="a b", resource_metadata="https://x.example/m""#)
                 == AccessRequirement(scopes: ["a", "b"], resourceMetadata: "https://x.example/m"))
         #expect(requirement(403, #"Bearer error="insufficient_scope""#) == AccessRequirement())
     }

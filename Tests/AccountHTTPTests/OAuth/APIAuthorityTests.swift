@@ -54,7 +54,9 @@ struct APIAuthorityTests {
     }
 
     @Test func `Creating an authority sends nothing`() async throws {
-        try await LoopbackServer.run { Self.respond(to: $0, at: $1) } _: { server in
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
             let authority = try Self.authority(server)
             #expect(authority.accountIssuer == nil)
             #expect(!authority.isAuthority(of: account(at: "https://id.example")))
@@ -63,7 +65,9 @@ struct APIAuthorityTests {
     }
 
     @Test func `Registers, and sends the resource with every request`() async throws {
-        try await LoopbackServer.run { Self.respond(to: $0, at: $1) } _: { server in
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
             let authority = try Self.authority(server)
             let device = try await authority.beginDeviceSignIn()
             let credentials = try await authority.pollDeviceSignIn(device)
@@ -78,7 +82,8 @@ struct APIAuthorityTests {
             let later = try Self.authority(server)
             #expect(later.isAuthority(of: account))
             _ = try await later.refresh(account)
-            let resource = "resource=" + (server.address + "/mcp").replacing(":", with: "%3A").replacing("/", with: "%2F")
+            let resource =
+                "resource=" + (server.address + "/mcp").replacing(":", with: "%3A").replacing("/", with: "%2F")
             let sent = server.requests.filter { ["/device", "/token"].contains($0.target) }
             #expect(sent.count == 3)
             for request in sent {
@@ -87,14 +92,18 @@ struct APIAuthorityTests {
                 #expect(request.body.contains("client_secret=" + canary.replacing("~", with: "%7E")), "\(request)")
             }
             let registration = try #require(server.requests.first { $0.target == "/register" })
-            for text in [#""application_type":"native""#, #""client_name":"Notes""#, #""scope":"profile offline_access""#] {
+            for text in [
+                #""application_type":"native""#, #""client_name":"Notes""#, #""scope":"profile offline_access""#,
+            ] {
                 #expect(registration.body.contains(text), "\(registration.body)")
             }
         }
     }
 
     @Test func `Creates the authority of the authorization server that the API names`() async throws {
-        try await LoopbackServer.run { Self.respond(to: $0, at: $1) } _: { server in
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
             let authority = try await OAuthAuthority(
                 discovering: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
             #expect(authority.issuer == server.address)
@@ -168,12 +177,16 @@ struct APIAuthorityTests {
         }
     }
 
-    @Test(arguments: ["", "api.example.com", "ftp://api.example.com", "http://api.example.com", "https://a@b/", "https://a/#f"])
+    @Test(arguments: [
+        "", "api.example.com", "ftp://api.example.com", "http://api.example.com", "https://a@b/", "https://a/#f",
+    ])
     func `Refuses a URL that is not that of an API`(url: String) {
         #expect(throws: AccountError.self) { try APIAuthority(url: url, client: .identifier("tool")) }
     }
 
-    @Test(arguments: ["http://app.example/c", "https://app.example", "https://app.example/", "https://app.example/a/../b", "x"])
+    @Test(arguments: [
+        "http://app.example/c", "https://app.example", "https://app.example/", "https://app.example/a/../b", "x",
+    ])
     func `Refuses an address that cannot be that of client metadata`(url: String) {
         #expect(throws: AccountError.self) {
             try APIAuthority(url: "https://api.example.com", client: .metadataURL(url))

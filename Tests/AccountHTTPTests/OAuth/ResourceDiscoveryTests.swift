@@ -20,8 +20,20 @@ struct ResourceDiscoveryTests {
         """#
 
     @Test(arguments: [
-        ("https://api.example/mcp", ["https://api.example/.well-known/oauth-protected-resource/mcp", "https://api.example/.well-known/oauth-protected-resource"]),
-        ("https://api.example/a/b/", ["https://api.example/.well-known/oauth-protected-resource/a/b", "https://api.example/.well-known/oauth-protected-resource"]),
+        (
+            "https://api.example/mcp",
+            [
+                "https://api.example/.well-known/oauth-protected-resource/mcp",
+                "https://api.example/.well-known/oauth-protected-resource",
+            ]
+        ),
+        (
+            "https://api.example/a/b/",
+            [
+                "https://api.example/.well-known/oauth-protected-resource/a/b",
+                "https://api.example/.well-known/oauth-protected-resource",
+            ]
+        ),
         ("https://api.example/", ["https://api.example/.well-known/oauth-protected-resource"]),
         ("https://api.example", ["https://api.example/.well-known/oauth-protected-resource"]),
     ])
@@ -80,7 +92,8 @@ struct ResourceDiscoveryTests {
     }
 
     @Test(arguments: [
-        (429, AuthorityError.unavailable(status: 429, retryAfter: nil)), (503, .unavailable(status: 503, retryAfter: nil)),
+        (429, AuthorityError.unavailable(status: 429, retryAfter: nil)),
+        (503, .unavailable(status: 503, retryAfter: nil)),
         (302, .intercepted("…")),
     ])
     func `A temporary failure is not the absence of a document`(status: Int, failure: AuthorityError) async throws {
@@ -103,7 +116,8 @@ struct ResourceDiscoveryTests {
 
     @Test(arguments: [
         #"{}"#, #"{"resource":7,"authorization_servers":["https://id.example"]}"#,
-        #"{"resource":"https://api.example/mcp"}"#, #"{"resource":"https://api.example/mcp","authorization_servers":[]}"#,
+        #"{"resource":"https://api.example/mcp"}"#,
+        #"{"resource":"https://api.example/mcp","authorization_servers":[]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":[7]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["http://id.example"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["http://127.0.0.1"]}"#,
@@ -130,7 +144,9 @@ struct ResourceDiscoveryTests {
         #expect("\(try #require(failure))".contains("https://api.example/mcp"))
     }
 
-    @Test(arguments: [("https://10.0.0.9/mcp", true), ("https://192.168.1.1/mcp", true), ("https://127.0.0.1/mcp", false)])
+    @Test(arguments: [
+        ("https://10.0.0.9/mcp", true), ("https://192.168.1.1/mcp", true), ("https://127.0.0.1/mcp", false),
+    ])
     func `Accepts a server in the private network of the API`(api: String, isAccepted: Bool) async throws {
         let discovery = try discovery(of: api) { url throws(AuthorityError) in
             .json(200, #"{"resource":"\#(api)","authorization_servers":["https://10.0.0.1"]}"#)

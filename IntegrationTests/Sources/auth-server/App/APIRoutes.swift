@@ -4,8 +4,8 @@ import Hummingbird
 /// An API that names its authorization server, which is this server.
 ///
 /// A request needs a token for the resource (RFC 8707), which is the URL of the API, and with all scopes of the API. A
-/// refusal has a challenge that names the metadata (RFC 9728, section 5.1) and what is missing (RFC 6750, section 3; RFC
-/// 9470, section 3).
+/// refusal has a challenge that names the metadata (RFC 9728, section 5.1) and the missing permission (RFC 6750, section
+/// 3; RFC 9470, section 3).
 struct APIRoutes: Sendable {
     static let wellKnown = "/.well-known/oauth-protected-resource"
 

@@ -24,12 +24,19 @@ struct RegistrationRoutes: Sendable {
     }
 
     private struct Metadata: Decodable {
-        var redirect_uris: [String]
-        var token_endpoint_auth_method: String?
-        var grant_types: [String]?
-        var application_type: String?
-        var client_name: String?
+        var redirectURIs: [String]
+        var authenticationMethod: String?
+        var grantTypes: [String]?
+        var clientName: String?
         var scope: String?
+
+        enum CodingKeys: String, CodingKey {
+            case redirectURIs = "redirect_uris"
+            case authenticationMethod = "token_endpoint_auth_method"
+            case grantTypes = "grant_types"
+            case clientName = "client_name"
+            case scope
+        }
     }
 
     @Sendable
@@ -39,11 +46,11 @@ struct RegistrationRoutes: Sendable {
         guard let metadata = try? JSONDecoder().decode(Metadata.self, from: body) else {
             return try refusal("invalid_client_metadata", "the body must be JSON with redirect_uris")
         }
-        guard !metadata.redirect_uris.isEmpty, metadata.redirect_uris.allSatisfy({ RedirectURI($0) != nil }) else {
+        guard !metadata.redirectURIs.isEmpty, metadata.redirectURIs.allSatisfy({ RedirectURI($0) != nil }) else {
             return try refusal("invalid_redirect_uri", "a redirect URI is missing or not on the loopback interface")
         }
-        var client = RegisteredClient(id: RandomText.token(prefix: "client_"), redirectURIs: metadata.redirect_uris)
-        let method = metadata.token_endpoint_auth_method.flatMap { ClientSecret.Method(rawValue: $0) }
+        var client = RegisteredClient(id: RandomText.token(prefix: "client_"), redirectURIs: metadata.redirectURIs)
+        let method = metadata.authenticationMethod.flatMap { ClientSecret.Method(rawValue: $0) }
         if settings.issuesSecrets || method != nil {
             client.secret = ClientSecret(text: RandomText.token(prefix: "secret_"), methods: [method ?? .basic])
         }
@@ -59,9 +66,9 @@ struct RegistrationRoutes: Sendable {
             "client_id": .string(client.id),
             "redirect_uris": .array(client.redirectURIs.map { .string($0) }),
             "token_endpoint_auth_method": .string(client.secret?.methods.first?.rawValue ?? "none"),
-            "grant_types": .array((metadata.grant_types ?? []).map { .string($0) }),
+            "grant_types": .array((metadata.grantTypes ?? []).map { .string($0) }),
         ]
-        response["client_name"] = metadata.client_name.map { .string($0) }
+        response["client_name"] = metadata.clientName.map { .string($0) }
         response["scope"] = metadata.scope.map { .string($0) }
         if let secret = client.secret {
             response["client_secret"] = .string(secret.text)
