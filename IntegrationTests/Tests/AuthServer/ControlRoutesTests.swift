@@ -58,9 +58,15 @@ struct ControlRoutesTests {
             #expect(
                 log.json == [
                     "requests": [
-                        ["method": "POST", "path": "/oauth/token", "grantType": "password", "status": 200],
+                        [
+                            "method": "POST", "path": "/oauth/token", "grantType": "password", "status": 200,
+                            "clientID": "account-cli",
+                        ],
                         ["method": "GET", "path": "/oauth/userinfo", "status": 401],
-                        ["method": "POST", "path": "/oauth/token", "grantType": "refresh_token", "status": 200],
+                        [
+                            "method": "POST", "path": "/oauth/token", "grantType": "refresh_token", "status": 200,
+                            "clientID": "account-cli",
+                        ],
                         ["method": "GET", "path": "/nowhere", "status": 404],
                     ],
                     "counts": [
