@@ -11,7 +11,8 @@ extension AccountCommandGroup {
         AccountCommandGroup(
             name: "Integrations",
             subcommands: [
-                ExecCommand<App>.self, KeepCommand<App>.self, RuleCommand<App>.self, GitCredentialCommand<App>.self,
+                ExecCommand<App>.self, KeepCommand<App>.self, RuleCommand<App>.self, MCPCommand<App>.self,
+                HeadersCommand<App>.self, GitCredentialCommand<App>.self,
                 KubeCredentialCommand<App>.self, DockerCredentialCommand<App>.self,
             ],
             parsedAlone: { arguments in
