@@ -16,7 +16,8 @@ import Darwin
 /// previous one was taken.
 final class MCPInput: Sendable {
     let pieces: AsyncStream<[UInt8]>
-    private let room = DispatchSemaphore(value: 1)
+    // Dispatch aborts if a semaphore ends below its initial value, so each begins at 0.
+    private let room = DispatchSemaphore(value: 0)
 
     private static let pieceByteCount = 1 << 16
 
@@ -24,6 +25,7 @@ final class MCPInput: Sendable {
         let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         self.pieces = pieces
         let room = room
+        room.signal()
         let failure = DedicatedThread.start {
             var buffer = [UInt8](repeating: 0, count: Self.pieceByteCount)
             while true {
