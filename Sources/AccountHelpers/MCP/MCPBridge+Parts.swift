@@ -92,7 +92,7 @@ extension AccountError {
     /// A response with an error status that contains no JSON-RPC error.
     init(refusal response: ForwardedResponse, by url: String) {
         switch response.status {
-        case 401: self.init(.notSignedIn, "\(url) rejected the token of this session")
+        case 401: self.init(.notSignedIn, "\(url) rejected the token")
         case 403:
             let challenge = response.field("www-authenticate") ?? ""
             let scope = challenge.firstMatch(of: /scope="([^"]*)"/).map {

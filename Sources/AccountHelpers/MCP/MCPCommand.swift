@@ -109,9 +109,13 @@ final class RuledSender<App: AccountApplication>: Sendable {
             let store = try context.helperStore()
             let account = try await context.signedInAccount(in: store)
             try account.credentials.checkIsBearer()
-            return try await context.forwarding(of: account, to: url).forward(request, for: store)
+            let response = try await context.forwarding(of: account, to: url).forward(request, for: store)
+            guard response.status == 401 else { return response }
+            throw AccountError(
+                .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
+                hint: "check that the session is for this API, and sign in again with `\(context.hint.command("login"))`")
         } catch var error as AccountError {
-            if error.code == .notSignedIn { error.hint = "run `\(context.hint.command("login"))`" }
+            if error.code == .notSignedIn, error.hint?.contains("`") != true { error.hint = "run `\(context.hint.command("login"))`" }
             throw error
         }
     }
