@@ -29,7 +29,7 @@ struct DoctorTests {
             #expect(report.isWell)
             #expect(report.findings.isEmpty)
             // Notes about programs that this machine happens to have.
-            #expect(report.notes.allSatisfy { $0.contains("does not ask this tool for tokens") }, "\(outcome)")
+            #expect(report.notes.allSatisfy { $0.contains("do not ask this tool for tokens") }, "\(outcome)")
         }
     }
 
