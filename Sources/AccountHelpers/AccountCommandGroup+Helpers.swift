@@ -1,8 +1,8 @@
 public import AccountCommands
 
 extension AccountCommandGroup {
-    /// Commands that pass the tokens of a session to other programs: `exec`, `keep`, `rule`, and the credential helpers
-    /// for git, Docker and kubectl. `doctor` then also checks the settings of these programs.
+    /// Commands that pass the tokens of a session to other programs: `exec`, `keep`, `rule`, `setup`, `mcp`, `headers`,
+    /// and the credential helpers for git, Docker and kubectl. `doctor` then also checks the settings of these programs.
     ///
     /// ```swift
     /// static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
@@ -11,7 +11,8 @@ extension AccountCommandGroup {
         AccountCommandGroup(
             name: "Integrations",
             subcommands: [
-                ExecCommand<App>.self, KeepCommand<App>.self, RuleCommand<App>.self, GitCredentialCommand<App>.self,
+                ExecCommand<App>.self, KeepCommand<App>.self, RuleCommand<App>.self, MCPCommand<App>.self,
+                HeadersCommand<App>.self, SetupCommand<App>.self, GitCredentialCommand<App>.self,
                 KubeCredentialCommand<App>.self, DockerCredentialCommand<App>.self,
             ],
             parsedAlone: { arguments in

@@ -56,8 +56,8 @@ struct DoctorProgramsTests {
             }
             let before = try await examine(user)
             #expect(before.problems == [])
-            let note = try #require(before.report.notes.first { $0.hasPrefix("git ") })
-            #expect(note.contains("`git config --global --add credential.helper '!account git-credential'`"))
+            let note = try #require(before.report.notes.first { $0.contains("do not ask this tool") })
+            #expect(note.contains("`account setup git`"))
             let text = try await user.account("doctor", "--programs")
             #expect(
                 text.exitCode == 0 && text.output.contains("\nNotes:\n") && text.output.contains("\n  \(note)\n"),
@@ -89,7 +89,7 @@ struct DoctorProgramsTests {
             let before = try await examine(user, path: path)
             #expect(before.problems == [])
             let file = try home(user) + "/.docker/config.json"
-            #expect(before.report.notes.count == 1 && before.report.notes[0].contains(file), "\(before.outcome)")
+            #expect(before.report.notes.count == 1 && before.report.notes[0].contains("`account setup docker`"), "\(before.outcome)")
 
             try write(#"{"credHelpers":{"registry.example.com":"account"}}"#, to: file)
             let half = try await examine(user, path: path)
@@ -119,7 +119,7 @@ struct DoctorProgramsTests {
             let before = try await examine(user, path: path)
             #expect(before.problems == [])
             #expect(before.report.notes.count == 1, "\(before.outcome)")
-            #expect(before.report.notes.first?.contains("`kubectl config set-credentials work ") == true)
+            #expect(before.report.notes.first?.contains("`account setup kubectl`") == true)
 
             let config = """
                 users:

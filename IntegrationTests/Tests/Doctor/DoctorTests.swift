@@ -29,7 +29,7 @@ struct DoctorTests {
             #expect(report.isWell)
             #expect(report.findings.isEmpty)
             // The notes depend on the programs that are installed on this machine.
-            #expect(report.notes.allSatisfy { $0.contains("does not ask this tool for tokens") }, "\(outcome)")
+            #expect(report.notes.allSatisfy { $0.contains("do not ask this tool for tokens") }, "\(outcome)")
         }
     }
 

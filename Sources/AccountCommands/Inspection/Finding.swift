@@ -11,6 +11,9 @@ package struct Finding {
 
     var errorCode: AccountError.Code?
 
+    /// A program that is installed, but does not use the sessions.
+    package var missingProgram: String?
+
     /// Repairs the problem without losing data; `nil` if only the user can repair it.
     var repair: (() async throws -> Void)?
 
@@ -19,13 +22,14 @@ package struct Finding {
 
     package init(
         problem: String, advice: String = "", insecurePath: String? = nil,
-        repair: (() async throws -> Void)? = nil, isNote: Bool = false
+        repair: (() async throws -> Void)? = nil, isNote: Bool = false, missingProgram: String? = nil
     ) {
         self.problem = problem
         self.advice = advice
         self.insecurePath = insecurePath
         self.repair = repair
         self.isNote = isNote
+        self.missingProgram = missingProgram
     }
 
     /// - Parameter session: The session that the error is about; `nil` if it concerns more than one.

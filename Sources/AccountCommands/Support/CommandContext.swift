@@ -10,7 +10,7 @@ package import Foundation
 #endif
 
 /// The container, session, stores and services that a command works with.
-package struct CommandContext<App: AccountApplication> {
+package struct CommandContext<App: AccountApplication>: Sendable {
     let options: CommonOptions
     package let container: AppContainer
     package let preferences: Preferences

@@ -2,7 +2,7 @@ import AccountKit
 import AccountSupport
 package import ArgumentParser
 
-package struct CommonOptions: ParsableArguments {
+package struct CommonOptions: ParsableArguments, Sendable {
     @Option(help: "Session to use (default: the one in the environment, or the one set by `switch`).")
     package var session: String?
 

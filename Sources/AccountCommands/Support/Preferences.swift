@@ -9,7 +9,7 @@ package import Foundation
 
 /// The settings of the commands, none of which is secret. Each session has its own folder, so that the cost of an
 /// access does not grow with the number of sessions.
-package struct Preferences {
+package struct Preferences: Sendable {
     private struct DefaultSession: Codable {
         var session: String
     }

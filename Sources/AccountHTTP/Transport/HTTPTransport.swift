@@ -50,11 +50,13 @@ final class HTTPTransport: Sendable {
     /// within their tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
-    init(environment: NetworkEnvironment) {
+    init(environment: NetworkEnvironment, connectionLimit: Int = 32) {
         self.environment = environment
         makeClient = { way in
             let proxy = way.isProxied ? try? environment.proxy?.address.get() : nil
-            return HTTPClient(configuration: HTTPTransport.configuration(environment, by: proxy))
+            var configuration = HTTPTransport.configuration(environment, by: proxy)
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit
+            return HTTPClient(configuration: configuration)
         }
     }
 

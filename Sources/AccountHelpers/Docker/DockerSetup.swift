@@ -34,7 +34,7 @@ struct DockerSetup {
                     problem: "\(program) does not ask this tool for tokens",
                     advice:
                         ": add `\"credHelpers\": {\"ghcr.io\": \"\(tool)\"}`, with the name of your registry, to \(path)",
-                    isNote: true)
+                    isNote: true, missingProgram: "docker")
             ]
         }
         var findings: [Finding] = []

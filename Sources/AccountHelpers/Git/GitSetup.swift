@@ -62,7 +62,7 @@ struct GitSetup {
                 Finding(
                     problem: "git does not ask this tool for tokens",
                     advice: ": run `git config --global --add credential.helper '!\(tool) git-credential'`",
-                    isNote: true)
+                    isNote: true, missingProgram: "git")
             ]
         }
         var findings: [Finding] = []

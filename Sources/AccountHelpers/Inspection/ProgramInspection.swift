@@ -41,7 +41,19 @@ struct ProgramInspection<App: AccountApplication> {
                 findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error))", isNote: true))
             }
         }
-        return findings + (await sessionFindings(users))
+        return summarized(findings) + (await sessionFindings(users))
+    }
+
+    /// Names all programs that do not use the sessions in one note.
+    private func summarized(_ findings: [Finding]) -> [Finding] {
+        let missing = findings.compactMap(\.missingProgram)
+        guard !missing.isEmpty else { return findings }
+        let commands = missing.map { "`\(context.tool) setup \($0)`" }.joined(separator: ", ")
+        let note = Finding(
+            problem: "these programs are installed, but do not ask this tool for tokens: "
+                + missing.joined(separator: ", "),
+            advice: "; for setup, run \(commands)", isNote: true)
+        return findings.filter { $0.missingProgram == nil } + [note]
     }
 
     // MARK: The sessions that programs use
@@ -116,7 +128,7 @@ struct ProgramInspection<App: AccountApplication> {
             findings.append(
                 Finding(
                     problem: "kubectl does not ask this tool for tokens",
-                    advice: ": run `\(KubeCredentialCommand<App>.setUp)`", isNote: true))
+                    advice: ": run `\(KubeCredentialCommand<App>.setUp)`", isNote: true, missingProgram: "kubectl"))
         }
         return (findings, users)
     }

@@ -1,0 +1,233 @@
+import Foundation
+import Testing
+
+/// `account setup`: changes the configuration of other programs, and undoes that.
+@Suite(.queued)
+struct SetupTests {
+    private struct Home: Sendable {
+        let container: Container
+        let account: Tool
+
+        static func run(_ test: (Home) async throws -> Void) async throws {
+            try await Container.run { container in
+                let bin = container.path("bin")
+                try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: false)
+                try FileManager.default.createSymbolicLink(
+                    atPath: bin + "/account", withDestinationPath: try BuiltProducts.path(of: "account"))
+                let account = Tool(path: bin + "/account", environment: container.environment)
+                try await test(Home(container: container, account: account))
+            }
+        }
+
+        var folder: String { container.root + "/user" }
+
+        func path(_ name: String) -> String { folder + "/" + name }
+
+        func write(_ text: String, to name: String, permissions: Int = 0o600) throws {
+            try FileManager.default.createDirectory(
+                at: URL(filePath: path(name)).deletingLastPathComponent(), withIntermediateDirectories: true)
+            try container.write(Data(text.utf8), to: path(name), permissions: permissions)
+        }
+
+        func text(_ name: String) throws -> String { try String(contentsOfFile: path(name), encoding: .utf8) }
+
+        /// Runs setup with the command on the search path.
+        func setup(_ arguments: String...) async throws -> Outcome {
+            let search = "PATH=\(container.path("bin")):\(Command.searchPath)"
+            return try await account.command(["setup"] + arguments).run(by: "env", search).run()
+        }
+
+        /// Expects that setup changes nothing.
+        func expectUnchanged(_ arguments: String..., exitCode: Int32 = 0) async throws {
+            let before = try container.files()
+            let search = "PATH=\(container.path("bin")):\(Command.searchPath)"
+            let outcome = try await account.command(["setup"] + arguments).run(by: "env", search).run()
+            #expect(outcome.exitCode == exitCode, "\(outcome)")
+            #expect(try container.files() == before, "\(outcome)")
+        }
+    }
+
+    // MARK: git
+
+    @Test func `Adds the helper to git's configuration once, and removes it`() async throws {
+        try await Home.run { home in
+            let before = "# mine\n[user]\n\tname = Alice ; a comment\n[credential]\n\thelper = cache\n"
+            try home.write(before, to: ".gitconfig", permissions: 0o640)
+            try await home.expectUnchanged("git", "--print")
+            let shown = try await home.setup("git", "--print")
+            #expect(shown.output.contains("git config --global --add credential.helper"), "\(shown)")
+
+            let done = try await home.setup("git")
+            #expect(done.exitCode == 0, "\(done)")
+            #expect(try home.text(".gitconfig") == before + "\thelper = !account git-credential\n")
+            try await home.expectUnchanged("git")
+
+            let undone = try await home.setup("--remove", "git")
+            #expect(undone.exitCode == 0, "\(undone)")
+            #expect(try home.text(".gitconfig") == before)
+            try await home.expectUnchanged("git", "--remove")
+        }
+    }
+
+    @Test func `Refuses a configuration that git cannot parse`() async throws {
+        try await Home.run { home in
+            try home.write("[user\n", to: ".gitconfig")
+            try await home.expectUnchanged("git", exitCode: 74)
+        }
+    }
+
+    // MARK: docker
+
+    @Test func `Adds registries to docker's configuration, and keeps the rest of the file`() async throws {
+        try await Home.run { home in
+            let before = "{\n\t\"auths\": {\"a\":  {}},\n\t\"credsStore\": \"pass\",\n\t\"n\": 1.0\n}"
+            try home.write(before, to: ".docker/config.json", permissions: 0o640)
+            try await home.expectUnchanged("docker", "ghcr.io", "--print")
+            let done = try await home.setup("docker", "ghcr.io", "registry.example:5000")
+            #expect(done.exitCode == 0, "\(done)")
+            let helpers = "\n\t\t\"ghcr.io\": \"account\",\n\t\t\"registry.example:5000\": \"account\"\n\t"
+            #expect(
+                try home.text(".docker/config.json")
+                    == before.dropLast(2) + ",\n\t\"credHelpers\": {\(helpers)}\n}")
+            #expect(try home.container.entry(home.path(".docker/config.json"))?.permissions == 0o640)
+            try await home.expectUnchanged("docker", "ghcr.io")
+
+            #expect(try await home.setup("docker", "--remove").exitCode == 0)
+            #expect(try home.text(".docker/config.json") == before)
+            try await home.expectUnchanged("docker", "--remove")
+        }
+    }
+
+    @Test func `Creates docker's configuration for the registries with a rule`() async throws {
+        try await Home.run { home in
+            try await home.expectUnchanged("docker", exitCode: 64)
+            #expect(try await home.account("rule", "add", "https://ghcr.io", "--session", "default").exitCode == 0)
+            #expect(try await home.setup("docker").exitCode == 0)
+            #expect(
+                try home.text(".docker/config.json")
+                    == "{\n  \"credHelpers\": {\n    \"ghcr.io\": \"account\"\n  }\n}\n")
+            #expect(try home.container.entry(home.path(".docker/config.json"))?.permissions == 0o600)
+        }
+    }
+
+    @Test(arguments: ["[]", "{", "{\"credHelpers\": 1}", "// mine\n{}", "{\"credHelpers\":{\"ghcr.io\":\"gh\"}}"])
+    func `Refuses what it cannot parse, and another helper`(text: String) async throws {
+        try await Home.run { home in
+            try home.write(text, to: ".docker/config.json")
+            let outcome = try await home.setup("docker", "ghcr.io")
+            #expect([65, 75].contains(outcome.exitCode), "\(outcome)")
+            #expect(outcome.errors.contains(home.path(".docker/config.json")), "\(outcome)")
+            #expect(try home.text(".docker/config.json") == text)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: home.path(".docker")) == ["config.json"])
+        }
+    }
+
+    @Test func `Writes through a link, and refuses one that leads nowhere`() async throws {
+        try await Home.run { home in
+            try home.write("{}\n", to: "dotfiles/docker.json", permissions: 0o644)
+            try FileManager.default.createDirectory(atPath: home.path(".docker"), withIntermediateDirectories: false)
+            let link = home.path(".docker/config.json")
+            try FileManager.default.createSymbolicLink(
+                atPath: link, withDestinationPath: "../dotfiles/docker.json")
+            #expect(try await home.setup("docker", "ghcr.io").exitCode == 0)
+            #expect(try home.container.entry(link)?.kind == .typeSymbolicLink)
+            #expect(try home.text("dotfiles/docker.json").contains("ghcr.io"))
+            #expect(try home.container.entry(home.path("dotfiles/docker.json"))?.permissions == 0o644)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: home.path("dotfiles")) == ["docker.json"])
+
+            try FileManager.default.removeItem(atPath: home.path("dotfiles/docker.json"))
+            try await home.expectUnchanged("docker", "ghcr.io", exitCode: 64)
+        }
+    }
+
+    // MARK: kubectl
+
+    @Test func `Adds a user to the kubeconfig with kubectl, and removes it`() async throws {
+        try await Home.run { home in
+            try home.write(
+                """
+                apiVersion: v1
+                kind: Config
+                users:
+                - name: other
+                  user:
+                    token: x
+
+                """, to: ".kube/config")
+            try await home.expectUnchanged("kubectl", "--print")
+            let done = try await home.setup("kubectl", "--session", "work")
+            #expect(done.exitCode == 0, "\(done)")
+            let text = try home.text(".kube/config")
+            #expect(text.contains("command: account") && text.contains("- --session=work"), "\(text)")
+            #expect(text.contains("provideClusterInfo: true") && text.contains("name: other"), "\(text)")
+            try await home.expectUnchanged("kubectl", "--session", "work")
+            try await home.expectUnchanged("kubectl", "--name", "other", exitCode: 75)
+
+            #expect(try await home.setup("--remove", "kubectl").exitCode == 0)
+            let rest = try home.text(".kube/config")
+            #expect(!rest.contains("account") && rest.contains("name: other"), "\(rest)")
+            try await home.expectUnchanged("kubectl", "--remove")
+            try await home.expectUnchanged("kubectl", "--name", "other", "--remove")
+        }
+    }
+
+    // MARK: MCP clients
+
+    @Test func `Prints the entry of an MCP server, or writes it to a file`() async throws {
+        try await Home.run { home in
+            let url = "https://api.example.com/mcp?tenant=1"
+            let entry = """
+                {
+                  "mcpServers": {
+                    "api.example.com": {
+                      "command": "account",
+                      "args": ["mcp", "\(url)"]
+                    }
+                  }
+                }
+
+                """
+            let shown = try await home.setup("mcp", url)
+            #expect(shown.exitCode == 0 && shown.output == entry, "\(shown)")
+            #expect(shown.errors.contains("`account rule add https://api.example.com/mcp"), "\(shown)")
+
+            let file = home.path("mcp.json")
+            #expect(try await home.setup("mcp", url, "--file", file).exitCode == 0)
+            #expect(try home.text("mcp.json") == entry)
+            try await home.expectUnchanged("mcp", url, "--file", file)
+            #expect(try await home.setup("mcp", url, "--file", file, "--name", "second").exitCode == 0)
+            #expect(try await home.setup("mcp", "--file", file, "--name", "second", "--remove").exitCode == 0)
+            #expect(try home.text("mcp.json") == entry)
+            #expect(try await home.setup("--remove", "mcp", "--file", file).exitCode == 0)
+            #expect(try home.text("mcp.json") == "{}\n")
+            try await home.expectUnchanged("mcp", "--file", file, "--remove")
+        }
+    }
+
+    @Test func `Keeps the other servers of an MCP client`() async throws {
+        try await Home.run { home in
+            let before = "{\"mcpServers\": {\"a\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\"]}}, \"b\": 1}"
+            try home.write(before, to: "mcp.json")
+            let file = home.path("mcp.json")
+            try await home.expectUnchanged("mcp", "https://x.example/mcp", "--file", file, "--name", "a", exitCode: 75)
+            #expect(try await home.setup("mcp", "https://x.example/mcp", "--file", file).exitCode == 0)
+            #expect(try await home.setup("mcp", "https://x.example/mcp", "--file", file, "--remove").exitCode == 0)
+            #expect(try home.text("mcp.json") == before)
+        }
+    }
+
+    @Test func `doctor names the missing programs in one line`() async throws {
+        try await Home.run { home in
+            func notes() async throws -> [Substring] {
+                let search = "PATH=\(home.container.path("bin")):\(Command.searchPath)"
+                let outcome = try await home.account.command(["doctor", "--programs"]).run(by: "env", search).run()
+                return outcome.output.split(separator: "\n").filter { $0.contains("do not ask this tool") }
+            }
+            let before = try await notes()
+            #expect(before.count == 1 && before[0].contains("`account setup git`"), "\(before)")
+            #expect(try await home.setup("git").exitCode == 0)
+            let after = try await notes()
+            #expect(after.allSatisfy { !$0.contains("setup git") }, "\(after)")
+        }
+    }
+}

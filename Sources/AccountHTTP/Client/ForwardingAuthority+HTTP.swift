@@ -1,0 +1,87 @@
+package import AccountKit
+import AsyncHTTPClient
+import HTTPTypes
+import NIOCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension OAuthAuthority: ForwardingAuthority {}
+
+extension ForwardingAuthority {
+    /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
+    package func forward(_ request: ForwardedRequest, for store: AccountStore) async throws -> ForwardedResponse {
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(request.url)
+        } catch {
+            throw AccountError(.invalidArgument, "the URL of the request \(error.text)")
+        }
+        guard let method = HTTPRequest.Method(request.method), let base = URL(string: url.origin) else {
+            throw AccountError(.invalidArgument, "the request is malformed")
+        }
+        var message = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.target)
+        for (name, value) in request.fields {
+            guard let name = HTTPField.Name(name) else { continue }
+            message.headerFields[name] = value
+        }
+        let client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
+        let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
+            try await HTTPTransport.forwarding.open(message, body: request.body, to: url)
+        } reading: { body in
+            let bytes = try await body.collect()
+            return (Data(bytes), ForwardedBody(collected: bytes))
+        }
+        return ForwardedResponse(
+            status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body)
+    }
+}
+
+extension ServiceURL {
+    fileprivate var origin: String { ServiceURL(at: self, path: "").description }
+}
+
+/// The body of a response, from the connection or already read.
+struct ForwardedBody: AsyncSequence, Sendable {
+    typealias Element = [UInt8]
+
+    private let source: HTTPClientResponse.Body?
+    private let collected: [UInt8]
+
+    init(_ source: HTTPClientResponse.Body) {
+        self.source = source
+        collected = []
+    }
+
+    init(collected: [UInt8]) {
+        source = nil
+        self.collected = collected
+    }
+
+    /// Reads the body of an error response, of which only the beginning matters.
+    func collect() async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for try await piece in self {
+            bytes += piece
+            if bytes.count > ServiceResponse.bodyLimit { break }
+        }
+        return bytes
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(source: source?.makeAsyncIterator(), collected: collected) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate var source: HTTPClientResponse.Body.AsyncIterator?
+        fileprivate var collected: [UInt8]
+
+        mutating func next() async throws -> [UInt8]? {
+            if source != nil { return try await source?.next().map { Array($0.readableBytesView) } }
+            guard !collected.isEmpty else { return nil }
+            defer { collected = [] }
+            return collected
+        }
+    }
+}

@@ -1,0 +1,105 @@
+/// Splits a stream of server-sent events into events.
+///
+/// Source: HTML Living Standard, section 9.2.6, "Interpreting an event stream". Lines end with LF, CRLF or CR.
+struct EventStreamParser {
+    struct Event: Equatable {
+        /// The lines of data, joined by newlines.
+        var data: [UInt8] = []
+    }
+
+    /// An event is longer than the limit.
+    struct TooLong: Error {}
+
+    /// The id of the last event, with which a stream can be resumed.
+    private(set) var lastEventID: String?
+
+    /// The pause that the server requests before a new connection, in milliseconds.
+    private(set) var retryMilliseconds: Int?
+
+    let limit: Int
+    private var line: [UInt8] = []
+    private var data: [UInt8] = []
+    private var hasData = false
+    private var type = ""
+    private var lastWasReturn = false
+    private var isFirstLine = true
+
+    /// - Parameters:
+    ///   - limit: The maximum length of an event, in bytes.
+    ///   - lastEventID: The id of an earlier part of the stream.
+    ///   - retryMilliseconds: The pause that the earlier part requested.
+    init(limit: Int, lastEventID: String? = nil, retryMilliseconds: Int? = nil) {
+        self.limit = limit
+        self.lastEventID = lastEventID
+        self.retryMilliseconds = retryMilliseconds
+    }
+
+    /// Returns the events that end in a piece of the stream.
+    mutating func events(in piece: [UInt8]) throws(TooLong) -> [Event] {
+        var events: [Event] = []
+        var start = piece.startIndex
+        // CR ends a line, and an LF after it belongs to the same line end.
+        if lastWasReturn, piece.first == 0x0A { start += 1 }
+        if !piece.isEmpty { lastWasReturn = false }
+        while let end = piece[start...].firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) {
+            line += piece[start..<end]
+            try checkLength()
+            if let event = endLine() { events.append(event) }
+            start = end + 1
+            if piece[end] == 0x0D {
+                if start == piece.endIndex {
+                    lastWasReturn = true
+                } else if piece[start] == 0x0A {
+                    start += 1
+                }
+            }
+        }
+        line += piece[start...]
+        try checkLength()
+        return events
+    }
+
+    private func checkLength() throws(TooLong) {
+        guard line.count + data.count <= limit else { throw TooLong() }
+    }
+
+    private mutating func endLine() -> Event? {
+        if isFirstLine {
+            isFirstLine = false
+            if line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
+        }
+        defer { line = [] }
+        guard !line.isEmpty else { return dispatch() }
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        // A line that begins with a colon is a comment.
+        guard colon != line.startIndex else { return nil }
+        let name = line[..<(colon ?? line.endIndex)]
+        var value = colon.map { line[($0 + 1)...] } ?? []
+        if value.first == 0x20 { value = value.dropFirst() }
+        switch String(decoding: name, as: UTF8.self) {
+        case "data":
+            if hasData { data.append(0x0A) }
+            data += value
+            hasData = true
+        case "event": type = String(decoding: value, as: UTF8.self)
+        case "id":
+            // The id is sent in a header field later.
+            if value.allSatisfy({ 0x20...0x7E ~= $0 }) { lastEventID = String(decoding: value, as: UTF8.self) }
+        case "retry":
+            if let time = Int(String(decoding: value, as: UTF8.self)), time >= 0 { retryMilliseconds = time }
+        default: break
+        }
+        return nil
+    }
+
+    /// Ends the event. An event of another type than `message` is not for MCP.
+    private mutating func dispatch() -> Event? {
+        defer {
+            data = []
+            hasData = false
+            type = ""
+        }
+        guard !data.isEmpty, type.isEmpty || type == "message" else { return nil }
+        return Event(data: data)
+    }
+}

@@ -1,0 +1,37 @@
+import AccountCommands
+import AccountKit
+import ArgumentParser
+
+struct HeadersCommand<App: AccountApplication>: HelperCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "headers", _superCommandName: "account",
+            abstract: "Print the header fields for a URL as a JSON object; other programs run this.",
+            discussion: """
+                For programs that get header fields from a command. A URL gets a token if it has a rule; see \
+                `\(CommandLine.toolName) rule`.
+
+                  \(CommandLine.toolName) rule add https://api.example.com --session work
+                  \(CommandLine.toolName) headers https://api.example.com/mcp
+                """)
+    }
+
+    @Argument(help: "URL that the program requests.")
+    var url: String
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() async throws {
+        var url: RequestURL?
+        try await perform {
+            let parsed = try RequestURL(self.url)
+            url = parsed
+            return try context(of: try parsed.rule(in: Preferences(container: try App.container())).session)
+        } _: { context in
+            try url?.ruled.checkStaysHere()
+            try await context.signedInAccount(in: try context.helperStore()).credentials.checkIsBearer()
+            let token = try await context.helperToken().token
+            try JSONDocument.print(["Authorization": "Bearer \(token.reveal())"])
+        }
+    }
+}

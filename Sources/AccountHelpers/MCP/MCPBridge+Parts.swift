@@ -1,0 +1,128 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+
+extension MCPMessage {
+    /// The version that a request of revision 2026-07-28 or later names; `nil` for earlier ones.
+    ///
+    /// Source: Model Context Protocol 2026-07-28, "Versioning and Compatibility".
+    var version: String? {
+        guard let version = params?["_meta"]?["io.modelcontextprotocol/protocolVersion"]?.string,
+            MCPFieldValue.isVersion(version)
+        else { return nil }
+        return version
+    }
+
+    /// The header fields that describe the message.
+    ///
+    /// Source: Model Context Protocol 2026-07-28, "Streamable HTTP", section "Request Metadata"; 2025-06-18,
+    /// "Transports", sections "Session Management" and "Protocol Version Header".
+    func fields(of session: (id: String?, version: String)?, _ modernVersion: String?) -> [String: String] {
+        var fields: [String: String] = [:]
+        guard let version = version ?? (session == nil && requestID == nil ? modernVersion : nil) else {
+            fields["MCP-Protocol-Version"] = session?.version
+            fields["Mcp-Session-Id"] = session?.id
+            return fields
+        }
+        fields["MCP-Protocol-Version"] = version
+        if let method { fields["Mcp-Method"] = MCPFieldValue.encoded(method) }
+        let source: String? =
+            switch method {
+            case "tools/call", "prompts/get": "name"
+            case "resources/read": "uri"
+            default: nil
+            }
+        if let source, let name = params?[source]?.string { fields["Mcp-Name"] = MCPFieldValue.encoded(name) }
+        return fields
+    }
+}
+
+extension EventStreamParser {
+    /// Prepares for another connection to the same stream.
+    mutating func restart() {
+        let (id, pause) = (lastEventID, retryMilliseconds)
+        self = EventStreamParser(limit: limit, lastEventID: id, retryMilliseconds: pause)
+    }
+}
+
+extension ForwardedResponse {
+    /// Reads the whole body.
+    func collected(upTo limit: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for try await piece in body {
+            bytes += piece
+            guard bytes.count <= limit else {
+                throw AccountError(.tooLarge, "the response is longer than \(limit) bytes")
+            }
+        }
+        try Task.checkCancellation()
+        return bytes
+    }
+
+    /// Reads the response to a request of the bridge itself, and ignores other messages before it.
+    func response(to request: MCPMessage, from url: String) async throws -> MCPMessage {
+        if mediaType == "application/json" {
+            if let message = try? MCPMessage(try await collected(upTo: MCPBridge.maximumByteCount)) { return message }
+        } else if mediaType == "text/event-stream" {
+            var parser = EventStreamParser(limit: MCPBridge.maximumByteCount)
+            for try await piece in body {
+                for event in try parser.events(in: piece) {
+                    guard let message = try? MCPMessage(event.data), message.kind == .response(id: request.requestID)
+                    else { continue }
+                    return message
+                }
+            }
+        }
+        throw AccountError(.requestFailed, "\(url) did not respond with a message")
+    }
+}
+
+extension AccountError {
+    /// The connection to a server broke during a request.
+    init(lost url: String) {
+        self.init(
+            .serviceUnavailable, "the connection to \(url) was lost before the response", hint: "try again")
+    }
+
+    init(tooLongFrom url: String) {
+        self.init(
+            .tooLarge, "\(url) sent a message that is longer than \(MCPBridge.maximumByteCount >> 20) MiB")
+    }
+
+    /// A response with an error status that contains no JSON-RPC error.
+    init(refusal response: ForwardedResponse, by url: String) {
+        switch response.status {
+        case 401: self.init(.notSignedIn, "\(url) rejected the token")
+        case 403:
+            let challenge = response.field("www-authenticate") ?? ""
+            let scope = challenge.firstMatch(of: /scope="([^"]*)"/).map {
+                ", and requires the scope " + String($0.output.1).shown
+            }
+            self.init(
+                .requestFailed, "\(url) refused the request (403)\(scope ?? "")",
+                hint: scope == nil ? nil : "sign in again with --scope")
+        case 300...399:
+            let target = response.field("location").map { " to " + $0.shown } ?? ""
+            self.init(
+                .requestFailed, "\(url) redirects the request\(target), and tokens do not follow redirects",
+                hint: "use the new URL, and add a rule for it")
+        default: self.init(.requestFailed, "\(url) responded with status \(response.status)")
+        }
+    }
+}
+
+extension JSONText {
+    /// Returns an error for a request.
+    ///
+    /// The code is the exit code of the commands, outside the range of JSON-RPC, so that no client takes it for an
+    /// error of the server (Model Context Protocol 2026-07-28, "Base Protocol", section "Error Codes").
+    init(error message: String, _ error: AccountError, of id: MCPRequestID) {
+        let data = JSONText(members: [
+            ("source", JSONText(string: "account")), ("reason", JSONText(string: error.code.rawValue)),
+        ])
+        let object = JSONText(members: [
+            ("code", JSONText(integer: Int(error.exitCode))), ("message", JSONText(string: message)), ("data", data),
+        ])
+        self.init(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", object)])
+    }
+}

@@ -1,0 +1,178 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+
+// MARK: - To the server
+
+extension MCPBridge {
+    func exchange(_ message: MCPMessage, _ number: Int) async throws {
+        var isRepeated = false
+        while true {
+            let session = message.version == nil && message.method != "initialize" ? session : nil
+            let response = try await send(post(message, in: session))
+            exchanges[number]?.pendingByteCount = 0
+            proceed()
+            if (200...299).contains(response.status) {
+                return try await accept(response, to: message, number)
+            }
+            let body = try await response.collected(upTo: 1 << 20)
+            if response.status == 404, let old = session?.id, !isRepeated {
+                isRepeated = true
+                try await renew(insteadOf: old)
+                continue
+            }
+            let error = JSONText(body).flatMap { $0["error"] }.flatMap { $0["code"]?.isNumber == true ? $0 : nil }
+            // The header fields were those of an earlier definition of the tool.
+            if response.status == 400, let code = error?["code"], MCPFieldValue.text(of: code) == "-32020",
+                message.version != nil, message.method == "tools/call", !isRepeated
+            {
+                isRepeated = true
+                try await listTools(like: message)
+                continue
+            }
+            guard let id = message.requestID, let error, response.status != 401, response.status != 403 else {
+                throw AccountError(refusal: response, by: url)
+            }
+            let text = JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", error)])
+            return await deliver(text, number, isFinal: true)
+        }
+    }
+
+    func post(_ message: MCPMessage, in session: MCPServerSession?) -> ForwardedRequest {
+        var fields = ["Content-Type": "application/json", "Accept": "application/json, text/event-stream"]
+        fields.merge(message.fields(of: session.map { ($0.id, $0.version) }, modernVersion)) { $1 }
+        if message.version != nil, message.method == "tools/call", let params = message.params {
+            fields.merge(tools.fields(of: params)) { own, _ in own }
+        }
+        return ForwardedRequest(method: "POST", url: url, fields: fields, body: [UInt8](message.text.bytes))
+    }
+
+    func get(after eventID: String? = nil, in session: MCPServerSession) -> ForwardedRequest {
+        var fields = ["Accept": "text/event-stream", "MCP-Protocol-Version": session.version]
+        fields["Mcp-Session-Id"] = session.id
+        fields["Last-Event-ID"] = eventID
+        return ForwardedRequest(method: "GET", url: url, fields: fields)
+    }
+}
+
+// MARK: - From the server
+
+extension MCPBridge {
+    private func accept(_ response: ForwardedResponse, to message: MCPMessage, _ number: Int) async throws {
+        guard message.requestID != nil else {
+            if message.method == "notifications/initialized" { listen() }
+            // Reading the rest lets the connection serve the next request.
+            _ = try await response.collected(upTo: 1 << 16)
+            return
+        }
+        switch response.mediaType {
+        case "application/json":
+            let body = try await response.collected(upTo: Self.maximumByteCount)
+            guard try await deliver(body, of: response, to: message, number) else {
+                throw AccountError(.requestFailed, "\(url) sent no response to the request")
+            }
+        case "text/event-stream": try await forwardEvents(of: response, to: message, number)
+        case let type:
+            let what = response.status == 202 || type.isEmpty ? "no message" : type.shown
+            throw AccountError(.requestFailed, "\(url) responded with \(what) instead of a message")
+        }
+    }
+
+    /// Forwards the messages of a stream up to the response. If the connection breaks, the stream is resumed where the
+    /// server supports this (Model Context Protocol 2025-06-18, "Transports", section "Resumability and Redelivery").
+    private func forwardEvents(
+        of first: ForwardedResponse, to message: MCPMessage, _ number: Int
+    ) async throws {
+        var response = first
+        var parser = EventStreamParser(limit: Self.maximumByteCount)
+        var attempts = 0
+        while true {
+            do {
+                for try await piece in response.body {
+                    for event in try parser.events(in: piece) {
+                        attempts = 0
+                        if exchanges[number]?.isAnswered == true { continue }
+                        if try await deliver(event.data, of: first, to: message, number) { endSoon(number) }
+                    }
+                }
+            } catch is EventStreamParser.TooLong {
+                throw AccountError(tooLongFrom: url)
+            } catch {
+                try Task.checkCancellation()
+            }
+            if exchanges[number]?.isAnswered == true { return }
+            try Task.checkCancellation()
+            guard message.version == nil, let session, let eventID = parser.lastEventID, attempts < 5 else {
+                throw AccountError(lost: url)
+            }
+            attempts += 1
+            try await Task.sleep(for: .milliseconds(min(parser.retryMilliseconds ?? 1000, 60_000)))
+            parser.restart()
+            response = try await send(get(after: eventID, in: session))
+            guard response.status == 200, response.mediaType == "text/event-stream" else {
+                throw AccountError(lost: url)
+            }
+        }
+    }
+
+    /// Gives the server a moment to end an answered stream, so that its connection can be used again.
+    func endSoon(_ number: Int) {
+        Task {
+            try? await Task.sleep(for: .seconds(2))
+            exchanges[number]?.task?.cancel()
+        }
+    }
+
+    /// Forwards a message from the response to a request. Returns whether it answers the request.
+    private func deliver(
+        _ bytes: [UInt8], of response: ForwardedResponse, to request: MCPMessage, _ number: Int
+    ) async throws -> Bool {
+        let message: MCPMessage
+        do {
+            message = try MCPMessage(bytes)
+        } catch {
+            throw AccountError(.requestFailed, "\(url) sent text that is not a JSON-RPC message")
+        }
+        guard case .response(let id) = message.kind else {
+            await deliver(message.text, number)
+            return false
+        }
+        guard id == request.requestID else {
+            if id == nil, let id = request.requestID, let error = message["error"] {
+                let text = JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", error)])
+                await deliver(text, number, isFinal: true)
+                return true
+            }
+            explain("\(url) sent a response to another request, which is not passed on")
+            return false
+        }
+        await deliver(remember(message, of: response, to: request), number, isFinal: true)
+        return true
+    }
+
+    /// Takes from a response what later requests need. Returns the response for the client.
+    private func remember(
+        _ message: MCPMessage, of response: ForwardedResponse, to request: MCPMessage
+    ) -> JSONText {
+        guard let result = message["result"] else { return message.text }
+        if request.method == "initialize" {
+            listener?.cancel()
+            listener = nil
+            session = MCPServerSession(beginning: request, result, response)
+        } else if request.method == "tools/list", request.version != nil {
+            let (changed, rejections) = tools.learn(from: result)
+            for rejection in rejections {
+                explain("the tool \(rejection.tool.shown) of \(url) is left out: \(rejection.reason)")
+            }
+            if let changed { return message.text.setting("result", to: changed) }
+        }
+        return message.text
+    }
+
+    private func deliver(_ text: JSONText, _ number: Int, isFinal: Bool = false) async {
+        guard exchanges[number]?.isCancelled == false else { return }
+        // Mark it first: the client may reuse the id as soon as it has the response.
+        if isFinal { exchanges[number]?.isAnswered = true }
+        await write(text.line)
+    }
+}

@@ -1,0 +1,107 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+
+// MARK: - Sessions of servers before 2026-07-28
+
+extension MCPBridge {
+    /// Begins a new session after the server has forgotten one, for example in a restart.
+    ///
+    /// Source: Model Context Protocol 2025-06-18, "Transports", section "Session Management".
+    func renew(insteadOf old: String) async throws {
+        if let renewal { return try await renewal.value }
+        guard let session, session.id == old else { return }
+        let task = Task { try await begin(like: session) }
+        renewal = task
+        defer { renewal = nil }
+        try await task.value
+    }
+
+    private func begin(like old: MCPServerSession) async throws {
+        listener?.cancel()
+        listener = nil
+        let request = old.beginning
+        let response = try await send(post(request, in: nil))
+        guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
+        let message = try await response.response(to: request, from: url)
+        guard let result = message["result"], let new = MCPServerSession(beginning: request, result, response),
+            new.version == old.version
+        else {
+            throw AccountError(
+                .requestFailed, "\(url) has ended the session, and did not begin a new one",
+                hint: "restart the MCP client")
+        }
+        session = new
+        let text = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
+        _ = try await send(post(try MCPMessage(Array(text.utf8)), in: new))
+        explain("\(url) has ended the session, so a new one was begun")
+        listen()
+    }
+
+    /// Opens the stream for messages of the server that answer no request.
+    ///
+    /// Source: Model Context Protocol 2025-06-18, "Transports", section "Listening for Messages from the Server".
+    func listen() {
+        guard let session, session.id != nil, listener == nil else { return }
+        listener = Task { await forwardMessages(in: session) }
+    }
+
+    private func forwardMessages(in session: MCPServerSession) async {
+        var parser = EventStreamParser(limit: Self.maximumByteCount)
+        let pauses = BackOff(first: 1, longest: 30)
+        var failureCount = 0
+        while !Task.isCancelled {
+            do {
+                let response = try await send(get(after: parser.lastEventID, in: session))
+                // 405: the server sends no such messages. 404: it has ended the session.
+                guard response.status == 200, response.mediaType == "text/event-stream" else {
+                    if response.status < 500, response.status != 429 { return }
+                    throw AccountError(refusal: response, by: url)
+                }
+                failureCount = 0
+                for try await piece in response.body {
+                    for event in try parser.events(in: piece) {
+                        if Task.isCancelled { return }
+                        if let message = try? MCPMessage(event.data) { await write(message.line) }
+                    }
+                }
+            } catch is EventStreamParser.TooLong {
+                return explain("\(AccountError(tooLongFrom: url))")
+            } catch {
+                failureCount += 1
+            }
+            parser.restart()
+            let pause = failureCount > 0 ? pauses.pause(after: failureCount) : 0
+            let requested = Double(min(parser.retryMilliseconds ?? 1000, 60_000)) / 1000
+            // Cancellation ends the loop.
+            try? await Task.sleep(for: .seconds(max(pause, requested)))
+        }
+    }
+}
+
+// MARK: - The tools of a server
+
+extension MCPBridge {
+    /// Reads the definitions of the tools again, with the metadata of a call.
+    ///
+    /// Source: Model Context Protocol 2026-07-28, "Streamable HTTP", section "Client Behavior".
+    func listTools(like call: MCPMessage) async throws {
+        guard let meta = call.params?["_meta"] else { return }
+        var cursor: JSONText?
+        for page in 1...32 {
+            var params: [(String, JSONText)] = [("_meta", meta)]
+            if let cursor { params.append(("cursor", cursor)) }
+            let text = JSONText(members: [
+                ("jsonrpc", JSONText(string: "2.0")), ("id", JSONText(string: "account-tools-\(page)")),
+                ("method", JSONText(string: "tools/list")), ("params", JSONText(members: params)),
+            ])
+            let request = try MCPMessage(text)
+            let response = try await send(post(request, in: nil))
+            guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
+            guard let result = try await response.response(to: request, from: url)["result"] else { return }
+            _ = tools.learn(from: result)
+            guard let next = result["nextCursor"], next.string != nil else { return }
+            cursor = next
+        }
+    }
+}

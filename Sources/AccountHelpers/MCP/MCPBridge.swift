@@ -1,0 +1,229 @@
+import AccountCommands
+import AccountKit
+import AccountSupport
+
+/// Forwards the messages of an MCP client to a server, and the server's messages to the client.
+///
+/// The client speaks the stdio transport, and the server Streamable HTTP. Both are either of revision 2026-07-28, where
+/// each request names its version, or earlier, where `initialize` begins a session. The bridge forwards messages
+/// unchanged, except for responses to `tools/list` (see ``MCPMirroredParameters``) and the ids of errors without one.
+///
+/// Source: Model Context Protocol 2026-07-28, "stdio" and "Streamable HTTP"; 2025-06-18, "Transports".
+actor MCPBridge {
+    /// The longest message, in bytes.
+    static let maximumByteCount = 64 << 20
+
+    /// The requests that wait for a response at a time. Further ones are refused, so that the client can still cancel.
+    static let maximumRequestCount = 256
+
+    /// The bytes of messages that the server has not taken. Above it, the bridge reads no further message.
+    static let maximumPendingByteCount = 64 << 20
+
+    struct Exchange {
+        let id: MCPRequestID?
+
+        /// Whether the request is of revision 2026-07-28 or later.
+        let isModern: Bool
+
+        /// Whether the response is a stream without an end.
+        let isSubscription: Bool
+        var task: Task<Void, Never>?
+        var pendingByteCount: Int
+        var isAnswered = false
+        var isCancelled = false
+    }
+
+    let url: String
+    let send: @Sendable (ForwardedRequest) async throws -> ForwardedResponse
+    let write: @Sendable ([UInt8]) async -> Void
+    private let say: @Sendable (String) -> Void
+
+    var session: MCPServerSession?
+    var renewal: Task<Void, any Error>?
+
+    /// The delivery of `notifications/initialized`, for which later messages wait.
+    private var opening: Task<Void, Never>?
+    var listener: Task<Void, Never>?
+    var exchanges: [Int: Exchange] = [:]
+    private var exchangeCount = 0
+    private var waitingForRoom: [CheckedContinuation<Void, Never>] = []
+    private var waitingForEnd: [CheckedContinuation<Void, Never>] = []
+    var tools = MCPMirroredParameters()
+
+    /// The last version in a request of revision 2026-07-28 or later.
+    var modernVersion: String?
+    private var lastSaid: String?
+
+    /// - Parameters:
+    ///   - url: The MCP endpoint.
+    ///   - send: Sends a request with the token.
+    ///   - write: Writes a line to the client, and returns when the client has room for another.
+    ///   - say: Explains a problem to the user.
+    init(
+        url: String, send: @escaping @Sendable (ForwardedRequest) async throws -> ForwardedResponse,
+        write: @escaping @Sendable ([UInt8]) async -> Void, say: @escaping @Sendable (String) -> Void
+    ) {
+        self.url = url
+        self.send = send
+        self.write = write
+        self.say = say
+    }
+
+    // MARK: From the client
+
+    /// Accepts a message of the client. Returns when the bridge can accept another.
+    func receive(_ line: MCPLines.Line) async {
+        let message: MCPMessage
+        switch line {
+        case .tooLong:
+            return await refuse(.notMessage, "the message is longer than \(Self.maximumByteCount >> 20) MiB")
+        case .message(let bytes):
+            do {
+                message = try MCPMessage(bytes)
+            } catch {
+                return await refuse(error, error == .notJSON ? "the message is not JSON" : "not a JSON-RPC message")
+            }
+        }
+        if message.cancelledID != nil, consume(message) { return }
+        if let id = message.requestID, requestCount >= Self.maximumRequestCount {
+            let error = AccountError(.busy, "\(requestCount) requests wait for a response", hint: "try again later")
+            return await answer(error, id)
+        }
+        let count = message.text.bytes.count
+        while pendingByteCount > 0, pendingByteCount + count > Self.maximumPendingByteCount {
+            await withCheckedContinuation { waitingForRoom.append($0) }
+        }
+        start(message)
+    }
+
+    private var requestCount: Int { exchanges.values.count { $0.id != nil && !$0.isAnswered } }
+
+    private var pendingByteCount: Int { exchanges.values.reduce(0) { $0 + $1.pendingByteCount } }
+
+    private func start(_ message: MCPMessage) {
+        exchangeCount += 1
+        let number = exchangeCount
+        let version = message.version
+        if let version { modernVersion = version }
+        let method = message.method
+        exchanges[number] = Exchange(
+            id: message.requestID, isModern: version != nil, isSubscription: method == "subscriptions/listen",
+            pendingByteCount: message.text.bytes.count)
+        let earlier = opening
+        let task = Task {
+            await earlier?.value
+            await run(message, number)
+        }
+        exchanges[number]?.task = task
+        if method == "notifications/initialized" {
+            // A server that does not respond must not stop the client for longer.
+            opening = Task { _ = try? await withDeadline(.now + .seconds(10)) { await task.value } }
+        }
+    }
+
+    private func run(_ message: MCPMessage, _ number: Int) async {
+        do {
+            try await exchange(message, number)
+        } catch {
+            let isOver = exchanges[number].map { $0.isAnswered || $0.isCancelled } ?? true
+            if !isOver {
+                let error = error as? AccountError ?? AccountError(lost: url)
+                if let id = message.requestID { await answer(error, id) }
+                explain("\(error)")
+            }
+        }
+        exchanges[number] = nil
+        proceed()
+    }
+
+    /// Handles a cancellation of a request that the connection expresses by its end. Returns whether the server must not
+    /// get the message.
+    ///
+    /// Source: Model Context Protocol 2026-07-28, "Cancellation", section "Transport-Specific Cancellation".
+    private func consume(_ message: MCPMessage) -> Bool {
+        let found = exchanges.first { $0.value.id == message.cancelledID && !$0.value.isAnswered }
+        guard let (number, exchange) = found else { return session == nil && modernVersion != nil }
+        if exchange.isModern {
+            cancel(number)
+            return true
+        }
+        // Earlier servers end the stream themselves. Don't keep it if they don't.
+        Task {
+            try? await Task.sleep(for: .seconds(10))
+            if exchanges[number]?.id == message.cancelledID { cancel(number) }
+        }
+        return false
+    }
+
+    func cancel(_ number: Int) {
+        exchanges[number]?.isCancelled = true
+        exchanges[number]?.task?.cancel()
+    }
+
+    // MARK: Errors
+
+    private func answer(_ error: AccountError, _ id: MCPRequestID) async {
+        await write(JSONText(error: "\(CommandLine.toolName): \(error)", error, of: id).line)
+    }
+
+    private func refuse(_ flaw: MCPMessage.Flaw, _ problem: String) async {
+        let error = JSONText(members: [
+            ("code", JSONText(integer: flaw.rawValue)), ("message", JSONText(string: problem)),
+        ])
+        let id = JSONText(Array("null".utf8)) ?? JSONText(string: "")
+        await write(
+            JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id), ("error", error)]).line)
+    }
+
+    /// Explains a problem once, since a client may repeat a request often.
+    func explain(_ text: String) {
+        if text != lastSaid { say(text) }
+        lastSaid = text
+    }
+}
+
+// MARK: - The end
+
+extension MCPBridge {
+    /// Ends all requests and the session at the server.
+    ///
+    /// - Parameter grace: How long to wait for responses first.
+    func finish(grace: Duration) async {
+        if grace > .zero {
+            let timer = Task {
+                try? await Task.sleep(for: grace)
+                endWaits()
+            }
+            while hasPendingRequests, !timer.isCancelled {
+                await withCheckedContinuation { waitingForEnd.append($0) }
+            }
+            timer.cancel()
+        }
+        listener?.cancel()
+        for number in exchanges.keys { cancel(number) }
+        guard let session, session.id != nil else { return }
+        self.session = nil
+        var request = get(in: session)
+        request.method = "DELETE"
+        let end = request
+        // The server ends the session itself later if this fails.
+        _ = try? await withDeadline(.now + .milliseconds(1500)) { [send] in try await send(end).status }
+    }
+
+    private var hasPendingRequests: Bool {
+        exchanges.values.contains { !$0.isSubscription && !$0.isAnswered && !$0.isCancelled }
+    }
+
+    private func endWaits() {
+        for number in exchanges.keys { cancel(number) }
+        proceed()
+    }
+
+    /// Lets calls continue that wait for room or for responses.
+    func proceed() {
+        let waiting = waitingForRoom + waitingForEnd
+        waitingForRoom = []
+        waitingForEnd = []
+        for continuation in waiting { continuation.resume() }
+    }
+}

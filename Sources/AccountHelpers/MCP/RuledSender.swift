@@ -1,0 +1,79 @@
+import AccountCommands
+import AccountKit
+import Synchronization
+
+/// Sends requests to a URL with the token that a rule allows. Rules and sessions may change at any time.
+final class RuledSender<App: AccountApplication>: Sendable {
+    private let url: RequestURL
+    private let options: CommonOptions
+
+    /// One context a session, so that all requests share its store.
+    private let contexts = Mutex<[SessionName: CommandContext<App>]>([:])
+
+    init(url: RequestURL, options: CommonOptions) {
+        self.url = url
+        self.options = options
+    }
+
+    func send(_ request: ForwardedRequest) async throws -> ForwardedResponse {
+        let rule = try url.rule(in: Preferences(container: try App.container()))
+        let context = try context(of: rule.session)
+        do {
+            let store = try context.helperStore()
+            let account = try await context.signedInAccount(in: store)
+            try account.credentials.checkIsBearer()
+            // The service of a token from the environment may be unknown, and the token is never refreshed.
+            if App.environmentToken == nil || store === context.archive {
+                _ = try await context.withUsableToken(account, in: store)
+            }
+            let response = try await context.forwarding(of: account, to: url).forward(request, for: store)
+            guard response.status == 401 else { return response }
+            throw AccountError(
+                .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
+                hint: "check that the session is for this API, and sign in again with "
+                    + "`\(context.hint.command("login"))`")
+        } catch var error as AccountError {
+            if error.code == .notSignedIn, error.hint?.contains("`") != true {
+                error.hint = "run `\(context.hint.command("login"))`"
+            }
+            throw error
+        }
+    }
+
+    private func context(of session: SessionName) throws -> CommandContext<App> {
+        if let context = contexts.withLock({ $0[session] }) { return context }
+        let made = try CommandContext<App>(options, session: session, isInteractive: false)
+        return contexts.withLock { contexts in
+            let context = contexts[session] ?? made
+            contexts[session] = context
+            return context
+        }
+    }
+
+    func finishPendingRequests() async {
+        for context in contexts.withLock({ Array($0.values) }) { await context.finishPendingRequests() }
+    }
+}
+
+extension CommandContext {
+    /// The store with the token that other programs get. A token from the environment replaces the archive only for the
+    /// current session, because it belongs to one service.
+    func helperStore() throws -> AccountStore {
+        guard App.environmentToken != nil else { return store }
+        return try App.chosenSession(nil, preferences) == session ? store : archive
+    }
+
+    /// Returns the authority that sends requests with the tokens of an account.
+    func forwarding(of account: Account, to url: RequestURL) throws -> any ForwardingAuthority {
+        // The service of a token from the environment may be unknown, and is not needed, since it is never refreshed.
+        let isGiven = account.issuer == nil && App.environmentToken != nil
+        let authority =
+            isGiven && App.acceptsIssuer
+            ? try App.authority(for: AccountService(issuer: url.ruled.origin), timeout: .seconds(10), logger: nil)
+            : try authority(of: account)
+        guard let authority = authority as? any ForwardingAuthority else {
+            throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")
+        }
+        return authority
+    }
+}

@@ -1,0 +1,327 @@
+import AccountKit
+import AccountSupport
+import Synchronization
+import Testing
+
+@testable import AccountHelpers
+
+/// The bridge against a scripted server.
+struct MCPBridgeTests {
+    private static let url = "https://api.example.com/mcp"
+    private static let meta = #""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#
+    private static let initialize =
+        #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#
+    private static let initialized =
+        #"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#
+
+    private func run(
+        _ server: @escaping @Sendable (ForwardedRequest) async throws -> ForwardedResponse,
+        _ test: (MCPBridge, Wire) async throws -> Void
+    ) async throws {
+        let wire = Wire()
+        let bridge = MCPBridge(
+            url: Self.url,
+            send: { request in
+                wire.note(request)
+                return try await server(request)
+            },
+            write: { wire.write($0) }, say: { _ in })
+        try await test(bridge, wire)
+    }
+
+    private func send(_ text: String, to bridge: MCPBridge) async {
+        await bridge.receive(.message(Array(text.utf8)))
+    }
+
+    private func begin(_ bridge: MCPBridge, _ wire: Wire) async throws {
+        await send(Self.initialize, to: bridge)
+        #expect(await wire.next() == Self.initialized)
+    }
+
+    // MARK: Header fields
+
+    @Test func `Describes a request of 2026-07-28 in header fields`() async throws {
+        try await run { _ in
+            .json(#"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+        } _: { bridge, wire in
+            await send(
+                #"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"größe",\#(Self.meta)}}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+            let fields = try #require(wire.requests.first).fields
+            #expect(
+                fields == [
+                    "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+                    "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call",
+                    "Mcp-Name": "=?base64?Z3LDtsOfZQ==?=",
+                ])
+        }
+    }
+
+    @Test func `Names the session and its version to an earlier server`() async throws {
+        try await run(Self.earlier) { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            _ = await wire.next()
+            #expect(wire.requests.map { $0.fields["Mcp-Session-Id"] } == [nil, "s1"])
+            #expect(wire.requests.map { $0.fields["MCP-Protocol-Version"] } == [nil, "2025-06-18"])
+        }
+    }
+
+    @Test func `Mirrors a parameter after the server has asked for it`() async throws {
+        let tool = #"{"name":"t","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"}}}}"#
+        try await run { request in
+            if request.fields["Mcp-Method"] == "tools/list" {
+                return .json(#"{"jsonrpc":"2.0","id":"account-tools-1","result":{"tools":[\#(tool)]}}"#)
+            }
+            guard request.fields["Mcp-Param-R"] == "eu" else {
+                return .json(#"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"x"}}"#, status: 400)
+            }
+            return .json(#"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+        } _: { bridge, wire in
+            let params = #"{"name":"t","arguments":{"r":"eu"},\#(Self.meta)}"#
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":\#(params)}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+            #expect(wire.requests.map { $0.fields["Mcp-Method"] } == ["tools/call", "tools/list", "tools/call"])
+        }
+    }
+
+    // MARK: Responses
+
+    @Test func `Forwards the messages of a stream, and resumes it where it broke`() async throws {
+        try await run { request in
+            switch (request.method, request.fields["Last-Event-ID"]) {
+            case ("GET", "7"?):
+                return .events("data: {\"jsonrpc\":\"2.0\",\n", "data: \"id\":1,\"result\":{}}\n\n")
+            case ("POST", _) where request.contains("ping"):
+                return .events("retry: 0\nid: 7\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n")
+            default: return try await Self.earlier(request)
+            }
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","method":"n"}"#)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0", "id":1,"result":{}}"#)
+        }
+    }
+
+    @Test func `Begins a new session if the server has forgotten the old one`() async throws {
+        let count = Mutex(0)
+        try await run { request in
+            if request.contains("\"initialize\"") {
+                let number = count.withLock {
+                    $0 += 1; return $0
+                }
+                return .json(Self.initialized, fields: ["Mcp-Session-Id": "s\(number)"])
+            }
+            if request.fields["Mcp-Session-Id"] == "s1" { return .json("{}", status: 404) }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            for id in 1...3 { await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"ping"}"#, to: bridge) }
+            var lines: Set<String> = []
+            for _ in 1...3 { lines.insert(await wire.next()) }
+            #expect(lines == Set((1...3).map { #"{"jsonrpc":"2.0","id":\#($0),"result":{}}"# }))
+            #expect(count.withLock { $0 } == 2)
+        }
+    }
+
+    @Test(arguments: [
+        (400, #"{"jsonrpc":"2.0","error":{"code":-32602,"message":"m"}}"#, #""code":-32602,"message":"m"}"#),
+        (404, #"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32601,"message":"m"}}"#, #""code":-32601"#),
+        (503, "busy", #""code":69,"message":"\#(CommandLine.toolName): \#(url) responded with status 503""#),
+        (200, "busy", "sent text that is not a JSON-RPC message"), (302, "", "tokens do not follow redirects"),
+        (202, "", "responded with no message instead of a message"), (401, "", "rejected the token"),
+    ])
+    func `Answers a request with an error if the server does not respond`(
+        status: Int, body: String, text: String
+    ) async throws {
+        try await run { _ in
+            .json(body, status: status, type: status == 202 ? "" : "application/json")
+        } _: {
+            bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(line.contains(text), "\(line)")
+            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":"a","error":{"#), "\(line)")
+        }
+    }
+
+    @Test func `Names the command to run if there is no token`() async throws {
+        try await run { _ in
+            throw AccountError(.notSignedIn, "not signed in", hint: "run `account login`")
+        } _: {
+            bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(
+                line.contains(#""code":77,"message":""#) && line.contains("not signed in: run `account login`"),
+                "\(line)")
+        }
+    }
+
+    @Test(arguments: [("x", -32700), ("[]", -32600), ("{}", -32600)])
+    func `Refuses text that is not a message`(text: String, code: Int) async throws {
+        try await run { _ in
+            .json("{}")
+        } _: { bridge, wire in
+            await send(text, to: bridge)
+            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":\#(code),"#))
+            #expect(wire.requests.isEmpty)
+        }
+    }
+
+    // MARK: Cancellation and the end
+
+    @Test func `Closes the stream of a cancelled request of 2026-07-28`() async throws {
+        let (closed, close) = AsyncStream.makeStream(of: Void.self)
+        try await run { _ in
+            .stream { continuation in
+                continuation.yield(Array("data: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n".utf8))
+                continuation.onTermination = { _ in close.finish() }
+            }
+        } _: { bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"x","params":{\#(Self.meta)}}"#, to: bridge)
+            _ = await wire.next()
+            await send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, to: bridge)
+            for await _ in closed {}
+            #expect(wire.requests.count == 1)
+            await bridge.finish(grace: .zero)
+            #expect(wire.isEmpty)
+        }
+    }
+
+    @Test func `Forwards the cancellation of a request to an earlier server`() async throws {
+        try await run { request in
+            if request.contains("\"slow\"") {
+                return .stream { $0.yield(Array("data: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n".utf8)) }
+            }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"slow"}"#, to: bridge)
+            _ = await wire.next()
+            await send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, to: bridge)
+            await wire.request { $0.contains("notifications/cancelled") }
+            await bridge.finish(grace: .zero)
+            #expect(wire.requests.last?.method == "DELETE")
+            #expect(wire.requests.last?.fields["Mcp-Session-Id"] == "s1")
+        }
+    }
+
+    @Test func `Waits for responses after the end of the input`() async throws {
+        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+        try await run { _ in
+            for await _ in gates {}
+            return .json(#"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+        } _: { bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            async let end: Void = bridge.finish(grace: .seconds(600))
+            gate.finish()
+            await end
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+        }
+    }
+
+    @Test func `Refuses further requests while too many wait, and still cancels`() async throws {
+        try await run { _ in
+            .stream { _ in }
+        } _: { bridge, wire in
+            for id in 1...MCPBridge.maximumRequestCount {
+                await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"x","params":{\#(Self.meta)}}"#, to: bridge)
+            }
+            await send(#"{"jsonrpc":"2.0","id":"more","method":"x","params":{\#(Self.meta)}}"#, to: bridge)
+            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":"more","error":{"code":75,"#))
+            await bridge.finish(grace: .zero)
+        }
+    }
+
+    /// A server of 2025-06-18 with a session.
+    @Sendable private static func earlier(_ request: ForwardedRequest) async throws -> ForwardedResponse {
+        guard request.method == "POST" else { return .json("", status: 405) }
+        if request.contains("\"initialize\"") { return .json(initialized, fields: ["Mcp-Session-Id": "s1"]) }
+        guard let id = request.body.flatMap({ JSONText($0) })?["id"] else { return .json("", status: 202) }
+        return .json(#"{"jsonrpc":"2.0","id":\#(String(decoding: id.bytes, as: UTF8.self)),"result":{}}"#)
+    }
+}
+
+extension ForwardedRequest {
+    fileprivate func contains(_ text: String) -> Bool {
+        body.map { String(decoding: $0, as: UTF8.self).contains(text) } ?? false
+    }
+}
+
+extension ForwardedResponse {
+    fileprivate static func json(
+        _ text: String, status: Int = 200, type: String = "application/json", fields: [String: String] = [:]
+    ) -> Self {
+        stream(status: status, type: type, fields: fields) { continuation in
+            continuation.yield(Array(text.utf8))
+            continuation.finish()
+        }
+    }
+
+    fileprivate static func events(_ pieces: String...) -> Self {
+        stream { continuation in
+            for piece in pieces { continuation.yield(Array(piece.utf8)) }
+            continuation.finish()
+        }
+    }
+
+    fileprivate static func stream(
+        status: Int = 200, type: String = "text/event-stream", fields: [String: String] = [:],
+        _ body: (AsyncThrowingStream<[UInt8], any Error>.Continuation) -> Void
+    ) -> Self {
+        ForwardedResponse(
+            status: status, fields: [("Content-Type", type)] + fields.map { ($0.key, $0.value) },
+            body: AsyncThrowingStream([UInt8].self) { body($0) })
+    }
+}
+
+/// What the bridge has written and requested.
+private final class Wire: Sendable {
+    private struct State {
+        var lines: [String] = []
+        var requests: [ForwardedRequest] = []
+        var waiting: [(isDone: (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    var requests: [ForwardedRequest] { state.withLock(\.requests) }
+    var isEmpty: Bool { state.withLock(\.lines.isEmpty) }
+
+    func note(_ request: ForwardedRequest) { change { $0.requests.append(request) } }
+
+    func write(_ line: [UInt8]) { change { $0.lines.append(String(decoding: line.dropLast(), as: UTF8.self)) } }
+
+    /// The next line that the bridge has written.
+    func next() async -> String {
+        await wait { !$0.lines.isEmpty }
+        return state.withLock { $0.lines.removeFirst() }
+    }
+
+    /// Waits for a request.
+    func request(_ isMeant: @escaping @Sendable (ForwardedRequest) -> Bool) async {
+        await wait { $0.requests.contains(where: isMeant) }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let done = state.withLock { state in
+            body(&state)
+            let done = state.waiting.filter { $0.isDone(state) }
+            state.waiting.removeAll { $0.isDone(state) }
+            return done.map(\.continuation)
+        }
+        for continuation in done { continuation.resume() }
+    }
+
+    private func wait(_ isDone: @escaping @Sendable (State) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !isDone(state) { state.waiting.append((isDone, continuation)) }
+                return isDone(state)
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}

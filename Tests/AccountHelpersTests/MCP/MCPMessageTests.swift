@@ -1,0 +1,126 @@
+import AccountSupport
+import Testing
+
+@testable import AccountHelpers
+
+struct MCPMessageTests {
+    private func message(_ text: String) throws -> MCPMessage { try MCPMessage(Array(text.utf8)) }
+
+    @Test func `Tells requests, notifications and responses apart`() throws {
+        #expect(try message(#"{"id":1,"method":"ping"}"#).method == "ping")
+        #expect(try message(#"{"id":1,"method":"ping"}"#).requestID == MCPRequestID(JSONText(integer: 1)))
+        #expect(try message(#"{"method":"notifications/x"}"#).kind == .notification(method: "notifications/x"))
+        #expect(
+            try message(#"{"id":"a","result":{}}"#).kind == .response(id: MCPRequestID(JSONText(string: "a"))))
+        #expect(try message(#"{"id":null,"error":{}}"#).kind == .response(id: nil))
+    }
+
+    @Test func `The ids "1" and 1 differ, and an escape does not matter`() {
+        #expect(MCPRequestID(JSONText(string: "1")) != MCPRequestID(JSONText(integer: 1)))
+        let escaped = JSONText(Array(#""\u0061""#.utf8)).flatMap { MCPRequestID($0) }
+        #expect(escaped == MCPRequestID(JSONText(string: "a")))
+    }
+
+    @Test(arguments: [
+        (#"{"id":1"#, MCPMessage.Flaw.notJSON), ("[]", .notMessage), ("{}", .notMessage), ("7", .notMessage),
+        (#"{"id":null,"method":"x"}"#, .notMessage), (#"{"id":{},"method":"x"}"#, .notMessage),
+        (#"{"id":1,"method":2}"#, .notMessage),
+    ])
+    func `Rejects other text`(text: String, flaw: MCPMessage.Flaw) {
+        #expect(throws: flaw) { try message(text) }
+    }
+
+    @Test func `Writes a message on one line`() throws {
+        let line = try message("{\n  \"id\": 1,\r\n  \"result\": \"a\\nb\"\n}").line
+        #expect(String(decoding: line, as: UTF8.self) == "{   \"id\": 1,    \"result\": \"a\\nb\" }\n")
+    }
+
+    @Test func `Reads the version of a request`() throws {
+        let meta = #""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#
+        #expect(try message(#"{"id":1,"method":"x","params":{\#(meta)}}"#).version == "2026-07-28")
+        #expect(try message(#"{"id":1,"method":"x"}"#).version == nil)
+    }
+
+    @Test func `Splits input into lines, and skips lines that are too long`() {
+        var lines = MCPLines(limit: 4)
+        #expect(lines.lines(in: Array("ab".utf8)) == [])
+        #expect(lines.lines(in: Array("cd\n\n \r\nabc".utf8)) == [.message(Array("abcd".utf8))])
+        #expect(lines.lines(in: Array("de".utf8)) == [])
+        #expect(lines.lines(in: Array("f\nx\ny".utf8)) == [.tooLong, .message(Array("x".utf8))])
+        #expect(lines.last() == .message(Array("y".utf8)))
+        #expect(lines.last() == nil)
+    }
+}
+
+struct MCPFieldValueTests {
+    /// The examples of the specification, section "Value Encoding".
+    @Test(arguments: [
+        ("us-west1", "us-west1"), ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        (" padded ", "=?base64?IHBhZGRlZCA=?="), ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+        ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="), ("", ""), ("a b", "a b"),
+    ])
+    func `Encodes values that are not safe in a header field`(text: String, value: String) {
+        #expect(MCPFieldValue.encoded(text) == value)
+    }
+
+    @Test(arguments: [
+        ("42", "42"), ("-7", "-7"), ("42.0", "42"), ("true", "true"), ("false", "false"), (#""x""#, "x"),
+        ("9007199254740991", "9007199254740991"), ("9007199254740992", nil), ("1.5", nil), ("null", nil), ("[]", nil),
+    ])
+    func `Converts primitive values only`(json: String, text: String?) throws {
+        #expect(MCPFieldValue.text(of: try #require(JSONText(Array(json.utf8)))) == text)
+    }
+}
+
+struct MCPMirroredParametersTests {
+    private func json(_ text: String) throws -> JSONText { try #require(JSONText(Array(text.utf8))) }
+
+    private func tool(_ schema: String) throws -> JSONText { try json(#"{"name":"t","inputSchema":\#(schema)}"#) }
+
+    @Test func `Finds annotations at any depth of properties`() throws {
+        let schema = """
+            {"properties":{"a":{"type":"string","x-mcp-header":"Region"},"x-mcp-header":{"type":"string"},
+            "o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N","default":{"x-mcp-header":1}}}}}}
+            """
+        let parameters = try MCPMirroredParameters.parameters(of: try tool(schema), named: "t")
+        #expect(parameters == [.init(name: "Region", path: ["a"]), .init(name: "N", path: ["o", "n"])])
+    }
+
+    @Test(arguments: [
+        #"{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#,
+        #"{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}"#,
+        #"{"properties":{"a":{"type":"string","x-mcp-header":""}}}"#,
+        #"{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}"#,
+        #"{"properties":{"a":{"type":"string","x-mcp-header":"a\r\nb"}}}"#,
+        #"{"properties":{"a":{"type":"string","x-mcp-header":1}}}"#,
+        #"{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}"#,
+        #"{"type":"string","x-mcp-header":"A"}"#,
+        #"{"items":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}"#,
+        #"{"properties":{"a":{"anyOf":[{"type":"string","x-mcp-header":"A"}]}}}"#,
+        #"{"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}"#,
+    ])
+    func `Rejects a tool that breaks a rule`(schema: String) throws {
+        let definition = try tool(schema)
+        #expect(throws: MCPMirroredParameters.Rejection.self) {
+            try MCPMirroredParameters.parameters(of: definition, named: "t")
+        }
+    }
+
+    @Test func `Leaves rejected tools out of the list, and nothing else`() throws {
+        var parameters = MCPMirroredParameters()
+        let good = #"{"name":"good","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"}}}}"#
+        let bad = #"{"name":"bad","inputSchema":{"properties":{"r":{"type":"number","x-mcp-header":"R"}}}}"#
+        let (changed, rejections) = parameters.learn(
+            from: try json(#"{"nextCursor":"c", "tools":[\#(bad), \#(good)]}"#))
+        #expect(rejections.map(\.tool) == ["bad"])
+        let text = String(decoding: try #require(changed).bytes, as: UTF8.self)
+        #expect(text == #"{"nextCursor":"c", "tools":[\#(good)]}"#)
+        #expect(
+            parameters.fields(of: try json(#"{"name":"good","arguments":{"r":"ü"}}"#)) == [
+                "Mcp-Param-R": "=?base64?w7w=?="
+            ])
+        #expect(parameters.fields(of: try json(#"{"name":"good","arguments":{"r":null}}"#)) == [:])
+        #expect(parameters.fields(of: try json(#"{"name":"good","arguments":{}}"#)) == [:])
+        #expect(parameters.fields(of: try json(#"{"name":"bad","arguments":{"r":1}}"#)) == [:])
+    }
+}
