@@ -67,7 +67,7 @@ struct APIMetadataTests {
         try await APIUser.run { user in
             try await user.server.setFaults(
                 Fault(path: path, status: 302, headers: ["Location": user.server.issuer + "/elsewhere"]))
-            try await user.expectRefused(try await user.refusedLogin(), "redirects are not followed", exitCode: 69)
+            try await user.expectRefused(try await user.refusedLogin(), "AccountKit does not follow redirects", exitCode: 69)
             #expect(try await user.server.log()["/elsewhere"] == 0)
         }
     }
@@ -136,7 +136,7 @@ struct APIMetadataTests {
             try await user.server.alter(.authorization, omitting: ["iss"])
             let login = try await user.account.logIn(at: user.server, [user.api])
             #expect(login.exitCode == 69, "\(login)")
-            #expect(login.errors.contains("lacks its issuer"), "\(login)")
+            #expect(login.errors.contains("does not name the issuer"), "\(login)")
             #expect(try await user.server.log()["/oauth/token"] == 0)
         }
     }

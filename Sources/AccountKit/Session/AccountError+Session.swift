@@ -108,9 +108,10 @@ extension AccountError {
                 .serviceUnavailable, "\(reason)",
                 hint: "nothing was changed; add the user name and password to the address of the proxy")
         case .unclear(let reason):
+            let what = reason.code == .unclearReply ? reason.detail ?? "\(reason)" : "\(reason)"
             self.init(
                 .serviceUnavailable,
-                "the service returned an unexpected response to the sign-in (\(reason))",
+                "the service returned an unexpected response to the sign-in (\(what))",
                 hint: "nothing was changed; try again")
         case .pollAgain:
             self.init(
