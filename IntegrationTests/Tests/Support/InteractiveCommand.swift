@@ -11,7 +11,7 @@ extension Command {
         let shell = Command(
             words: ["sh", "-c", "path=$1; shift; exec \"$@\" <\"$path\"", "sh", path] + words, environment: environment)
         return try await shell.whileRunning { running in
-            // Opening waits for the program, so do it on a thread of its own.
+            // Opening waits for the program, so it needs its own thread.
             let file = await withCheckedContinuation { continuation in
                 Thread.detachNewThread { continuation.resume(returning: FileHandle(forWritingAtPath: path)) }
             }

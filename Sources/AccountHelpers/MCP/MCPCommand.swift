@@ -60,7 +60,7 @@ struct MCPCommand<App: AccountApplication>: AsyncParsableCommand {
         var signal: Int32?
         for await event in ends {
             if case .input = event {
-                // Meanwhile, a signal can still end the wait for responses.
+                // Not awaited here, so that a signal can end the wait for responses.
                 Task {
                     await bridge.finish(grace: Self.grace)
                     end.finish()
