@@ -89,7 +89,9 @@ struct DoctorProgramsTests {
             let before = try await examine(user, path: path)
             #expect(before.problems == [])
             let file = try home(user) + "/.docker/config.json"
-            #expect(before.report.notes.count == 1 && before.report.notes[0].contains("`account setup docker`"), "\(before.outcome)")
+            #expect(
+                before.report.notes.count == 1 && before.report.notes[0].contains("`account setup docker`"),
+                "\(before.outcome)")
 
             try write(#"{"credHelpers":{"registry.example.com":"account"}}"#, to: file)
             let half = try await examine(user, path: path)
