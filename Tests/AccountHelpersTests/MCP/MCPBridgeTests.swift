@@ -1,3 +1,4 @@
+import AccountCommands
 import AccountKit
 import AccountSupport
 import Synchronization
@@ -308,9 +309,9 @@ private final class Wire: Sendable {
     private func change(_ body: (inout State) -> Void) {
         let done = state.withLock { state in
             body(&state)
-            let done = state.waiting.filter { $0.isDone(state) }
-            state.waiting.removeAll { $0.isDone(state) }
-            return done.map(\.continuation)
+            let now = state
+            state.waiting.removeAll { $0.isDone(now) }
+            return now.waiting.filter { $0.isDone(now) }.map(\.continuation)
         }
         for continuation in done { continuation.resume() }
     }

@@ -15,7 +15,7 @@ struct MCPMessageTests {
         #expect(try message(#"{"id":null,"error":{}}"#).kind == .response(id: nil))
     }
 
-    @Test func `The ids "1" and 1 differ, and an escape does not matter`() {
+    @Test func `Tells a text from a number in an id, whatever its escapes`() {
         #expect(MCPRequestID(JSONText(string: "1")) != MCPRequestID(JSONText(integer: 1)))
         let escaped = JSONText(Array(#""\u0061""#.utf8)).flatMap { MCPRequestID($0) }
         #expect(escaped == MCPRequestID(JSONText(string: "a")))
