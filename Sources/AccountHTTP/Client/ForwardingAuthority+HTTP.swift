@@ -11,6 +11,8 @@ import Foundation
 
 extension OAuthAuthority: ForwardingAuthority {}
 
+extension APIAuthority: ForwardingAuthority {}
+
 extension ForwardingAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
     package func forward(_ request: ForwardedRequest, for store: AccountStore) async throws -> ForwardedResponse {
