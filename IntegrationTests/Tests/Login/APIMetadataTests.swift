@@ -67,7 +67,8 @@ struct APIMetadataTests {
         try await APIUser.run { user in
             try await user.server.setFaults(
                 Fault(path: path, status: 302, headers: ["Location": user.server.issuer + "/elsewhere"]))
-            try await user.expectRefused(try await user.refusedLogin(), "AccountKit does not follow redirects", exitCode: 69)
+            try await user.expectRefused(
+                try await user.refusedLogin(), "AccountKit does not follow redirects", exitCode: 69)
             #expect(try await user.server.log()["/elsewhere"] == 0)
         }
     }
