@@ -133,7 +133,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
 extension AccountError {
     /// Adds a hint with the command that signs in, unless the hint already contains a command.
     mutating func nameSignIn(command: String) {
-        if code == .notSignedIn, hint?.contains("`") != true { hint = "run `\(command)`" }
+        if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") { hint = "run `\(command)`" }
     }
 }
 

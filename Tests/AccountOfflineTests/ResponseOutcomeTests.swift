@@ -70,6 +70,7 @@ struct ResponseOutcomeTests {
 
     @Test(arguments: [
         (AccountError(.notSignedIn, "x") as any Error, "signIn"), (AccountError(.conflict, "x"), "signIn"),
+        (AccountError(.stepUpRequired, "x"), "signIn"), (AccountError(.insufficientScope, "x"), "refused"),
         (NoteService.error(.refused), "later"), (NoteService.error(.unknownHost), "later"),
         (NoteService.error(.reset), "unknown"), (NoteService.error(.timeout), "unknown"),
         (NoteService.error(.init(.timeout, stage: .connection)), "later"),

@@ -119,7 +119,11 @@ struct ResolveCommand<App: AccountApplication>: AccountSubcommand {
         static func help(for value: Decision) -> ArgumentHelp? {
             switch value {
             case .mine: "Send your change with the next `sync`, and replace the version at the service."
-            case .theirs: "Drop your change, and keep the version at the service."
+            case .theirs:
+                """
+                Drop your change, and keep the version at the service. If the change creates an item, later changes of \
+                the item are dropped too.
+                """
             }
         }
     }

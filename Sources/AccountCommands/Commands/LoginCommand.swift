@@ -123,6 +123,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
             throw ValidationError("--redirect-uri applies only to a sign-in with a browser: use --web or --paste")
         }
+        if let url, url.firstRange(of: "://") == nil {
+            // The argument may be a token, so don't repeat it.
+            guard !withToken else {
+                throw ValidationError("--with-token reads the token from standard input; the argument is not a URL")
+            }
+            if let service = App.services.first(where: { $0.name == url.lowercased() }) {
+                throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
+            }
+            if !url.contains(".") {
+                throw ValidationError("the argument is not a URL, such as https://api.example.com")
+            }
+        }
         if url != nil, serviceName != nil {
             throw ValidationError("choose one of a URL and --service")
         }
@@ -207,6 +219,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             Terminal.say("note: you are signed in, but the settings were not saved (\(error))")
         }
+        if context.location != nil { await context.keepRegistration(of: account) }
         if let place = context.store.quarantinedArchive {
             Terminal.say("The archive that could not be opened was moved to \(place).")
             if store.isShared {

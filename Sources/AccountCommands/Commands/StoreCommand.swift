@@ -54,6 +54,7 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
         let store = try context.archive(of: context.session, at: source)
         let account = try await store.moveSession(
             to: try context.archive(of: context.session, at: target), named: targetName, from: sourceName)
+        if target?.isFiles == false { await context.keepRegistration(of: account) }
         if options.json {
             try JSONDocument.print(
                 Document(

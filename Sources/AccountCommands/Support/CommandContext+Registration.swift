@@ -2,6 +2,16 @@ public import AccountKit
 public import Logging
 
 extension CommandContext {
+    /// Prevents that a later sign-out on this machine removes the registration of a session that machines share.
+    package func keepRegistration(of account: Account) async {
+        guard let issuer = account.issuer else { return }
+        do {
+            try await App.clientRegistrations(logger: logger).keep(clientID: account.credentials.clientID, at: issuer)
+        } catch {
+            Terminal.say("note: signing out on this machine may end the shared session (\(error))")
+        }
+    }
+
     /// Removes the registration of the tool that a session used, unless another session uses it. The sessions in a shared
     /// store are not known completely, so their registrations stay.
     package func removeRegistration(

@@ -177,7 +177,9 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     ) -> AccountService {
         var service = url == remembered?.url ? remembered ?? AccountService() : AccountService()
         service.url = url
-        service.issuer = options.issuer
+        // Send a client ID only to the service that the user gave it for.
+        let isForIssuer = service.clientID != nil && options.clientID == nil
+        service.issuer = options.issuer ?? (isForIssuer ? service.issuer : nil)
         apply(options, request, to: &service)
         return service
     }
@@ -336,7 +338,7 @@ extension ContextCommand {
             try await body(context)
         } catch {
             failure = error
-            say(error)
+            say(error, naming: context.hint)
         }
         await context.finishPendingRequests()
         if failure == nil, context.store.hasUnsavedTokens {
@@ -351,9 +353,12 @@ extension ContextCommand {
         if let failure { throw end(after: failure) }
     }
 
-    private func say(_ error: any Error) {
+    private func say(_ error: any Error, naming hint: CommandHint? = nil) {
         guard var error = error as? AccountError else { return }
-        error.nameSignIn(command: "\(CommandLine.toolName) login")
+        // Signing in has no effect while a token in the environment replaces the archive.
+        if App.environmentToken == nil {
+            error.nameSignIn(command: hint?.command("login") ?? "\(CommandLine.toolName) login")
+        }
         Terminal.say(error, onOneLine: reportsOnOneLine)
         if options.verbose, let cause = error.cause as? SystemCallError {
             Terminal.say("  \(cause.debugDescription)")

@@ -45,6 +45,10 @@ public struct AuthenticatedClient: Sendable {
     /// behavior.
     private let quirks: ServiceQuirks
     let store: AccountStore
+
+    /// Whether to check the session with the authority if the API rejects a token that cannot be refreshed.
+    var asksAuthority = true
+
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
@@ -191,7 +195,7 @@ public struct AuthenticatedClient: Sendable {
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
         // A response of an API cannot end the session, so check the session with the authority.
-        if account.credentials.refreshToken == nil,
+        if account.credentials.refreshToken == nil, asksAuthority,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
             throw store.notSignedIn(signOut)

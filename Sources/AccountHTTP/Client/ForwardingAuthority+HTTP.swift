@@ -30,7 +30,9 @@ extension ForwardingAuthority {
             guard let name = HTTPField.Name(name) else { continue }
             message.headerFields[name] = value
         }
-        let client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
+        var client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
+        // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
+        client.asksAuthority = !store.usesGivenToken
         let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
             try await HTTPTransport.forwarding.open(message, body: request.body, to: url)
         } reading: { body in

@@ -216,7 +216,8 @@ public struct APIAuthority: Sendable {
         do throws(AccountError) {
             return try cache.authority(of: account) { () throws(AccountError) in
                 var options = options
-                options.resources = account.credentials.resources
+                // Earlier versions did not store the resources.
+                if !account.credentials.resources.isEmpty { options.resources = account.credentials.resources }
                 let named = try Issuer(issuer)
                 let service = knownService(at: named)
                 return try OAuthAuthority(
@@ -370,7 +371,12 @@ extension APIAuthority: DeviceAuthority {
 
 extension APIAuthority: TokenAuthority {
     /// Signs in with an existing token. The authorization server must have a user info endpoint.
-    public func signIn(token: Secret) async throws -> Account { try await signInAuthority().signIn(token: token) }
+    public func signIn(token: Secret) async throws -> Account {
+        let authority = try await signInAuthority()
+        var account = try await authority.signIn(token: token)
+        account.credentials.resources = authority.options.resources
+        return account
+    }
 }
 
 extension APIAuthority: RefreshTokenAdvisor {

@@ -14,13 +14,22 @@ extension OAuthAuthority: AccountAuthority {
         return identity
     }
 
-    /// The prefix of a random ID for a user whom the service does not identify.
-    static let localIDPrefix = "local:"
-
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
         if account.credentials.isForAPIOnly {
             // Only a refresh can show that the session has ended.
-            guard let identity = try await introspectedAtSignIn(account.credentials), identity.id == account.id else {
+            var identity: Identity?
+            do throws(AuthorityError) {
+                identity = try await introspected(account.credentials)
+            } catch {
+                // The service may not allow this client to ask.
+                switch error {
+                case .oauthError, .unauthorized, .badRequest, .forbidden, .bearerChallenge, .misconfigured: break
+                default: throw error
+                }
+            }
+            // Keep the account's ID if it did not come from the service.
+            if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
+            guard let identity, identity.id == account.id else {
                 throw .misconfigured("\(issuer) cannot identify the user of this token, which is for an API only")
             }
             return identity
@@ -30,7 +39,7 @@ extension OAuthAuthority: AccountAuthority {
             var identity = try await introspected(account.credentials)
         {
             // Keep the account's ID if it did not come from the service.
-            if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
+            if account.id == identity.username || account.isUnidentified { identity.id = account.id }
             return identity
         }
         if !asksUserInfo, api != nil {

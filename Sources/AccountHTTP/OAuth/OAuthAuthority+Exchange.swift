@@ -63,7 +63,7 @@ struct OAuthExchange: PreparedExchange {
     private func isRegistered() async -> Bool {
         guard let owner, let registrations else { return false }
         // If the registrations cannot be read, only the advice is missing.
-        return (try? await registrations.registration(at: owner.issuer.identifier)) != nil
+        return (try? await registrations.registration(at: owner.issuer.identifier))?.clientID == client.id
     }
 
     /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token identifies another

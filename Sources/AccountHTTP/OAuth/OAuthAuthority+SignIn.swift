@@ -93,6 +93,8 @@ extension OAuthAuthority {
             }
         }
         guard try await asksUserInfo(with: credentials) else {
+            // Also without the settings that contain the URL of the API, a check must not ask the endpoint.
+            credentials.isForAPIOnly = try await documents.endpoint(.userInfo) != nil
             return try await account(with: credentials, claimed: claimed, signedInAs: username)
         }
         do throws(AuthorityError) {
@@ -119,7 +121,7 @@ extension OAuthAuthority {
         if let identity = try await introspectedAtSignIn(credentials) {
             return account(identity, credentials, username: username)
         }
-        let id = username ?? Self.localIDPrefix + UUID().uuidString
+        let id = username ?? Account.localIDPrefix + UUID().uuidString
         return account(Identity(id: id, username: username), credentials, username: username)
     }
 

@@ -78,6 +78,9 @@ extension ForwardedResponse {
 }
 
 extension AccountError {
+    /// Whether the server accepts no request until the user signs in again.
+    var requiresSignIn: Bool { code == .notSignedIn || code == .insufficientScope || code == .stepUpRequired }
+
     /// The connection to a server broke during a request.
     init(lost url: String) {
         self.init(

@@ -11,8 +11,9 @@ extension MCPBridge {
             let session = message.version == nil && message.method != "initialize" ? session : nil
             let response = try await send(post(message, in: session))
             exchanges[number]?.pendingByteCount = 0
-            proceed()
             if (200...299).contains(response.status) {
+                // The user may have signed in again. Limit the attempts, since each may refresh the token.
+                if 1...3 ~= refusedListenerCount { listen() }
                 return try await accept(response, to: message, number)
             }
             let body = try await response.collected(upTo: 1 << 20)
@@ -60,8 +61,10 @@ extension MCPBridge {
 extension MCPBridge {
     private func accept(_ response: ForwardedResponse, to message: MCPMessage, _ number: Int) async throws {
         guard message.requestID != nil else {
+            exchanges[number]?.isAnswered = true
             if message.method == "notifications/initialized" { listen() }
             // Reading the rest lets the connection serve the next request.
+            endSoon(number)
             _ = try await response.collected(upTo: 1 << 16)
             return
         }
@@ -83,22 +86,26 @@ extension MCPBridge {
     private func forwardEvents(
         of first: ForwardedResponse, to message: MCPMessage, _ number: Int
     ) async throws {
-        var response = first
+        var response: ForwardedResponse? = first
         var parser = EventStreamParser(limit: Self.maximumByteCount)
         var attempts = 0
         while true {
-            do {
-                for try await piece in response.body {
-                    for event in try parser.events(in: piece) {
-                        attempts = 0
-                        if exchanges[number]?.isAnswered == true { continue }
-                        if try await deliver(event.data, of: first, to: message, number) { endSoon(number) }
+            if let part = response {
+                let start = parser.lastEventID
+                do {
+                    for try await piece in part.body {
+                        for event in try parser.events(in: piece) {
+                            attempts = 0
+                            if exchanges[number]?.isAnswered == true { continue }
+                            if try await deliver(event.data, of: first, to: message, number) { endSoon(number) }
+                        }
                     }
+                } catch is EventStreamParser.TooLong {
+                    throw AccountError(tooLongFrom: url)
+                } catch {
+                    try Task.checkCancellation()
                 }
-            } catch is EventStreamParser.TooLong {
-                throw AccountError(tooLongFrom: url)
-            } catch {
-                try Task.checkCancellation()
+                if parser.lastEventID != start { attempts = 0 }
             }
             if exchanges[number]?.isAnswered == true { return }
             try Task.checkCancellation()
@@ -106,13 +113,25 @@ extension MCPBridge {
                 throw AccountError(lost: url)
             }
             attempts += 1
-            try await Task.sleep(for: .milliseconds(min(parser.retryMilliseconds ?? 1000, 60_000)))
+            try await Task.sleep(for: limits.pause(requested: parser.retryMilliseconds))
             parser.restart()
-            response = try await send(get(after: eventID, in: session))
-            guard response.status == 200, response.mediaType == "text/event-stream" else {
-                throw AccountError(lost: url)
-            }
+            response = try await resume(after: eventID, in: session)
         }
+    }
+
+    /// Returns the rest of a stream, or `nil` if the server does not respond at the moment.
+    private func resume(after eventID: String, in session: MCPServerSession) async throws -> ForwardedResponse? {
+        let response: ForwardedResponse
+        do {
+            response = try await send(get(after: eventID, in: session))
+        } catch {
+            try Task.checkCancellation()
+            if let error = error as? AccountError, error.requiresSignIn { throw error }
+            return nil
+        }
+        if response.status == 200, response.mediaType == "text/event-stream" { return response }
+        guard response.status >= 500 || response.status == 429 else { throw AccountError(lost: url) }
+        return nil
     }
 
     /// Gives the server a moment to end an answered stream, so that its connection can be used again.
@@ -158,6 +177,7 @@ extension MCPBridge {
         if request.method == "initialize" {
             listener?.cancel()
             listener = nil
+            refusedListenerCount = 0
             session = MCPServerSession(beginning: request, result, response)
         } else if request.method == "tools/list", request.version != nil {
             let (changed, rejections) = tools.learn(from: result)

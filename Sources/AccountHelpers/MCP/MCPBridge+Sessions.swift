@@ -11,15 +11,34 @@ extension MCPBridge {
     func renew(insteadOf old: String) async throws {
         if let renewal { return try await renewal.value }
         guard let session, session.id == old else { return }
-        let task = Task { try await begin(like: session) }
+        let task: Task<Void, any Error> = Task {
+            do {
+                try await begin(like: session)
+            } catch {
+                guard Task.isCancelled else { throw error }
+                throw AccountError(
+                    .serviceUnavailable, "\(url) has ended the session, and did not begin a new one in time",
+                    hint: "try again")
+            }
+        }
         renewal = task
-        defer { renewal = nil }
+        // Requests that wait for the new session ignore their own cancellation.
+        let limit = limits.renewal
+        let timer = Task {
+            _ = try? await Task.sleep(for: limit)
+            task.cancel()
+        }
+        defer {
+            renewal = nil
+            timer.cancel()
+        }
         try await task.value
     }
 
     private func begin(like old: MCPServerSession) async throws {
         listener?.cancel()
         listener = nil
+        refusedListenerCount = 0
         let request = old.beginning
         let response = try await send(post(request, in: nil))
         guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
@@ -59,6 +78,7 @@ extension MCPBridge {
                     throw AccountError(refusal: response, by: url)
                 }
                 failureCount = 0
+                refusedListenerCount = 0
                 for try await piece in response.body {
                     for event in try parser.events(in: piece) {
                         if Task.isCancelled { return }
@@ -67,14 +87,21 @@ extension MCPBridge {
                 }
             } catch is EventStreamParser.TooLong {
                 return explain("\(AccountError(tooLongFrom: url))")
+            } catch let error as AccountError where error.requiresSignIn {
+                // Each attempt may refresh the token. The requests of the client explain the problem.
+                if !Task.isCancelled {
+                    listener = nil
+                    refusedListenerCount += 1
+                }
+                return
             } catch {
                 failureCount += 1
             }
             parser.restart()
             let pause = failureCount > 0 ? pauses.pause(after: failureCount) : 0
-            let requested = Double(min(parser.retryMilliseconds ?? 1000, 60_000)) / 1000
+            let requested = limits.pause(requested: parser.retryMilliseconds)
             // Cancellation ends the loop.
-            try? await Task.sleep(for: .seconds(max(pause, requested)))
+            try? await Task.sleep(for: max(.seconds(pause), requested))
         }
     }
 }

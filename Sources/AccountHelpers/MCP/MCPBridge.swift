@@ -16,8 +16,27 @@ actor MCPBridge {
     /// The requests that wait for a response at a time. Further ones are refused, so that the client can still cancel.
     static let maximumRequestCount = 256
 
-    /// The bytes of messages that the server has not taken. Above it, the bridge reads no further message.
+    /// The bytes of messages that the server has not taken. Above it, the bridge refuses further ones, so that the
+    /// client can still cancel.
     static let maximumPendingByteCount = 64 << 20
+
+    struct Limits: Sendable {
+        /// How long later messages wait for the delivery of `notifications/initialized`.
+        var opening: Duration = .seconds(10)
+
+        /// The time limit for beginning a new session.
+        var renewal: Duration = .seconds(60)
+
+        /// The shortest pause before a connection is opened again, even if the server requests a shorter one.
+        var minimumPause: Duration = .seconds(1)
+
+        /// Returns the pause before a connection is opened again.
+        ///
+        /// - Parameter milliseconds: The pause that the server requests.
+        func pause(requested milliseconds: Int?) -> Duration {
+            max(.milliseconds(min(milliseconds ?? 1000, 60_000)), minimumPause)
+        }
+    }
 
     struct Exchange {
         let id: MCPRequestID?
@@ -35,19 +54,24 @@ actor MCPBridge {
 
     let url: String
     let send: @Sendable (ForwardedRequest) async throws -> ForwardedResponse
-    let write: @Sendable ([UInt8]) async -> Void
+    let limits: Limits
+    private let output: @Sendable ([UInt8]) async -> Void
     private let say: @Sendable (String) -> Void
 
     var session: MCPServerSession?
     var renewal: Task<Void, any Error>?
 
-    /// The delivery of `notifications/initialized`, for which later messages wait.
+    /// Ends when `notifications/initialized` is delivered, or at the time limit. Later messages wait for it.
     private var opening: Task<Void, Never>?
     var listener: Task<Void, Never>?
+
+    /// How often in succession the listener had no valid token.
+    var refusedListenerCount = 0
     var exchanges: [Int: Exchange] = [:]
     private var exchangeCount = 0
-    private var waitingForRoom: [CheckedContinuation<Void, Never>] = []
     private var waitingForEnd: [CheckedContinuation<Void, Never>] = []
+    private var writeCount = 0
+    private var isGraceOver = false
     var tools = MCPMirroredParameters()
 
     /// The last version in a request of revision 2026-07-28 or later.
@@ -56,16 +80,19 @@ actor MCPBridge {
 
     /// - Parameters:
     ///   - url: The MCP endpoint.
+    ///   - limits: The time limits.
     ///   - send: Sends a request with the token.
     ///   - write: Writes a line to the client, and returns when the client has room for another.
     ///   - say: Explains a problem to the user.
     init(
-        url: String, send: @escaping @Sendable (ForwardedRequest) async throws -> ForwardedResponse,
+        url: String, limits: Limits = Limits(),
+        send: @escaping @Sendable (ForwardedRequest) async throws -> ForwardedResponse,
         write: @escaping @Sendable ([UInt8]) async -> Void, say: @escaping @Sendable (String) -> Void
     ) {
         self.url = url
+        self.limits = limits
         self.send = send
-        self.write = write
+        output = write
         self.say = say
     }
 
@@ -90,13 +117,15 @@ actor MCPBridge {
             return await answer(error, id)
         }
         let count = message.text.bytes.count
-        while pendingByteCount > 0, pendingByteCount + count > Self.maximumPendingByteCount {
-            await withCheckedContinuation { waitingForRoom.append($0) }
+        if pendingByteCount > 0, pendingByteCount + count > Self.maximumPendingByteCount {
+            let problem = "\(url) does not accept the messages of the client"
+            guard let id = message.requestID else { return explain("\(problem), so further ones are dropped") }
+            return await answer(AccountError(.busy, problem, hint: "try again later"), id)
         }
         start(message)
     }
 
-    private var requestCount: Int { exchanges.values.count { $0.id != nil && !$0.isAnswered } }
+    private var requestCount: Int { exchanges.values.count { $0.id != nil && !$0.isAnswered && !$0.isCancelled } }
 
     private var pendingByteCount: Int { exchanges.values.reduce(0) { $0 + $1.pendingByteCount } }
 
@@ -117,7 +146,13 @@ actor MCPBridge {
         exchanges[number]?.task = task
         if method == "notifications/initialized" {
             // A server that does not respond must not stop the client for longer.
-            opening = Task { _ = try? await withDeadline(.now + .seconds(10)) { await task.value } }
+            let limit = limits.opening
+            let timer = Task { _ = try? await Task.sleep(for: limit) }
+            Task {
+                await task.value
+                timer.cancel()
+            }
+            opening = timer
         }
     }
 
@@ -160,6 +195,15 @@ actor MCPBridge {
         exchanges[number]?.task?.cancel()
     }
 
+    // MARK: To the client
+
+    func write(_ line: [UInt8]) async {
+        writeCount += 1
+        await output(line)
+        writeCount -= 1
+        proceed()
+    }
+
     // MARK: Errors
 
     private func answer(_ error: AccountError, _ id: MCPRequestID) async {
@@ -194,7 +238,8 @@ extension MCPBridge {
                 try? await Task.sleep(for: grace)
                 endWaits()
             }
-            while hasPendingRequests, !timer.isCancelled {
+            // The process must not end in the middle of a line.
+            while hasPendingRequests || writeCount > 0, !isGraceOver {
                 await withCheckedContinuation { waitingForEnd.append($0) }
             }
             timer.cancel()
@@ -215,14 +260,14 @@ extension MCPBridge {
     }
 
     private func endWaits() {
+        isGraceOver = true
         for number in exchanges.keys { cancel(number) }
         proceed()
     }
 
-    /// Lets calls continue that wait for room or for responses.
-    func proceed() {
-        let waiting = waitingForRoom + waitingForEnd
-        waitingForRoom = []
+    /// Lets calls continue that wait for responses.
+    private func proceed() {
+        let waiting = waitingForEnd
         waitingForEnd = []
         for continuation in waiting { continuation.resume() }
     }

@@ -83,11 +83,17 @@ struct MCPMirroredParameters: Sendable {
     /// Members that map names to schemas.
     private static let maps: Set<String> = ["$defs", "definitions", "patternProperties", "dependentSchemas"]
 
+    /// Deeper schemas are not searched: each level reads the text of the levels below it again.
+    private static let maximumDepth = 32
+
     /// Collects the annotations. Only a chain of `properties` leads to a value in every call.
     private static func collect(
-        _ schema: JSONText, path: [String], isReachable: Bool, into found: inout [Parameter]
+        _ schema: JSONText, path: [String], isReachable: Bool, depth: Int = 1, into found: inout [Parameter]
     ) throws(Flaw) {
-        for element in schema.elements { try collect(element, path: [], isReachable: false, into: &found) }
+        guard depth <= maximumDepth else { return }
+        for element in schema.elements {
+            try collect(element, path: [], isReachable: false, depth: depth + 1, into: &found)
+        }
         for member in schema.members {
             let name = member.name.string ?? ""
             if name == annotation {
@@ -98,14 +104,15 @@ struct MCPMirroredParameters: Sendable {
             } else if name == "properties" {
                 for property in member.value.members {
                     let path = path + [property.name.string ?? ""]
-                    try collect(property.value, path: path, isReachable: isReachable, into: &found)
+                    try collect(
+                        property.value, path: path, isReachable: isReachable, depth: depth + 1, into: &found)
                 }
             } else if maps.contains(name) {
                 for part in member.value.members {
-                    try collect(part.value, path: [], isReachable: false, into: &found)
+                    try collect(part.value, path: [], isReachable: false, depth: depth + 1, into: &found)
                 }
             } else if !values.contains(name) {
-                try collect(member.value, path: [], isReachable: false, into: &found)
+                try collect(member.value, path: [], isReachable: false, depth: depth + 1, into: &found)
             }
         }
     }

@@ -16,6 +16,10 @@ final class RuledSender<App: AccountApplication>: Sendable {
     }
 
     func send(_ request: ForwardedRequest) async throws -> ForwardedResponse {
+        // The rule allows the token for this URL only.
+        guard request.url == url.text else {
+            throw AccountError(.invalidArgument, "the request is not for \(url.text), so it gets no token")
+        }
         let rule = try url.rule(in: Preferences(container: try App.container()))
         let context = try context(of: rule.session)
         do {
@@ -26,7 +30,7 @@ final class RuledSender<App: AccountApplication>: Sendable {
             if App.environmentToken == nil || store === context.archive {
                 _ = try await context.withUsableToken(account, in: store)
             }
-            let response = try await context.forwarding(of: account, to: url).forward(request, for: store)
+            let response = try await context.forwarding(of: account).forward(request, for: store)
             guard response.status == 401 else { return response }
             throw AccountError(
                 .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
@@ -64,12 +68,14 @@ extension CommandContext {
     }
 
     /// Returns the authority that sends requests with the tokens of an account.
-    func forwarding(of account: Account, to url: RequestURL) throws -> any ForwardingAuthority {
-        // The service of a token from the environment may be unknown, and is not needed, since it is never refreshed.
+    func forwarding(of account: Account) throws -> any ForwardingAuthority {
+        // The service of a token from the environment may be unknown, and is not needed, since the token is never
+        // refreshed. No request can reach the name below (RFC 6761, section 6.4), so no other server gets the token.
         let isGiven = account.issuer == nil && App.environmentToken != nil
+        let unknown = AccountService(issuer: "https://unknown.invalid")
         let authority =
             isGiven && App.acceptsIssuer
-            ? try App.authority(for: AccountService(issuer: url.ruled.origin), timeout: .seconds(10), logger: nil)
+            ? try App.authority(for: unknown, timeout: .seconds(10), logger: nil)
             : try authority(of: account)
         guard let authority = authority as? any ForwardingAuthority else {
             throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")

@@ -8,6 +8,9 @@ struct KubeChange {
     let user: String
     let session: String?
 
+    /// The location of sessions; `nil` for the store in the environment.
+    let store: String?
+
     /// Variables that kubectl must not get.
     let hidden: [String]
 
@@ -36,14 +39,11 @@ struct KubeChange {
             }
             command = ["delete-user", user]
         } else {
-            if let own, own.arguments == arguments, own.namesCluster {
+            let changes = try own.map { try corrections(of: $0) } ?? entry
+            if changes.isEmpty {
                 return .unchanged("kubectl already asks this tool for the token of \(user.shown).")
             }
-            command =
-                [
-                    "set-credentials", user, "--exec-api-version=client.authentication.k8s.io/v1",
-                    "--exec-interactive-mode=Never", "--exec-provide-cluster-info", "--exec-command=\(tool[0])",
-                ] + arguments.map { "--exec-arg=\($0)" }
+            command = ["set-credentials", user] + changes
         }
         if onlyPrinting {
             let text = (["kubectl", "config"] + command).map(\.shellWord).joined(separator: " ")
@@ -61,8 +61,31 @@ struct KubeChange {
                     + "`kubectl config set-context --current --user=\(user.shellWord)`.")
     }
 
-    private var arguments: [String] {
-        Array(tool.dropFirst()) + ["kube-credential"] + (session.map { ["--session=\($0)"] } ?? [])
+    private var entry: [String] {
+        var arguments = Array(tool.dropFirst()) + ["kube-credential"]
+        if let session { arguments.append("--session=\(session)") }
+        if let store { arguments.append("--store=\(store)") }
+        return [
+            "--exec-api-version=client.authentication.k8s.io/v1", "--exec-interactive-mode=Never",
+            "--exec-provide-cluster-info", "--exec-command=\(tool[0])",
+        ] + arguments.map { "--exec-arg=\($0)" }
+    }
+
+    /// Returns what an entry of this tool needs to work. The arguments that the user has added stay.
+    func corrections(of own: KubeSetup.User) throws(AccountError) -> [String] {
+        guard session == nil || own.arguments.value(of: "--session") == session,
+            store == nil || own.arguments.value(of: "--store") == store
+        else {
+            throw AccountError(
+                .conflict, "the kubeconfig already has the user \(user.shown) with another session or store",
+                hint: "remove it with --remove first, or choose another name with --name")
+        }
+        var changes: [String] = []
+        if own.command.hasPrefix("/"), !ExternalProgram.isInstalled(own.command) {
+            changes.append("--exec-command=\(tool[0])")
+        }
+        if !own.namesCluster, !own.isForAnyCluster { changes.append("--exec-provide-cluster-info") }
+        return changes
     }
 
     private func run(_ arguments: [String]) async -> String? {

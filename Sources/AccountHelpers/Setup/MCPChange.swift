@@ -11,6 +11,9 @@ struct MCPChange {
     let url: RequestURL?
     let name: String?
 
+    /// The location of sessions; `nil` for the store in the environment.
+    let store: String?
+
     /// `nil` to print the entry.
     let file: String?
 
@@ -51,11 +54,22 @@ struct MCPChange {
                     .conflict, "\(file ?? "") has another server named \(key.shown)",
                     hint: "choose another name with --name")
             }
-            if arguments(of: current) == arguments, current["command"]?.string == tool[0] {
-                return .unchanged("\(file ?? "") already has the server \(key.shown).")
+            let set = arguments(of: current)
+            guard let url, set.contains(url.text) else {
+                throw AccountError(
+                    .conflict, "\(file ?? "") already has a server \(key.shown) for another URL",
+                    hint: "choose another name with --name")
             }
+            guard store == nil || set.value(of: "--store") == store else {
+                throw AccountError(
+                    .conflict, "\(file ?? "") already has the server \(key.shown) with another store",
+                    hint: "remove it with --remove first, or choose another name with --name")
+            }
+            // The user may have added arguments. Replace only a path that no longer exists.
+            guard let command = current["command"]?.string, command.hasPrefix("/"),
+                !ExternalProgram.isInstalled(command)
+            else { return .unchanged("\(file ?? "") already has the server \(key.shown).") }
             try edit.set(.string(tool[0]), at: [Self.member, key, "command"])
-            try edit.set(.array(arguments.map { .string($0) }), at: [Self.member, key, "args"])
         } else {
             try edit.set(entry, at: [Self.member, key])
         }
@@ -66,7 +80,7 @@ struct MCPChange {
         let own = servers?.members.filter { member in
             guard isOwn(member.value) else { return false }
             if let name { return member.name.string == name }
-            return url.map { arguments(of: member.value).last == $0.text } ?? true
+            return url.map { arguments(of: member.value).contains($0.text) } ?? true
         }
         let names = (own ?? []).compactMap(\.name.string)
         guard !names.isEmpty else { return .unchanged("\(file ?? "") has no such server.") }
@@ -79,7 +93,11 @@ struct MCPChange {
         name ?? url.map { String($0.ruled.origin.drop { $0 != "/" }.dropFirst(2)) } ?? ""
     }
 
-    private var arguments: [String] { Array(tool.dropFirst()) + ["mcp"] + (url.map { [$0.text] } ?? []) }
+    private var arguments: [String] {
+        let options = store.map { ["--store=\($0)"] } ?? []
+        let places = url.map { [$0.text] } ?? []
+        return Array(tool.dropFirst()) + ["mcp"] + options + places
+    }
 
     private var entry: JSONEdit.Value {
         .object([("command", .string(tool[0])), ("args", .array(arguments.map { .string($0) }))])

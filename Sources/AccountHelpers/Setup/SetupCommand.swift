@@ -98,11 +98,12 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             case .kubectl:
                 outcome = try await KubeChange(
                     tool: words, user: name ?? "account",
-                    session: try session.map(SessionName.init)?.rawValue, hidden: App.keyVariables
+                    session: try session.map(SessionName.init)?.rawValue, store: helper.store,
+                    hidden: App.keyVariables
                 ).apply(removing: remove, onlyPrinting: print)
             case .mcp:
                 let url = try places.first.map { text throws(AccountError) in try RequestURL(text) }
-                outcome = try MCPChange(tool: words, url: url, name: name, file: file)
+                outcome = try MCPChange(tool: words, url: url, name: name, store: helper.store, file: file)
                     .apply(removing: remove, onlyPrinting: print)
                 if !remove, let url { explainRule(url, context) }
             }
@@ -137,6 +138,17 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         } catch {
             Terminal.say("\(context.tool): \(error)")
         }
+    }
+}
+
+extension [String] {
+    /// The value of an option in the arguments of a program: `--name=value`, or `--name value`.
+    func value(of option: String) -> String? {
+        for (index, argument) in enumerated() {
+            if argument.hasPrefix(option + "=") { return String(argument.dropFirst(option.count + 1)) }
+            if argument == option { return dropFirst(index + 1).first }
+        }
+        return nil
     }
 }
 

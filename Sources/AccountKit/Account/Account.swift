@@ -119,6 +119,12 @@ public struct Account: Sendable, Equatable, Identifiable {
         return id
     }
 
+    /// The prefix of a random ID for a user whom the service does not identify.
+    package static let localIDPrefix = "local:"
+
+    /// Whether the ID says nothing about the user: it is empty or random.
+    package var isUnidentified: Bool { id.isEmpty || id.hasPrefix(Self.localIDPrefix) }
+
     /// Returns whether both accounts belong to the same user of the same service.
     package func isSameUser(as other: Account) -> Bool {
         id == other.id && issuer == other.issuer

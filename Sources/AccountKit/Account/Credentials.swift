@@ -55,7 +55,8 @@ public struct Credentials: Sendable, Equatable {
     /// version wrote the archive.
     package var resources: [String] = []
 
-    /// Whether the user info endpoint refused the access token at the sign-in, because the token is for an API only.
+    /// Whether the user info endpoint cannot identify the user of the access token, because the token is for an API only
+    /// or was requested without the scope `openid`.
     package var isForAPIOnly = false
 
     /// Whether the service has reported that the tokens belong to another user. AccountKit returns withheld tokens to

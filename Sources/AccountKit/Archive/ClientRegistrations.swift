@@ -95,6 +95,22 @@ public struct ClientRegistrations: Sendable {
         }
     }
 
+    /// Prevents the removal of a registration at its service, because sessions on other machines may use it.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client of the session.
+    ///   - issuer: The service.
+    package func keep(clientID: String?, at issuer: String) async throws {
+        guard let known = try await registration(at: issuer), known.clientID == clientID, known.management != nil else {
+            return
+        }
+        _ = try await renew(at: issuer) { stored in
+            guard var kept = stored else { throw AccountError(.conflict, "another process removed the registration") }
+            if kept.clientID == clientID { kept.management = nil }
+            return kept
+        }
+    }
+
     /// Removes a registration, unless another one has replaced it.
     package func remove(_ registration: ClientRegistration) async throws(AccountError) {
         try await AccountError.wrappingErrors {

@@ -75,6 +75,9 @@ extension AccountStore {
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
     }
 
+    /// Whether a token from the environment replaces the archive.
+    package var usesGivenToken: Bool { givenToken != nil }
+
     func refuseGivenToken() throws(AccountError) {
         if let givenToken { throw givenToken.refusal }
     }

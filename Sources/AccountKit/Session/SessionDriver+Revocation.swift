@@ -61,10 +61,10 @@ extension SessionDriver {
 }
 
 extension Account {
-    /// Returns whether a service that revokes the tokens of `other` also ends the session of this account. The `id` of
-    /// `other` is empty if the service has not identified the user.
+    /// Returns whether a service that revokes the tokens of `other` also ends the session of this account. If
+    /// the service has not identified one of the users, assume that both are the same user.
     func isEnded(byRevoking other: Account, supportsPerGrantRevocation: Bool) -> Bool {
-        guard issuer == other.issuer, other.id.isEmpty || id == other.id else { return false }
+        guard issuer == other.issuer, isUnidentified || other.isUnidentified || id == other.id else { return false }
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
         if credentials.accessToken == other.credentials.accessToken { return true }
         return credentials.clientID == other.credentials.clientID && !supportsPerGrantRevocation

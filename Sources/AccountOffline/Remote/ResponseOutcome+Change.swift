@@ -39,7 +39,8 @@ extension ResponseOutcome {
             return
         }
         switch error.code {
-        case .notSignedIn, .conflict: self = .signIn(error.message)
+        case .notSignedIn, .conflict, .stepUpRequired: self = .signIn(error.message)
+        case .insufficientScope: self = .refused(error.message)
         default:
             self =
                 error.mayHaveBeenSent

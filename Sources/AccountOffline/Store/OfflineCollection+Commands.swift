@@ -32,9 +32,12 @@ extension OfflineCollection: SynchronizableStorage {
     package func resolve(
         _ id: UUID, keepingMine: Bool
     ) async throws(AccountError) -> (isFound: Bool, problem: AccountError?) {
-        guard let pending = try await pendingChanges().first(where: { $0.id == id }),
-            try await resolve(id, keepingMine ? .keepMine : .discard)
-        else { return (false, nil) }
+        guard let pending = try await pendingChanges().first(where: { $0.id == id }) else { return (false, nil) }
+        guard pending.state.needsDecision else {
+            throw AccountError(
+                .invalidArgument, "this change needs no decision: AccountKit has not finished sending it")
+        }
+        guard try await resolve(id, keepingMine ? .keepMine : .discard) else { return (false, nil) }
         guard !keepingMine else { return (true, nil) }
         do {
             try await refreshItem(pending.change.object)

@@ -113,11 +113,17 @@ struct OfflineDatabase: Sendable {
             else { return nil }
             return OfflineDatabase(queue: queue, path: path, isReadOnly: true)
         }
-        func size(of path: String) -> Int {
-            (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int ?? 0
+        func size(of path: String) throws -> Int? {
+            do {
+                return try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+            } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+                return 0
+            }
         }
-        let hasLog = size(of: path + "-wal") > 0
-        guard hasLog || size(of: path) > 0 else {
+        // If a size is unknown, the file may contain unsent changes.
+        guard let logSize = try size(of: path + "-wal"), let fileSize = try size(of: path) else { return nil }
+        let hasLog = logSize > 0
+        guard hasLog || fileSize > 0 else {
             let queue = try DatabaseQueue(configuration: settings)
             try queue.writeWithoutTransaction { try make(schema, version, in: $0) }
             return OfflineDatabase(queue: queue, path: path, isReadOnly: isDurable)

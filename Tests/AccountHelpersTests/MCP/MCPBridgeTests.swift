@@ -15,13 +15,17 @@ struct MCPBridgeTests {
     private static let initialized =
         #"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#
 
+    private static let ready = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
+    private static let quick = MCPBridge.Limits(minimumPause: .zero)
+
     private func run(
+        limits: MCPBridge.Limits = Self.quick,
         _ server: @escaping @Sendable (ForwardedRequest) async throws -> ForwardedResponse,
         _ test: (MCPBridge, Wire) async throws -> Void
     ) async throws {
         let wire = Wire()
         let bridge = MCPBridge(
-            url: Self.url,
+            url: Self.url, limits: limits,
             send: { request in
                 wire.note(request)
                 return try await server(request)
@@ -102,6 +106,65 @@ struct MCPBridgeTests {
             await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
             #expect(await wire.next() == #"{"jsonrpc":"2.0","method":"n"}"#)
             #expect(await wire.next() == #"{"jsonrpc":"2.0", "id":1,"result":{}}"#)
+        }
+    }
+
+    @Test func `Continues to resume a stream after failed attempts`() async throws {
+        let ids = Mutex<[String?]>([])
+        try await run { request in
+            if request.method == "POST", request.contains("ping") { return .events("retry: 0\nid: 0\n\n") }
+            guard request.method == "GET" else { return try await Self.earlier(request) }
+            let count = ids.withLock {
+                $0.append(request.fields["Last-Event-ID"])
+                return $0.count
+            }
+            switch count {
+            case 1: throw AccountError(.serviceUnavailable, "no connection")
+            case 2: return .json("", status: 502)
+            case 3...9: return .events("id: \(count)\n\n")
+            default: return .events("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+            }
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+            #expect(ids.withLock { $0 } == ["0", "0", "0", "3", "4", "5", "6", "7", "8", "9"])
+        }
+    }
+
+    @Test(arguments: [(nil, 1000), (0, 1000), (5000, 5000), (Int.max, 60_000)] as [(Int?, Int)])
+    func `Limits the pause that the server requests`(requested: Int?, pause: Int) {
+        #expect(MCPBridge.Limits().pause(requested: requested) == Duration.milliseconds(pause))
+    }
+
+    @Test func `Forwards requests while the server does not accept a notification`() async throws {
+        try await run(limits: MCPBridge.Limits(opening: .zero)) { request in
+            if request.contains(Self.ready) { return try await Self.noResponse() }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+            await bridge.finish(grace: .zero)
+        }
+    }
+
+    @Test func `Answers requests if the server does not begin a new session`() async throws {
+        let beginnings = Mutex(0)
+        try await run(limits: MCPBridge.Limits(renewal: .zero)) { request in
+            if request.fields["Mcp-Session-Id"] != nil { return .json("{}", status: 404) }
+            let count = beginnings.withLock {
+                $0 += 1
+                return $0
+            }
+            return count == 1 ? try await Self.earlier(request) : try await Self.noResponse()
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":1,"error":{"#), "\(line)")
+            #expect(line.contains("did not begin a new one in time"), "\(line)")
         }
     }
 
@@ -234,6 +297,31 @@ struct MCPBridgeTests {
             #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":"more","error":{"code":75,"#))
             await bridge.finish(grace: .zero)
         }
+    }
+
+    @Test func `Does not count cancelled requests that still wait`() async throws {
+        try await run(limits: MCPBridge.Limits(opening: .seconds(600))) { request in
+            if request.contains(Self.ready) { return try await Self.noResponse() }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            for id in 1...MCPBridge.maximumRequestCount {
+                await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"x","params":{\#(Self.meta)}}"#, to: bridge)
+            }
+            await send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, to: bridge)
+            await send(#"{"jsonrpc":"2.0","id":"more","method":"x","params":{\#(Self.meta)}}"#, to: bridge)
+            #expect(wire.isEmpty)
+            await bridge.finish(grace: .zero)
+        }
+    }
+
+    /// Returns only when the bridge cancels the request.
+    private static func noResponse() async throws -> ForwardedResponse {
+        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+        for await _ in gates {}
+        gate.finish()
+        throw CancellationError()
     }
 
     /// A server of 2025-06-18 with a session.

@@ -106,6 +106,15 @@ struct MCPMirroredParametersTests {
         }
     }
 
+    @Test(arguments: [(31, true), (32, false)])
+    func `Searches schemas up to a limit`(levels: Int, isFound: Bool) throws {
+        let leaf = #"{"type":"string","x-mcp-header":"A"}"#
+        let start = String(repeating: #"{"properties":{"a":"#, count: levels)
+        let schema = start + leaf + String(repeating: "}}", count: levels)
+        let parameters = try MCPMirroredParameters.parameters(of: try tool(schema), named: "t")
+        #expect(parameters.isEmpty != isFound)
+    }
+
     @Test func `Leaves rejected tools out of the list, and nothing else`() throws {
         var parameters = MCPMirroredParameters()
         let good = #"{"name":"good","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"}}}}"#

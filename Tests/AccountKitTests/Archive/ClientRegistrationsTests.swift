@@ -96,6 +96,18 @@ struct ClientRegistrationsTests {
         #expect(try await storage.read(ClientRegistrations.entry(of: issuer)) == nil)
     }
 
+    @Test func `Keeps a registration that sessions on other machines may use`() async throws {
+        _ = try await registrations().renew(at: issuer) { _ in Self.complete }
+        try await registrations().keep(clientID: "another", at: issuer)
+        #expect(try await registrations().registration(at: issuer) == Self.complete)
+        try await registrations().keep(clientID: Self.complete.clientID, at: issuer)
+        var kept = Self.complete
+        kept.management = nil
+        #expect(try await registrations().registration(at: issuer) == kept)
+        try await registrations().keep(clientID: "client", at: "https://other.example")
+        #expect(try await registrations().registration(at: "https://other.example") == nil)
+    }
+
     @Test func `The record contains no secret`() throws {
         var registration = Self.complete
         registration.clientSecret = Secret("CANARY-1")

@@ -21,6 +21,18 @@ struct RevocationTests {
         return (store, try await store.signOut(with: ScriptedAuthority(revoke: [answer], clock: clock)))
     }
 
+    @Test(arguments: [("local:1", "local:2"), ("local:1", "alice"), ("alice", "local:1"), ("alice", "")])
+    func `Assumes the same user if the service did not identify both users`(stored: String, revoked: String) {
+        func account(_ id: String, _ token: Secret) -> Account {
+            Account(
+                id: id, issuer: "https://id.example",
+                credentials: Credentials(accessToken: token, clientID: "tool", issuedAt: clock.now))
+        }
+        let (current, old) = (account(stored, Secret("1")), account(revoked, Secret("2")))
+        #expect(current.isEnded(byRevoking: old, supportsPerGrantRevocation: false))
+        #expect(!current.isEnded(byRevoking: old, supportsPerGrantRevocation: true))
+    }
+
     @Test func `Leaves no queue entry after a successful revocation`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .accept)
