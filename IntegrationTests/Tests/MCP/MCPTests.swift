@@ -171,7 +171,7 @@ struct MCPTests {
 
     // MARK: The end
 
-    @Test func `Ends the session at the server when the input ends, after the responses`() async throws {
+    @Test func `Ends the session at the server after the input and the responses`() async throws {
         try await MCPUser.run { alice in
             let outcome = try await alice.bridge(MCPUser.initialize, "nonsense")
             #expect(outcome.exitCode == 0, "\(outcome)")

@@ -78,7 +78,7 @@ struct SetupTests {
 
     // MARK: docker
 
-    @Test func `Adds registries to docker's configuration, and keeps the rest of the file`() async throws {
+    @Test func `Adds registries to docker's configuration and keeps other settings`() async throws {
         try await Home.run { home in
             let before = "{\n\t\"auths\": {\"a\":  {}},\n\t\"credsStore\": \"pass\",\n\t\"n\": 1.0\n}"
             try home.write(before, to: ".docker/config.json", permissions: 0o640)

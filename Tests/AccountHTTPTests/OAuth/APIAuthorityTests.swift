@@ -169,7 +169,7 @@ struct APIAuthorityTests {
         }
     }
 
-    @Test func `Keeps the session, with advice, if a refresh finds the registration forgotten`() async throws {
+    @Test func `Keeps the session if the service no longer knows the registration`() async throws {
         let storage = InMemoryArchiveStorage()
         let client = OAuthClient.registration(in: Self.registrations(storage), name: "Notes")
         let isForgotten = Mutex(false)

@@ -42,7 +42,7 @@ struct ResourceDiscoveryTests {
         #expect(discovery.wellKnownURLs.map(\.description) == expected)
     }
 
-    @Test func `Reads the document that the challenge names, with the scopes of the challenge`() async throws {
+    @Test func `Reads the document and the scopes that the challenge contains`() async throws {
         let resource = try await discovery { url throws(AuthorityError) in
             switch url {
             case "https://api.example/mcp":

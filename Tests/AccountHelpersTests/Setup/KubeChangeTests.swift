@@ -14,18 +14,18 @@ struct KubeChangeTests {
             .corrections(of: user)
     }
 
-    @Test func `Keeps the path and the arguments of its own entry`() throws {
+    @Test func `Keeps the path and the arguments of an existing AccountKit entry`() throws {
         #expect(try corrections("--session", "work", "--id-token") == [])
         #expect(try corrections(session: "work", "--session", "work") == [])
         #expect(try corrections("--any-cluster", namesCluster: false) == [])
     }
 
-    @Test func `Corrects only the part of its own entry that does not work`() throws {
+    @Test func `Corrects only the broken part of an existing AccountKit entry`() throws {
         #expect(try corrections(command: "/nonexistent/sh") == ["--exec-command=sh"])
         #expect(try corrections("--id-token", namesCluster: false) == ["--exec-provide-cluster-info"])
     }
 
-    @Test func `Refuses to replace the session of its own entry`() throws {
+    @Test func `Refuses to replace the session of an existing AccountKit entry`() throws {
         let error = #expect(throws: AccountError.self) { try corrections(session: "home", "--session=work") }
         #expect(error?.code == .conflict)
     }

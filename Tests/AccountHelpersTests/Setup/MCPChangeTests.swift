@@ -29,7 +29,7 @@ struct MCPChangeTests {
         #expect(error?.hint?.contains("--name") == true)
     }
 
-    @Test func `Keeps the path and the arguments of its own entry`() throws {
+    @Test func `Keeps the path and the arguments of an existing AccountKit entry`() throws {
         let before = file(command: "/bin/sh", arguments: #""--store", "file:", "\#(Self.url)", "-v""#)
         #expect(try add(Self.url, to: before) == before)
         #expect(try add(Self.url, store: "file:", to: before) == before)
