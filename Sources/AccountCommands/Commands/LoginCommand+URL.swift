@@ -4,13 +4,23 @@ import AccountKit
 extension LoginCommand {
     /// Chooses the authorization server, and adds what the API requires if the user steps up.
     func prepared(
-        _ authority: any DiscoveringAuthority, for account: Account?, in context: CommandContext<App>
+        _ authority: any DiscoveringAuthority, for account: Account?, expecting expected: String?,
+        in context: CommandContext<App>
     ) async throws -> any AccountAuthority {
         var authority = authority
         if issuer.issuer == nil {
             let servers = try await authority.authorizationServers()
+            let known = expected.map(Self.withoutSlash).flatMap { expected in
+                servers.first { Self.withoutSlash($0) == expected }
+            }
+            if let expected, known == nil {
+                throw AccountError(
+                    .misconfigured, "the API no longer uses \(expected), for which you gave the client ID",
+                    hint: "pass the client ID for \(servers.joined(separator: " or ")) with --client-id")
+            }
             if servers.count > 1 {
-                authority = authority.choosing(issuer: try await server(among: servers, in: context))
+                let chosen = if let known { known } else { try await server(among: servers, in: context) }
+                authority = authority.choosing(issuer: chosen)
             }
         }
         guard let account else { return authority }

@@ -131,9 +131,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             if let service = App.services.first(where: { $0.name == url.lowercased() }) {
                 throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
             }
-            if !url.contains(".") {
-                throw ValidationError("the argument is not a URL, such as https://api.example.com")
-            }
+            throw ValidationError("the argument is not a URL, such as https://api.example.com")
         }
         if url != nil, serviceName != nil {
             throw ValidationError("choose one of a URL and --service")
@@ -174,10 +172,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
         let stepsUpFrom = stepUp ? try await stepUpAccount(in: context) : nil
+        // A remembered client ID is only for the service that the user gave it for.
+        let isRemembered = issuer.clientID == nil && service.clientID != nil
+        let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
         var authority = try context.authority(for: service, timeout: .seconds(30))
         let isForAPI = authority is any DiscoveringAuthority
         if let discovering = authority as? any DiscoveringAuthority {
-            authority = try await prepared(discovering, for: stepsUpFrom, in: context)
+            authority = try await prepared(discovering, for: stepsUpFrom, expecting: expected, in: context)
         } else if let stepsUpFrom {
             widen(&service, from: stepsUpFrom)
             authority = try context.authority(for: service, timeout: .seconds(30))

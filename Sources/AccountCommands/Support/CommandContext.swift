@@ -175,11 +175,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     private func service(
         at url: String, _ remembered: AccountService?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) -> AccountService {
-        var service = url == remembered?.url ? remembered ?? AccountService() : AccountService()
+        // The settings, such as the client ID, are for the service of the last sign-in.
+        let isSame =
+            url == remembered?.url
+            && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
+        var service = isSame ? remembered ?? AccountService() : AccountService()
         service.url = url
-        // Send a client ID only to the service that the user gave it for.
-        let isForIssuer = service.clientID != nil && options.clientID == nil
-        service.issuer = options.issuer ?? (isForIssuer ? service.issuer : nil)
+        service.issuer = options.issuer
         apply(options, request, to: &service)
         return service
     }

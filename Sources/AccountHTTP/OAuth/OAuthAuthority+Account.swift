@@ -23,6 +23,7 @@ extension OAuthAuthority: AccountAuthority {
             } catch {
                 // The service may not allow this client to ask.
                 switch error {
+                case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
                 case .oauthError, .unauthorized, .badRequest, .forbidden, .bearerChallenge, .misconfigured: break
                 default: throw error
                 }

@@ -126,7 +126,8 @@ extension MCPBridge {
             response = try await send(get(after: eventID, in: session))
         } catch {
             try Task.checkCancellation()
-            if let error = error as? AccountError, error.requiresSignIn { throw error }
+            guard let error = error as? AccountError else { return nil }
+            guard error.code == .serviceUnavailable || error.code == .requestFailed else { throw error }
             return nil
         }
         if response.status == 200, response.mediaType == "text/event-stream" { return response }

@@ -50,9 +50,10 @@ extension MCPBridge {
                 .requestFailed, "\(url) has ended the session, and did not begin a new one",
                 hint: "restart the MCP client")
         }
-        session = new
         let text = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
-        _ = try await send(post(try MCPMessage(Array(text.utf8)), in: new))
+        let accepted = try await send(post(try MCPMessage(Array(text.utf8)), in: new))
+        guard (200...299).contains(accepted.status) else { throw AccountError(refusal: accepted, by: url) }
+        session = new
         explain("\(url) has ended the session, so a new one was begun")
         listen()
     }

@@ -117,7 +117,9 @@ actor MCPBridge {
             return await answer(error, id)
         }
         let count = message.text.bytes.count
-        if pendingByteCount > 0, pendingByteCount + count > Self.maximumPendingByteCount {
+        if message.cancelledID == nil, pendingByteCount > 0,
+            pendingByteCount + count > Self.maximumPendingByteCount
+        {
             let problem = "\(url) does not accept the messages of the client"
             guard let id = message.requestID else { return explain("\(problem), so further ones are dropped") }
             return await answer(AccountError(.busy, problem, hint: "try again later"), id)

@@ -34,10 +34,12 @@ final class RuledSender<App: AccountApplication>: Sendable {
             guard response.status == 401 else { return response }
             throw AccountError(
                 .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
-                hint: "check that the session is for this API, and sign in again with "
-                    + "`\(context.hint.command("login"))`")
+                hint: store.usesGivenToken
+                    ? "set another token in \(App.tokenVariable), or unset the variable"
+                    : "check that the session is for this API, and sign in again with "
+                        + "`\(context.hint.command("login"))`")
         } catch var error as AccountError {
-            if error.code == .notSignedIn, error.hint?.contains("`") != true {
+            if error.code == .notSignedIn, error.hint?.contains("`") != true, App.environmentToken == nil {
                 error.hint = "run `\(context.hint.command("login"))`"
             }
             throw error

@@ -115,7 +115,9 @@ struct OfflineDatabase: Sendable {
         }
         func size(of path: String) throws -> Int? {
             do {
-                return try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+                let size = try FileManager.default.attributesOfItem(atPath: path)[.size]
+                // FoundationEssentials and Foundation return different types.
+                return size as? Int ?? (size as? UInt).map { Int($0) }
             } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
                 return 0
             }
