@@ -43,7 +43,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     ///
     /// - Parameters:
     ///   - fault: The fault.
-    ///   - number: The number of the call. The next call has the number 1.
+    ///   - number: The number of the call. 1 is the next call.
     ///   - call: The kind of calls to count, or `nil` to count calls of any kind.
     public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in

@@ -72,7 +72,7 @@ struct KeyRotationTests {
     /// The state after a crash during a rotation.
     @Test func `Restarts a key rotation that crashed before the key was installed`() async throws {
         let store = try await signIn()
-        // First leave only the new file, then also its slot.
+        // Stop a rotation after it has created the new key file, and then complete it.
         _ = try await file.makeSuccessor()
         try await expectSignedIn()
         try await store.rotateKey(of: .keyFile)

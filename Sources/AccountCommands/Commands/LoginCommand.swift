@@ -373,7 +373,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 return try await signInOnDevice(store, authority, question)
             } catch let second as AccountError where authority is any DiscoveringAuthority {
-                // The reason against the browser is more useful than that the service has no other way.
+                // Report why the browser cannot be used. The second error only says that there is no other way to sign in.
                 throw second.code == .misconfigured ? error : second
             }
         }

@@ -19,7 +19,7 @@ public struct OfflineBlob: Sendable {
     /// The size of the blob in bytes.
     public let byteCount: Int
 
-    /// The service's tag of this version, for ``BlobCondition/unchanged(entityTag:)``, or `nil` if the service sent
+    /// The service's tag for this version, for ``BlobCondition/unchanged(entityTag:)``, or `nil` if the service sent
     /// none.
     public var entityTag: String? { record.entityTag }
 

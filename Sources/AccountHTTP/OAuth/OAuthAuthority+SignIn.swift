@@ -40,7 +40,7 @@ extension OAuthAuthority: PasswordAuthority {
     /// Revokes tokens in a separate task, so that the tokens do not stay valid if the caller is cancelled.
     private func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
         await Task {
-            // Ignore an error of the revocation: the caller reports the error of the sign-in.
+            // Ignore an error from the revocation: the caller reports the error from the sign-in.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))).map { .init($0) } ?? .refused
         }.value
     }

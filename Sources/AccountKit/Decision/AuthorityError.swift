@@ -36,7 +36,7 @@ public enum AuthorityError: Error, Hashable, Sendable {
     /// A 408, 425, 429 or 5xx response except 511, and the time to wait if the response contains one.
     case unavailable(status: Int, retryAfter: Duration?)
 
-    /// A response from another server than the service: status 511, a redirect from an API endpoint, or a web page
+    /// A response from a server other than the service: status 511, a redirect from an API endpoint, or a web page
     /// instead of data.
     case intercepted(String)
 

@@ -91,7 +91,7 @@ extension RemoteCollection {
     /// Returns `nil`: by default, cursors stay valid.
     public func cursor(ofItemAt position: Int) -> String? { nil }
 
-    /// Returns `true`: by default, an item that is missing from a list was deleted.
+    /// Returns `true`: by default, an item that is missing from a list is considered deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
     /// Returns `nil`: by default, items have no version.

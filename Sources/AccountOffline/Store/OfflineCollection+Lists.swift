@@ -208,7 +208,7 @@ extension OfflineCollection {
             } else if let taken = try await extend(list, in: sweep) {
                 missing = taken
             } else {
-                // These pages contain no stored rows, so the stored rows would lead to the same position again.
+                // These pages contain no stored rows, so another search from the stored rows would end at the same position.
                 _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true, in: sweep)
             }
             try await removeGone(missing, from: list)

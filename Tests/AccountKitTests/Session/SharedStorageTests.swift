@@ -145,7 +145,7 @@ struct SharedStorageTests {
         let faulty = FaultyArchiveStorage(storage)
         let source = store(InMemoryArchiveStorage())
         try await source.signIn { .fresh(at: clock.now) }
-        // The first write stores the incoming copy, the second the account.
+        // The first write stores the incoming copy, and the second write stores the account.
         faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
         await expectAccountError(.inaccessible) {
             try await source.moveSession(to: store(faulty), named: "there", from: "here")
