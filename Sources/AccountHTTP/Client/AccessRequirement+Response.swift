@@ -10,6 +10,7 @@ extension AccessRequirement {
             .filter { $0.scheme == "bearer" || $0.scheme == "dpop" }
         guard challenges.count == 1, let parameters = challenges.first?.parameters else { return nil }
         let scopes = Scope.scopes(in: parameters["scope"] ?? "")
+        // An invalid address does not change the requirement.
         let metadata = parameters["resource_metadata"].flatMap { (try? ServiceURL($0))?.description }
         let error = parameters["error"]
         if response.status == 403 {

@@ -278,6 +278,7 @@ extension OAuthAuthority {
         case (_?, nil):
             throw .misconfigured(flaw + "requires an authentication for which it sent no secret")
         }
+        // Without a usable address on the same server, AccountKit cannot remove the registration, but can use it.
         if let text = object.members["registration_client_uri"]?.string,
             let token = object.secrets["registration_access_token"], let url = try? ServiceURL(text),
             ServiceURL(at: url, path: "") == ServiceURL(at: endpoint, path: "")
