@@ -302,21 +302,30 @@ import Testing
     @Test func `Waits for a held lease without another read of etcd`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
-        let (here, there) = (try cluster.storage("wait"), try cluster.storage("wait", machine: TemporaryFolder()))
-        let held = try await there.acquireRefreshLease(timeout: .seconds(60))
         func reads() throws -> Int {
             try cluster.metric(
                 #"grpc_server_started_total{grpc_method="Range",grpc_service="etcdserverpb.KV",grpc_type="unary"}"#)
         }
-        let before = try reads()
-        await expectAccountError(.busy, "another process holds it") {
-            _ = try await here.acquireRefreshLease(timeout: .zero)
+        func watches() throws -> Int { try cluster.metric("etcd_debugging_mvcc_watcher_total") }
+        var counts: [Int] = []
+        // If etcd responds slowly, the storage reads the lock again, so one fast attempt is enough.
+        for attempt in 1...20 where !counts.contains(2) {
+            let session = "wait\(attempt)"
+            let here = try cluster.storage(session)
+            let there = try cluster.storage(session, machine: TemporaryFolder())
+            let held = try await there.acquireRefreshLease(timeout: .seconds(60))
+            while try watches() > 0 {}
+            let before = try reads()
+            await expectAccountError(.busy, "another process holds it") {
+                _ = try await here.acquireRefreshLease(timeout: .zero)
+            }
+            let waiting = Task { try await here.acquireRefreshLease(timeout: .seconds(120)) }
+            while try watches() == 0 {}
+            await held.end()
+            await (try await waiting.value).end()
+            counts.append(try reads() - before)
         }
-        let waiting = Task { try await here.acquireRefreshLease(timeout: .seconds(120)) }
-        while try cluster.metric("etcd_debugging_mvcc_watcher_total") == 0 {}
-        await held.end()
-        await (try await waiting.value).end()
-        #expect(try reads() - before == 2, "one read when the lock was held, and one after its release")
+        #expect(counts.min() == 2, "one read when the lock was held, and one after its release: \(counts)")
     }
 
     @Test func `Keeps a lease for 75 seconds after its release during an exchange`() async throws {
