@@ -109,13 +109,17 @@ struct ExecTests {
 
     @Test func `exec exits with 127 for an unknown and 126 for an unusable command`() async throws {
         let account = try await given()
-        for (words, code) in [
-            (["no-such-command"], 127), (["/no/such/command"], 127), ([""], 127), (["--", "-x"], 127),
-            (["/etc/passwd"], 126), (["/tmp"], 126), (["/etc/passwd/x"], 126),
-        ] as [([String], Int32)] {
+        for (words, code, problem) in [
+            (["no-such-command"], 127, "no-such-command: command not found"), ([""], 127, "'': command not found"),
+            (["--", "-x"], 127, "-x: command not found"), (["/no/such/command"], 127, "/no/such/command: no such file"),
+            (["/etc/passwd"], 126, "/etc/passwd: permission denied"), (["/tmp"], 126, "/tmp is a folder"),
+            (["/etc/passwd/x"], 126, "/etc/passwd/x: no such file"),
+        ] as [([String], Int32, String)] {
             let outcome = try await account.run(["exec"] + words)
             #expect(outcome.exitCode == code, "\(outcome)")
-            #expect(outcome.errors.contains("cannot be run") && outcome.errors.count { $0 == "\n" } == 1, "\(outcome)")
+            let lines = outcome.errors.split(separator: "\n")
+            #expect(lines.count == 2 && lines.first == "account: \(problem)", "\(outcome)")
+            #expect(lines.last?.hasPrefix("  ") == true, "\(outcome)")
             #expect(outcome.output == "" && !outcome.errors.contains("given"))
         }
     }

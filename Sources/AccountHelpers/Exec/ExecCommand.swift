@@ -61,7 +61,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
             let failure = replacement.run(
                 words.first == "--" ? Array(words.dropFirst()) : words, token: try await token(context),
                 in: variables.isEmpty ? [App.tokenVariable] : variables, hiding: App.keyVariables)
-            Terminal.say("\(context.tool): \(failure.text)")
+            Terminal.say(failure.error)
             throw ExitCode(failure.exitCode)
         }
     }

@@ -14,8 +14,34 @@ import Darwin
 struct ProcessReplacement {
     /// A program that could not be run, with the exit code that shells use for it.
     struct Failure: Error {
-        let text: String
+        let error: AccountError
         let exitCode: Int32
+
+        /// - Parameter code: The `errno` of `execvp`.
+        init(running program: String, errno code: Int32) {
+            exitCode = code == ENOENT ? 127 : 126
+            let name = program.shellWord
+            let isPath = program.contains("/")
+            // If the status cannot be read, the program counts as missing.
+            let status = if isPath { try? SystemCall.targetStatus(program) } else { nil as FileStatus? }
+            let (problem, hint): (String, String?) =
+                switch code {
+                case ENOENT where !isPath: ("\(name): command not found", "check the name, and the folders in PATH")
+                case ENOENT where status != nil:
+                    ("\(name) needs an interpreter that does not exist", "check the first line of the file")
+                case ENOENT, ENOTDIR: ("\(name): no such file", "check the path")
+                case EACCES where status?.kind == .directory:
+                    ("\(name) is a folder", "specify a program in the folder")
+                case EACCES where isPath:
+                    ("\(name): permission denied", "if it is a program, run `chmod u+x \(name)`")
+                case EACCES:
+                    ("\(name): permission denied", "check the permissions of its file, and the folders in PATH")
+                case ENOEXEC: ("\(name) is not a program for this machine", nil)
+                case E2BIG: ("\(name) cannot be run: its arguments and environment are too long", nil)
+                default: ("\(name) cannot be run (\(SystemCallError.text(code)))", nil)
+                }
+            error = AccountError(.invalidArgument, problem, hint: hint)
+        }
     }
 
     /// Files that the parent process opened for the program, such as a pipe or a build's job server.
@@ -40,8 +66,7 @@ struct ProcessReplacement {
         var additions: [UnsafeMutablePointer<CChar>?] = variables.map { Self.assignment(of: token, to: $0) } + [nil]
         let code = accountkit_become(&arguments, &names, &additions)
         for addition in additions { if let addition { memset(addition, 0, strlen(addition)) } }
-        let reason = String(cString: strerror(code))
-        return Failure(text: "\(words[0].shellWord) cannot be run: \(reason)", exitCode: code == ENOENT ? 127 : 126)
+        return Failure(running: words[0], errno: code)
     }
 
     /// Returns `name=token` in a separate allocation, without leaving other copies in memory.

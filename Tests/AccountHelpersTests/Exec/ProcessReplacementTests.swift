@@ -1,0 +1,37 @@
+import AccountKit
+import Testing
+
+@testable import AccountHelpers
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+@Suite struct ProcessReplacementTests {
+    @Test(
+        arguments: [
+            ("nosuch", ENOENT, 127, "nosuch: command not found"), ("", ENOENT, 127, "'': command not found"),
+            ("/no/such", ENOENT, 127, "/no/such: no such file"),
+            ("/etc/passwd", ENOENT, 127, "/etc/passwd needs an interpreter that does not exist"),
+            ("/etc/passwd/x", ENOTDIR, 126, "/etc/passwd/x: no such file"),
+            ("/etc/passwd", EACCES, 126, "/etc/passwd: permission denied"),
+            ("tool", EACCES, 126, "tool: permission denied"), ("/tmp", EACCES, 126, "/tmp is a folder"),
+            ("./tool", ENOEXEC, 126, "./tool is not a program for this machine"),
+        ] as [(String, Int32, Int32, String)])
+    func `Explains why a program cannot be run, with the exit code of a shell`(
+        program: String, code: Int32, exitCode: Int32, problem: String
+    ) {
+        let failure = ProcessReplacement.Failure(running: program, errno: code)
+        #expect(failure.exitCode == exitCode)
+        #expect(failure.error.message == problem)
+    }
+
+    @Test func `Names the command that makes a file executable`() {
+        let failure = ProcessReplacement.Failure(running: "./my tool", errno: EACCES)
+        #expect(failure.error.hint == "if it is a program, run `chmod u+x './my tool'`")
+    }
+}
