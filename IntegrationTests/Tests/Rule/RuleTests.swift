@@ -63,7 +63,11 @@ struct RuleTests {
                 ])
             #expect(
                 try await account("rule", "list", "--session", "work").output
-                    == "work                 https://git.example.com/team\n")
+                    == """
+                    SESSION  URL                           USER NAME  DIRECTORY
+                    work     https://git.example.com/team  -          -
+
+                    """)
 
             for (words, session) in [
                 (["https://git.example.com/team/x"], "work"), (["https://git.example.com/teams"], "default"),

@@ -75,12 +75,14 @@ struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
         let session = try options.session.map(SessionName.init)
         let rules = try context.preferences.rules().sorted.filter { session == nil || $0.session == session }
         if options.json { return try JSONDocument.print(["rules": rules.map(RuleDocument.init)]) }
-        if rules.isEmpty {
-            Terminal.say(
+        guard !rules.isEmpty else {
+            return Terminal.say(
                 "There are no rules\(session.map { " for session \($0)" } ?? ""), so other programs get no tokens. "
                     + "Add one with `\(context.hint.command("rule add https://git.example.com"))`.")
         }
-        for rule in rules { try Terminal.printLine(rule.session.rawValue.padding(to: 20) + " " + rule.text) }
+        try Terminal.printTable(
+            ["SESSION", "URL", "USER NAME", "DIRECTORY"],
+            rules.map { [$0.session.rawValue, $0.url.description, $0.username ?? "-", $0.directory ?? "-"] })
     }
 }
 
