@@ -119,7 +119,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         do {
-            try Terminal.printText(text + "\n")
+            try Terminal.printText(HelpText.withCommonOptionsLast(text) + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)

@@ -81,6 +81,24 @@ import Testing
         }
     }
 
+    @Test func `Lists the service first and the common options last in the help of login`() throws {
+        let help = HelpText.withCommonOptionsLast(
+            AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200))
+        let order = [
+            "\nARGUMENTS:\n", "\nOPTIONS:\n", "\n  --service ", "\n  --issuer ", "\n  --client-id ", "\n  --device ",
+            "\n  --web ", "\n  --with-token ", "\n  --scope ", "\n  --redirect-uri ", "\n  --step-up ",
+            "\n  -h, --help ", "\n\nCOMMON OPTIONS:\n", "\n  --session ", "\n  -v, --verbose ",
+        ]
+        var rest = help[...]
+        for text in order { rest = rest[try #require(rest.firstRange(of: text), "\(text): \(help)").lowerBound...] }
+        #expect(help.hasSuffix("\n") && !help.hasSuffix("\n\n"))
+    }
+
+    @Test(arguments: ["", "OPTIONS:", "OVERVIEW: x\n\nOPTIONS:\n  --a\n", "\n\nCOMMON OPTIONS:\n  --session\n"])
+    func `Keeps a help text without common options unchanged`(help: String) {
+        #expect(HelpText.withCommonOptionsLast(help) == help)
+    }
+
     @Test func `Accepts options that the help does not show`() throws {
         #expect(try LoginCommand<Notes>.parse(["--device"]).device)
         #expect(try LoginCommand<Notes>.parse(["--issuer", "https://a.example"]).issuer.issuer == "https://a.example")

@@ -48,10 +48,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var issuer: IssuerOptions<App>
 
-    @OptionGroup var request: RequestOptions<App>
-
     @Flag(help: ArgumentHelp("Show a code to enter on another device.", visibility: App.visibility(of: .device)))
     var device = false
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "With --device, also show the address as a QR code, if qrencode is installed.",
+            visibility: App.visibility(of: .device)))
+    var qr = true
 
     @Flag(help: ArgumentHelp("Sign in with the browser on this machine.", visibility: App.visibility(of: .browser)))
     var web = false
@@ -84,12 +89,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             visibility: App.acceptsIssuer ? .default : App.visibility(of: .password)))
     var username: String?
 
-    @Flag(
-        inversion: .prefixedNo,
-        help: ArgumentHelp(
-            "With --device, also show the address as a QR code, if qrencode is installed.",
-            visibility: App.visibility(of: .device)))
-    var qr = true
+    @OptionGroup var request: RequestOptions<App>
 
     @Flag(
         help: ArgumentHelp(

@@ -13,11 +13,11 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 """)
     }
 
-    @Flag(help: "Don't notify the service.")
-    var local = false
-
     @Flag(help: "Sign out of all sessions.")
     var all = false
+
+    @Flag(help: "Don't notify the service.")
+    var local = false
 
     @Flag(
         help: """
