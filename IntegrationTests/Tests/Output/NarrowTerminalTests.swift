@@ -20,6 +20,24 @@ struct NarrowTerminalTests {
         }
     }
 
+    @Test(arguments: [40, 80])
+    func `doctor breaks long lines between words`(columns: Int) async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            try container.setPermissions(0o644, of: container.archive)
+            let session = try await Terminal.run(account.command(["doctor"]), columns: columns)
+            #expect(session.exitCode == 78, "\(session)")
+            let shown = lines(session.screen)
+            #expect(shown.contains { $0.contains("problem: other users can") }, "\(session)")
+            for line in shown where line.count > columns {
+                // Only a path or a command may be longer than the line.
+                let rest = line.drop { $0 == " " }.replacing(/`[^`]*`/, with: "")
+                #expect(!rest.contains(" "), "\(line)")
+            }
+            let whole = try await account("doctor").output.split(separator: "\n")
+            #expect(whole.count < shown.count, "\(whole)")
+        }
+    }
+
     @Test(arguments: [40, 80, 200])
     func `Shows no QR code for an address on this machine`(columns: Int) async throws {
         try await Container.run { container in

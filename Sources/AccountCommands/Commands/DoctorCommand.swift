@@ -117,18 +117,18 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
                     notes: notes.map { $0.problem + $0.advice }, environment: environment.values))
         } else {
             for finding in findings where !finding.isFixed {
-                try Terminal.printLine(.failure, styled: "problem: \(finding.problem)\(finding.advice)")
+                try Terminal.printParagraph("problem: \(finding.problem)\(finding.advice)", mark: .failure)
             }
             for finding in findings where finding.isFixed {
-                try Terminal.printLine(.success, styled: "fixed: \(finding.problem)")
+                try Terminal.printParagraph("fixed: \(finding.problem)", mark: .success)
             }
             if findings.isEmpty {
-                try Terminal.printLine(.success, styled: "No problems found in \(folder)/.")
+                try Terminal.printParagraph("No problems found in \(folder)/.", mark: .success)
             }
             let texts = environment.filter { $0.problem == nil }.map(\.summary) + notes.map { $0.problem + $0.advice }
             if !texts.isEmpty { try Terminal.printLine("Notes:") }
-            for text in texts { try Terminal.printLine("  \(text)") }
-            if !findings.isEmpty { try Terminal.printLine(summary(of: findings)) }
+            for text in texts { try Terminal.printParagraph(text, indent: 2) }
+            if !findings.isEmpty { try Terminal.printParagraph(summary(of: findings)) }
         }
         if !isWell { throw ExitCode(78) }
     }

@@ -78,6 +78,15 @@ package enum Terminal {
         try printText(text.rendered(with: mark, isStyled: isStyled(.output)) + "\n")
     }
 
+    /// Prints a paragraph. On a terminal, breaks it between words, and indents all lines but the first by two more
+    /// columns.
+    static func printParagraph(_ text: String, mark: StyledText.Mark? = nil, indent: Int = 0) throws {
+        let margin = String(repeating: " ", count: indent)
+        let text = text.shown
+        let lines = isTerminal(.output) ? text.lines(within: size(of: .output).columns - indent - 2) : [text]
+        try printLine(mark, styled: StyledText(margin + lines.joined(separator: "\n  " + margin)))
+    }
+
     /// Prints rows in columns below a heading.
     package static func printTable(_ heading: [String], _ rows: [[String]]) throws {
         let rows = [heading] + rows.map { $0.map(\.shown) }
