@@ -33,6 +33,12 @@ import Testing
         #expect(await ExternalProgram.output(of: "true", [], input: "unread", hiding: []) == "")
     }
 
+    @Test func `Returns an output of several hundred kilobytes`() async {
+        let output = await ExternalProgram.output(of: "head", ["-c", "500000", "/dev/zero"], hiding: [])
+        #expect(output?.utf8.count == 500_000)
+        #expect(await ExternalProgram.output(of: "head", ["-c", "5000000", "/dev/zero"], hiding: []) == nil)
+    }
+
     @Test func `Passes the URL of a QR code outside the arguments`() async throws {
         try #require(ExternalProgram.isInstalled("qrencode"))
         let address = "https://example.com/device?user_code=WDJB-MJHT"

@@ -50,6 +50,30 @@ struct OutboxTests {
         #expect(isNormal.synchronous == 1 && isNormal.journal == "wal")
     }
 
+    @Test(arguments: [true, false])
+    func `Accepts changes again after the disk has become writable`(isNew: Bool) async throws {
+        let scene = try await scene()
+        try await scene.open().add(.create("first"))
+        let outbox = try scene.file(OutboxDatabase.name)
+        let folder = outbox.dropLast(OutboxDatabase.name.count + 1)
+        let lock = folder + "/" + FileArchiveStorage.lockName
+        if isNew { try FileManager.default.removeItem(atPath: String(folder)) }
+        // A folder in place of the lock file prevents writing like a full disk does.
+        try? FileManager.default.removeItem(atPath: lock)
+        for path in [String(folder), lock] {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        }
+        let notes = try await scene.open()
+        #expect(try await notes.pendingChanges().count == (isNew ? 0 : 1))
+        let error = await #expect(throws: AccountError.self) { try await notes.add(.create("second")) }
+        #expect(error?.code == .inaccessible)
+        try FileManager.default.removeItem(atPath: lock)
+        try await notes.add(.create("second"))
+        #expect(try await notes.pendingChanges().count == (isNew ? 1 : 2))
+        #expect(try await scene.open().pendingChanges().count == (isNew ? 1 : 2))
+    }
+
     @Test func `Keeps the local id of an item that was created offline`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()

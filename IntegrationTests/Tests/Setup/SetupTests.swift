@@ -171,6 +171,18 @@ struct SetupTests {
         }
     }
 
+    @Test func `Adds a user to a kubeconfig of several hundred kilobytes`() async throws {
+        try await Home.run { home in
+            let users = (1...3000).map {
+                "- name: user-\($0)\n  user:\n    username: \(String(repeating: "x", count: 64))\n"
+            }
+            try home.write("apiVersion: v1\nkind: Config\nusers:\n" + users.joined(), to: ".kube/config")
+            let done = try await home.setup("kubectl")
+            #expect(done.exitCode == 0, "\(done)")
+            #expect(try home.text(".kube/config").contains("command: account"))
+        }
+    }
+
     // MARK: MCP clients
 
     @Test func `Prints the entry of an MCP server, or writes it to a file`() async throws {

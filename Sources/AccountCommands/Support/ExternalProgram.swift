@@ -30,8 +30,8 @@ package enum ExternalProgram {
         }
     }
 
-    /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 64
-    /// KiB. Other users of the machine can read the arguments, but not `input`.
+    /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 4
+    /// MiB. Other users of the machine can read the arguments, but not `input`.
     package static func output(
         of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
     ) async -> String? {
@@ -39,7 +39,7 @@ package enum ExternalProgram {
         if !input.isEmpty { signal(SIGPIPE, SIG_IGN) }
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
-            input: .inputWriter, output: .string(limit: 64 * 1024), error: .discarded
+            input: .inputWriter, output: .string(limit: 4 << 20), error: .discarded
         ) { execution in
             // A program need not read its input.
             if !input.isEmpty { _ = try? await execution.standardInputWriter.write(input) }

@@ -236,11 +236,11 @@ public struct AuthenticatedClient: Sendable {
     func judged(
         _ response: ServiceResponse, _ token: Secret
     ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
+        if let requirement = AccessRequirement(response) { throw AccountError(requirement, at: origin) }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        if let requirement = AccessRequirement(response) { throw AccountError(requirement, at: origin) }
         return (APIResponse(response, from: origin, hiding: [token]), isRefusal(response))
     }
 

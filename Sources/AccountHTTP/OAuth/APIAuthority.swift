@@ -441,7 +441,7 @@ extension APIAuthority: DiscoveringAuthority {
                 hint: "name the scopes with --scope")
         }
         var request = ServiceRequest(url: apiURL, bearer: account.credentials.accessToken)
-        request.bodyLimit = 256 << 10
+        request.bodyLimit = 0
         do throws(AuthorityError) {
             let response = try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: clock ?? SystemWallClock(), logger: logger)

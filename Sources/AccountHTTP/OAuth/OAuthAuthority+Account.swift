@@ -17,17 +17,7 @@ extension OAuthAuthority: AccountAuthority {
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
         if account.credentials.isForAPIOnly {
             // Only a refresh can show that the session has ended.
-            var identity: Identity?
-            do throws(AuthorityError) {
-                identity = try await introspected(account.credentials)
-            } catch {
-                // The service may not allow this client to ask.
-                switch error {
-                case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
-                case .oauthError, .unauthorized, .badRequest, .forbidden, .bearerChallenge, .misconfigured: break
-                default: throw error
-                }
-            }
+            var identity = try await introspectedIfAllowed(account.credentials)
             // Keep the account's ID if it did not come from the service.
             if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
             guard let identity, identity.id == account.id else {
@@ -37,7 +27,7 @@ extension OAuthAuthority: AccountAuthority {
         }
         let asksUserInfo = try await asksUserInfo(with: account.credentials)
         if !asksUserInfo, account.credentials.idToken == nil,
-            var identity = try await introspected(account.credentials)
+            var identity = try await introspectedIfAllowed(account.credentials)
         {
             // Keep the account's ID if it did not come from the service.
             if account.id == identity.username || account.isUnidentified { identity.id = account.id }

@@ -24,6 +24,22 @@ extension OAuthAuthority {
         return Identity(id: id, username: username)
     }
 
+    /// Returns the user as ``introspected(_:)`` does, and `nil` if the service refuses the request. A refusal is about this
+    /// client, which the service may not allow to ask (RFC 7662, section 2.3), and not about the token.
+    func introspectedIfAllowed(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+        do throws(AuthorityError) {
+            return try await introspected(credentials)
+        } catch {
+            switch error {
+            case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
+            case .oauthError, .unauthorized, .badRequest, .forbidden, .bearerChallenge, .misconfigured: break
+            default: throw error
+            }
+            logger?.debug("the introspection endpoint refused the request", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
     func introspectedAtSignIn(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
         do throws(AuthorityError) {
             return try await introspected(credentials)

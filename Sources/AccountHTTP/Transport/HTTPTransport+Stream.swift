@@ -73,10 +73,11 @@ extension HTTPTransport {
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
-            guard (200...299).contains(response.status.code) else {
-                return try await read(response, limit: request.bodyLimit, receivedAt: clock.now)
-            }
             let whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: clock.now)
+            guard whole.head.status.kind == .successful else {
+                let limit = AccessRequirement(whole) == nil ? request.bodyLimit : 0
+                return try await read(response, limit: limit, receivedAt: clock.now)
+            }
             for try await part in response.body {
                 try await transfer.receive(whole.head, Data(part.readableBytesView))
             }

@@ -278,10 +278,16 @@ final class HTTPTransport: Sendable {
         return result
     }
 
+    /// - Parameter limit: The maximum length of the body. If it is 0, this method does not wait for the body, which may be
+    ///   endless.
     func read(
         _ response: HTTPClientResponse, limit: Int, receivedAt: Date
     ) async throws -> ServiceResponse {
         var whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: receivedAt)
+        guard limit > 0 else {
+            whole.isBodyWhole = false
+            return whole
+        }
         for try await part in response.body {
             guard whole.body.count + part.readableBytes <= limit else {
                 // Leaving the loop closes the connection.

@@ -13,7 +13,7 @@ import Foundation
 struct ProgramInspection<App: AccountApplication> {
     let context: CommandContext<App>
 
-    private static var maximumByteCount: Int { 1 << 20 }
+    private static var maximumByteCount: Int { 4 << 20 }
 
     func findings() async -> [Finding] {
         let rules: RuleSet

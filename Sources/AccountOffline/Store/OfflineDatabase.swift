@@ -2,6 +2,7 @@
 import AccountKit
 import AccountSupport
 import GRDB
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -10,18 +11,31 @@ import Foundation
 #endif
 
 struct OfflineDatabase: Sendable {
-    let queue: DatabaseQueue
+    private struct Connection: Sendable {
+        let queue: DatabaseQueue
+        /// Whether the database cannot be changed, since the disk is read-only or full.
+        var isReadOnly = false
+    }
+
+    private final class Current: Sendable {
+        let connection: Mutex<Connection>
+        init(_ connection: Connection) { self.connection = Mutex(connection) }
+    }
+
     let path: String
-    /// Whether the database cannot be changed, since the disk is read-only or full.
-    var isReadOnly = false
+    private let current: Current
+    private let openForWriting: @Sendable () async throws -> Connection
+    var queue: DatabaseQueue { current.connection.withLock(\.queue) }
+    var isReadOnly: Bool { current.connection.withLock(\.isReadOnly) }
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
     private static let busyTimeout: TimeInterval = 30
 
     /// Opens a database, or creates a database that only its owner can read.
     ///
-    /// On a read-only or full disk, this opens an existing database for reading. Without an existing one, it returns an
-    /// empty database in memory, which accepts changes only if they need not be durable.
+    /// On a read-only or full disk, this opens an existing database for reading, and each write tries again to open it
+    /// for writing. Without an existing one, it returns an empty database in memory, which accepts changes only if they
+    /// need not be durable.
     ///
     /// - Parameters:
     ///   - storage: The storage that locks the folder, and creates it if necessary.
@@ -56,20 +70,26 @@ struct OfflineDatabase: Sendable {
             }
         }
         let settings = configuration
+        let openForWriting: @Sendable () async throws -> Connection = {
+            try await Self.openForWriting(path, storage, settings, version: version, schema: schema)
+        }
+        func database(_ connection: Connection) -> OfflineDatabase {
+            OfflineDatabase(path: path, current: Current(connection), openForWriting: openForWriting)
+        }
         do {
-            return try await openForWriting(path, storage, settings, version: version, schema: schema)
+            return database(try await openForWriting())
         } catch let error as AccountError where error.code == .inaccessible {
             let opened = try? await BlockingWork.run {
                 try openForReading(path, settings, isDurable: isDurable, version: version, schema: schema)
             }
             guard let opened else { throw error }
-            return opened
+            return database(opened)
         }
     }
 
     private static func openForWriting(
         _ path: String, _ storage: FileArchiveStorage, _ settings: Configuration, version: Int, schema: String
-    ) async throws -> OfflineDatabase {
+    ) async throws -> Connection {
         // Use a lock: with timeouts alone, two processes that create a database at the same time would interfere with
         // each other.
         try await storage.withTransaction(timeout: .seconds(30)) { _ in
@@ -94,7 +114,7 @@ struct OfflineDatabase: Sendable {
                     }
                     return queue
                 }
-                return OfflineDatabase(queue: queue, path: path)
+                return Connection(queue: queue)
             } catch {
                 throw AccountError(database: path, error)
             }
@@ -104,14 +124,14 @@ struct OfflineDatabase: Sendable {
     /// Opens a database that cannot be opened for writing. Returns `nil` if it cannot be opened for reading either.
     private static func openForReading(
         _ path: String, _ settings: Configuration, isDurable: Bool, version: Int, schema: String
-    ) throws -> OfflineDatabase? {
-        func opened(_ address: String) -> OfflineDatabase? {
+    ) throws -> Connection? {
+        func opened(_ address: String) -> Connection? {
             var settings = settings
             settings.readonly = true
             guard let queue = try? DatabaseQueue(path: address, configuration: settings),
                 let stored = try? queue.unsafeRead({ try storedVersion($0, path, atMost: version) }), stored > 0
             else { return nil }
-            return OfflineDatabase(queue: queue, path: path, isReadOnly: true)
+            return Connection(queue: queue, isReadOnly: true)
         }
         func size(of path: String) throws -> Int? {
             do {
@@ -128,9 +148,9 @@ struct OfflineDatabase: Sendable {
         guard hasLog || fileSize > 0 else {
             let queue = try DatabaseQueue(configuration: settings)
             try queue.writeWithoutTransaction { try make(schema, version, in: $0) }
-            return OfflineDatabase(queue: queue, path: path, isReadOnly: isDurable)
+            return Connection(queue: queue, isReadOnly: isDurable)
         }
-        if let database = opened(path) { return database }
+        if let connection = opened(path) { return connection }
         // Processes share the log through a third file, which SQLite cannot create now. It reads an immutable database
         // without that file, but then ignores the log.
         return hasLog ? nil : opened("file:\(path.percentEncoded(keeping: "/-._~"))?immutable=1")
@@ -146,9 +166,18 @@ struct OfflineDatabase: Sendable {
         return stored
     }
 
-    private func requireWritable() throws(AccountError) {
-        guard isReadOnly else { return }
-        throw AccountError(.inaccessible, "\(path) cannot be changed: the disk is read-only or full")
+    private func writableQueue() async throws -> DatabaseQueue {
+        guard isReadOnly else { return queue }
+        let opened: Connection
+        do {
+            opened = try await openForWriting()
+        } catch let error as AccountError where error.code == .inaccessible {
+            throw AccountError(.inaccessible, "\(path) cannot be changed: the disk is read-only or full", cause: error)
+        }
+        return current.connection.withLock { connection in
+            if connection.isReadOnly { connection = opened }
+            return connection.queue
+        }
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
@@ -170,7 +199,7 @@ struct OfflineDatabase: Sendable {
 
     /// Writes to the database, even if the task is cancelled, so that the task can still record what it has sent.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try requireWritable()
+        let queue = try await writableQueue()
         do {
             return try await Task { try await queue.write(body) }.value
         } catch {
@@ -192,7 +221,7 @@ struct OfflineDatabase: Sendable {
 
     /// Empties a damaged database. Other processes that have the database open also see the empty database.
     func makeAnew(_ schema: String, _ version: Int) async throws {
-        try requireWritable()
+        let queue = try await writableQueue()
         do {
             try await queue.erase()
             try await queue.writeWithoutTransaction { try Self.make(schema, version, in: $0) }

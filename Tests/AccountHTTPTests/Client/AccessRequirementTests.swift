@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import HTTPTypes
 import Testing
 
 @testable import AccountHTTP
@@ -54,6 +55,50 @@ struct AccessRequirementTests {
             #expect(server.requests.count == 1)
             #expect(authority.requests.isEmpty)
             #expect(store.account != nil)
+        }
+    }
+    /// The head of a response with a body that never ends.
+    private static func stream(_ status: Int, _ fields: String...) -> LoopbackServer.Action {
+        let head = ["HTTP/1.1 \(status) x", "Transfer-Encoding: chunked"] + fields
+        return .send(head.joined(separator: "\r\n") + "\r\n\r\n5\r\ndata:\r\n")
+    }
+
+    @Test(arguments: [200, 403])
+    func `Reads the requirement of an API whose response is a stream`(status: Int) async throws {
+        try await LoopbackServer.run { _, _ in
+            Self.stream(status, #"WWW-Authenticate: Bearer error="insufficient_scope", scope="a""#)
+        } _: { server in
+            let api = try APIAuthority(url: server.address + "/mcp", client: .identifier("tool"), timeout: .seconds(20))
+            var account = AccountHTTPTests.account(at: server.address)
+            account.credentials.resources = [server.address + "/mcp"]
+            let requirement = try await api.requirement(for: account)
+            #expect(requirement == (status == 403 ? AccessRequirement(scopes: ["a"]) : nil))
+        }
+    }
+
+    @Test func `Does not wait for the body of a streamed response with a requirement`() async throws {
+        try await LoopbackServer.run { _, _ in
+            Self.stream(403, #"WWW-Authenticate: Bearer error="insufficient_scope", scope="a""#)
+        } _: { server in
+            let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+            let client = try AuthenticatedClient(origin: server.address, store: store, authority: ScriptedAuthority())
+            let error = await #expect(throws: AccountError.self) {
+                try await client.stream(HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")) { _, _ in }
+            }
+            #expect(error?.accessRequirement == AccessRequirement(scopes: ["a"]))
+        }
+    }
+
+    @Test func `Names the requirement even if the body is longer than the limit`() async throws {
+        let challenge = #"Bearer error="insufficient_scope", scope="a""#
+        try await LoopbackServer.run { _, _ in
+            .response(403, ["WWW-Authenticate": challenge], String(repeating: "x", count: 100))
+        } _: { server in
+            let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+            let client = try AuthenticatedClient(
+                origin: server.address, store: store, authority: ScriptedAuthority(), maximumResponseLength: 10)
+            let error = await #expect(throws: AccountError.self) { try await client.get("/") }
+            #expect(error?.accessRequirement == AccessRequirement(scopes: ["a"]))
         }
     }
 }

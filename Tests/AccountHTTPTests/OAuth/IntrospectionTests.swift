@@ -73,4 +73,43 @@ struct IntrospectionTests {
             #expect(kind(failure) == .misconfigured("…"))
         }
     }
+    @Test(
+        arguments: [
+            .json(#"{"active":false}"#), .json(#"{"error":"invalid_token"}"#, status: 401),
+            .json(#"{"error":"invalid_client"}"#, status: 401), .response(403),
+            .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#]),
+        ] as [LoopbackServer.Action])
+    func `Keeps the session after a refused introspection`(action: LoopbackServer.Action) async throws {
+        _ = try await signIn(introspection: action, username: "jane") { authority, account in
+            for isForAPIOnly in [false, true] {
+                var account = account
+                account.credentials.isForAPIOnly = isForAPIOnly
+                let failure = try #require(await asyncFailure { try await authority.verify(account) })
+                #expect(kind(failure) == .misconfigured("…"))
+                let decision = SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))
+                #expect(decision == .keep(SessionDecision.reason(for: failure)))
+            }
+        }
+    }
+
+    @Test func `Ends the session if user info rejects the token`() async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/userinfo": .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#])
+            case "/introspect": .json(#"{"active":false}"#)
+            default:
+                .json(
+                    """
+                    {"issuer":"\(address)","token_endpoint":"\(address)/token","userinfo_endpoint":"\(address)/userinfo",\
+                    "introspection_endpoint":"\(address)/introspect"}
+                    """)
+            }
+        } _: { server in
+            let authority = try OAuthAuthority(issuer: server.address, clientID: "tool", clock: FixedClock())
+            let account = account(at: server.address)
+            let failure = try #require(await asyncFailure { try await authority.verify(account) })
+            let decision = SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))
+            #expect(decision == .clear("invalid_token"))
+        }
+    }
 }
