@@ -246,7 +246,7 @@ class Scenario:
         return {"held": flooded < 4096, "status": await asyncio.to_thread(bridge.wait, 25)}
 
     async def drops(self):
-        """Calls a tool whose stream ends in the middle, first in an orderly way and then by a broken connection."""
+        """Calls a tool whose stream ends before the response, first after an event and then in the middle of one."""
         seen = {}
         async with self.client() as client:
             for broken in (False, True):

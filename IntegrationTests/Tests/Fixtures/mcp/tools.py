@@ -38,7 +38,7 @@ import door  # noqa: E402
 LOG = []
 CANCELLED = []
 
-# After this text the server breaks a connection.
+# At this text the server breaks a connection.
 BREAK = b"break the connection"
 
 
@@ -80,7 +80,7 @@ def add_drop(server):
 
     @server.tool()
     async def drop(broken: bool, context: Context) -> str:
-        """Ends the stream before the response, either in an orderly way or by breaking the connection."""
+        """Ends the stream before the response, either in an orderly way or in the middle of an event."""
         number = next(calls)
         await context.report_progress(1, 3, BREAK.decode() if broken else None)
         if not broken:
@@ -169,10 +169,11 @@ class Entrance:
         async def noting(event):
             if event["type"] == "http.response.start":
                 entry["status"] = event["status"]
-            await send(event)
             # Replayed events go to another connection.
             if BREAK in event.get("body", b"") and scope["method"] == "POST":
+                await send(event | {"body": event["body"].partition(BREAK)[0]})
                 raise ConnectionAbortedError
+            await send(event)
 
         await self.app(scope, receive, noting)
 
