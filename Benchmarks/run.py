@@ -11,6 +11,7 @@ import fleet
 import helpers
 import in_process
 import machine
+import mcp
 import offline
 import programs
 import scale
@@ -51,6 +52,7 @@ def main():
         if arguments.only in (None, "helpers"):
             step("for other programs")
             versions |= helpers.run(report, account, containers, home, rounds)
+            mcp.run(report, account, containers, rounds)
         if arguments.only in (None, "in-process"):
             step("in process")
             in_process.run(report, build, folder, rounds)

@@ -3,8 +3,8 @@
 import PackageDescription
 
 // A separate package, which is not built with the library. Its modules are links to those of the root package, compiled
-// with libFuzzer and the address sanitizer. The package contains only the parsers of AccountHTTP, so that it needs no
-// network library.
+// with libFuzzer and the address sanitizer. The package contains only the parsers of AccountHTTP and AccountHelpers, so that
+// it needs no network library.
 let package = Package(
     name: "account-kit-fuzz",
     platforms: [.macOS(.v15)],
@@ -46,12 +46,13 @@ let package = Package(
                 "Transport/PreparedRequest.swift", "Transport/ServiceRequest.swift",
                 "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
             ]),
+        .target(name: "AccountHelpers"),
         .target(name: "AccountImport", dependencies: ["AccountCrypto", "AccountKit", "AccountSupport"]),
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AccountCrypto", "AccountHTTP", "AccountImport", "AccountKit", "AccountSupport", "CFuzzer",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+                "AccountCrypto", "AccountHTTP", "AccountHelpers", "AccountImport", "AccountKit", "AccountSupport",
+                "CFuzzer", .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
     ]
 )

@@ -42,6 +42,34 @@ struct MCPTests {
         }
     }
 
+    @Test func `Removes a tool with an invalid header field from the list`() async throws {
+        try await MCPUser.run(["--invalid"]) { alice in
+            let outcome = try await alice.bridge(MCPUser.request("tools/list"))
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output.contains(#""name":"region""#), "\(outcome)")
+            #expect(!outcome.output.contains(#""name":"invalid""#), "\(outcome)")
+            #expect(
+                outcome.errors.contains(
+                    "the tool invalid of \(alice.url) is left out: a parameter with x-mcp-header is not a string, "
+                        + "an integer or a boolean"), "\(outcome)")
+        }
+    }
+
+    @Test func `Sends no header field for a tool that it removed`() async throws {
+        try await MCPUser.run(["--invalid"]) { alice in
+            let call = MCPUser.request("tools/call", #""name":"invalid","arguments":{"region":2},"#)
+            let outcome = try await alice.user.account.command(["mcp", alice.url]).withInput { bridge in
+                try await bridge.write(MCPUser.request("tools/list") + "\n")
+                try await bridge.output.wait(for: #""name":"region""#)
+                try await bridge.write(call + "\n")
+                try await bridge.output.wait(for: #""isError":false"#)
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let request = try #require(try await alice.log().requests.last)
+            #expect(request.name == "invalid" && request.region == nil && request.status == 200, "\(request)")
+        }
+    }
+
     @Test(arguments: ["legacy", "auto"])
     func `Refreshes a rejected token once, without an error for the client`(mode: String) async throws {
         try await MCPUser.run { alice in
@@ -75,6 +103,15 @@ struct MCPTests {
         try await MCPUser.run { alice in
             let seen = try await alice.client("progress", mode: mode)
             #expect(seen == ["steps": .integer(100), "result": .text("done")])
+        }
+    }
+
+    @Test func `Resumes a stream after the last event`() async throws {
+        try await MCPUser.run(["--resumable"]) { alice in
+            let seen = try await alice.client("drops", mode: "legacy")
+            #expect(seen == ["ended": .text("[1.0, 2.0, 3.0] call 1"), "broken": .text("[1.0, 2.0, 3.0] call 2")])
+            let requests = try await alice.log().requests
+            #expect(requests.filter { $0.lastEvent != nil }.map(\.method) == ["GET", "GET"], "\(requests)")
         }
     }
 
@@ -193,6 +230,14 @@ struct MCPTests {
                 try await bridge.send(.terminate)
             }
             #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
+            #expect(try await alice.log().requests.last?.method == "DELETE")
+        }
+    }
+
+    @Test func `Ends on SIGTERM while its output is blocked`() async throws {
+        try await MCPUser.run { alice in
+            let seen = try await alice.client("blocked_output")
+            #expect(seen == ["held": .boolean(true), "status": .integer(-15)])
             #expect(try await alice.log().requests.last?.method == "DELETE")
         }
     }

@@ -58,6 +58,7 @@ struct MCPUser: Sendable {
             let name: String?
             let region: String?
             let session: String?
+            let lastEvent: String?
             let status: Int?
         }
 
@@ -92,4 +93,12 @@ struct MCPUser: Sendable {
         {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},\
         "clientInfo":{"name":"test","version":"1"}}}
         """
+
+    /// A request of revision 2026-07-28.
+    static func request(_ method: String, _ params: String = "") -> String {
+        let name = "io.modelcontextprotocol"
+        let meta = #""\#(name)/clientInfo":{"name":"test","version":"1"},"\#(name)/clientCapabilities":{}"#
+        return #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{\#(params)"#
+            + #""_meta":{"\#(name)/protocolVersion":"2026-07-28",\#(meta)}}}"#
+    }
 }

@@ -10,7 +10,7 @@ struct EventStreamParser {
     /// An event is longer than the limit.
     struct TooLong: Error {}
 
-    /// The id of the last event, with which a stream can be resumed.
+    /// The id of the last complete event, with which a stream can be resumed.
     private(set) var lastEventID: String?
 
     /// The pause that the server requests before a new connection, in milliseconds.
@@ -19,6 +19,8 @@ struct EventStreamParser {
     let limit: Int
     private var line: [UInt8] = []
     private var data: [UInt8] = []
+    /// Takes effect at the end of the event: if the connection breaks before it, the server must send the event again.
+    private var nextEventID: String?
     private var hasData = false
     private var type = ""
     private var lastWasReturn = false
@@ -31,6 +33,7 @@ struct EventStreamParser {
     init(limit: Int, lastEventID: String? = nil, retryMilliseconds: Int? = nil) {
         self.limit = limit
         self.lastEventID = lastEventID
+        nextEventID = lastEventID
         self.retryMilliseconds = retryMilliseconds
     }
 
@@ -84,7 +87,7 @@ struct EventStreamParser {
         case "event": type = String(decoding: value, as: UTF8.self)
         case "id":
             // The id is sent in a header field later.
-            if value.allSatisfy({ 0x20...0x7E ~= $0 }) { lastEventID = String(decoding: value, as: UTF8.self) }
+            if value.allSatisfy({ 0x20...0x7E ~= $0 }) { nextEventID = String(decoding: value, as: UTF8.self) }
         case "retry":
             if let time = Int(String(decoding: value, as: UTF8.self)), time >= 0 { retryMilliseconds = time }
         default: break
@@ -94,6 +97,7 @@ struct EventStreamParser {
 
     /// Ends the event. An event of another type than `message` is not for MCP.
     private mutating func dispatch() -> Event? {
+        lastEventID = nextEventID
         defer {
             data = []
             hasData = false

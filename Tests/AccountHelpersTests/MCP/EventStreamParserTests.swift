@@ -32,6 +32,14 @@ struct EventStreamParserTests {
         #expect(parser.lastEventID == "a" && parser.retryMilliseconds == 5)
     }
 
+    /// Otherwise a resumed stream lacks the event that the connection interrupted.
+    @Test(arguments: ["id: b\ndata: x", "id: b\ndata: x\n", "data: x\nid: b\n"])
+    func `Ignores the id of an event that has not ended`(half: String) throws {
+        let (texts, parser) = try events("id: a\ndata: w\n\n" + half, by: 100)
+        #expect(texts == ["w"])
+        #expect(parser.lastEventID == "a")
+    }
+
     @Test func `Ignores an id that no header field can hold`() throws {
         let (_, parser) = try events("id: a\n\nid: b\u{7F}\n\n", by: 100)
         #expect(parser.lastEventID == "a")

@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -67,6 +66,38 @@ class Scenario:
         while not await condition():
             assert time.monotonic() < end, "it did not happen in a minute"
             await asyncio.sleep(0.02)
+
+    async def flooded_bridge(self):
+        """Starts a bridge, and reads nothing from it until the server cannot send more of 4,096 messages of 64 KiB.
+
+        Returns the bridge, and the number of messages that the server has sent.
+        """
+        bridge = subprocess.Popen(
+            [self.bridge.command, *self.bridge.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+        def send(message):
+            bridge.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+            bridge.stdin.flush()
+
+        client = {"name": "slow", "version": "1"}
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        send({"id": 1, "method": "initialize", "params": params})
+        assert json.loads(bridge.stdout.readline())["id"] == 1
+        send({"method": "notifications/initialized"})
+        arguments = {"count": 4096, "length": 1 << 16}
+        meta = {"progressToken": 7}
+        send({"id": 2, "method": "tools/call", "params": {"name": "flood", "arguments": arguments, "_meta": meta}})
+        seen = -1
+
+        async def is_held():
+            nonlocal seen
+            before, seen = seen, (await self.log())["flooded"]
+            await asyncio.sleep(0.5)
+            return seen > 0 and before == seen
+
+        await self.until(is_held)
+        return bridge, seen
 
     # Scenarios
 
@@ -192,32 +223,7 @@ class Scenario:
 
     async def slow_reader(self):
         """Reads nothing while the server sends 256 MiB, and then everything."""
-        count, length = 4096, 1 << 16
-        bridge = subprocess.Popen(
-            [self.bridge.command, *self.bridge.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-
-        def send(message):
-            bridge.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
-            bridge.stdin.flush()
-
-        client = {"name": "slow", "version": "1"}
-        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-        send({"id": 1, "method": "initialize", "params": params})
-        assert json.loads(bridge.stdout.readline())["id"] == 1
-        send({"method": "notifications/initialized"})
-        arguments = {"count": count, "length": length}
-        meta = {"progressToken": 7}
-        send({"id": 2, "method": "tools/call", "params": {"name": "flood", "arguments": arguments, "_meta": meta}})
-        seen = -1
-
-        async def is_held():
-            nonlocal seen
-            before, seen = seen, (await self.log())["flooded"]
-            await asyncio.sleep(0.5)
-            return seen > 0 and before == seen
-
-        await self.until(is_held)
+        bridge, flooded = await self.flooded_bridge()
         with open(f"/proc/{bridge.pid}/status") as status:
             memory = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
         threads = len(os.listdir(f"/proc/{bridge.pid}/task"))
@@ -228,9 +234,30 @@ class Scenario:
         bridge.stdin.close()
         rest = bridge.stdout.read()
         return {
-            "held": seen < count, "notes": notes, "memory": memory, "threads": threads, "rest": rest.decode(),
+            "held": flooded < 4096, "notes": notes, "memory": memory, "threads": threads, "rest": rest.decode(),
             "status": bridge.wait(),
         }
+
+    async def blocked_output(self):
+        """Sends SIGTERM to a bridge whose output is full, and reads nothing until it has ended."""
+        bridge, flooded = await self.flooded_bridge()
+        bridge.terminate()
+        # At the end of its input, the bridge would wait 30 s for the response.
+        return {"held": flooded < 4096, "status": await asyncio.to_thread(bridge.wait, 25)}
+
+    async def drops(self):
+        """Calls a tool whose stream ends before the response, first after an event and then in the middle of one."""
+        seen = {}
+        async with self.client() as client:
+            for broken in (False, True):
+                steps = []
+
+                async def note(progress, total, message, steps=steps):
+                    steps.append(progress)
+
+                result = await client.call_tool("drop", {"broken": broken}, progress_callback=note)
+                seen["broken" if broken else "ended"] = f"{steps} {result.content[0].text}"
+        return seen
 
     async def many(self):
         """Makes 100 calls at a time."""
@@ -244,28 +271,6 @@ class Scenario:
                 for index in range(100):
                     group.start_soon(run, index)
             return {"isRight": texts == [str(index) for index in range(100)]}
-
-    async def overhead(self):
-        """Measures how much longer a call takes than without the bridge; the token is in TOKEN."""
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        async def median(client):
-            times = []
-            for _ in range(220):
-                start = time.perf_counter()
-                await self.call(client, "echo", text="x")
-                times.append(time.perf_counter() - start)
-            return statistics.median(times[20:]) * 1000
-
-        async with self.client() as client:
-            bridged = await median(client)
-        headers = {"Authorization": "Bearer " + os.environ["TOKEN"]}
-        async with httpx2.AsyncClient(headers=headers) as http:
-            transport = streamable_http_client(self.arguments.url, http_client=http)
-            async with Client(transport, mode=self.arguments.mode) as client:
-                direct = await median(client)
-        return {"bridged": bridged, "direct": direct}
 
 
 def main():

@@ -1,0 +1,1 @@
+../../../../Sources/AccountHelpers/MCP/EventStreamParser.swift
