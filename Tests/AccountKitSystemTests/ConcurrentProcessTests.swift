@@ -4,7 +4,7 @@ import BoundedWaiting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ConcurrentProcessTests {
+@Suite(.timeLimit(.minutes(15))) struct ConcurrentProcessTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

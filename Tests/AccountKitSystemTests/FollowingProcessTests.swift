@@ -50,15 +50,15 @@ import Testing
         try Exerciser.run(folder, "sign-in")
         try follow { lines in
             #expect(try lines.next() == "signed in, 0")
-            // Use the shortest of several delays, because the machine may be busy.
+            // Repeat slow attempts, because the machine may be busy.
             var delays: [Duration] = []
-            for count in 1...5 {
+            while delays.count < 10, delays.last ?? .seconds(1) >= .milliseconds(100) {
                 try Exerciser.run(folder, "update", "1")
                 let start = ContinuousClock.now
-                #expect(try lines.next() == "signed in, \(count)")
+                #expect(try lines.next() == "signed in, \(delays.count + 1)")
                 delays.append(start.duration(to: .now))
             }
-            #expect(delays.min()! < .milliseconds(100))
+            #expect(delays.min()! < .milliseconds(100), "\(delays)")
             try Exerciser.run(folder, "sign-out")
             #expect(try lines.next() == "signed out")
         }
@@ -116,13 +116,19 @@ import Testing
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "-trace"
         defer { try? FileManager.default.removeItem(atPath: trace) }
-        let outcome = try Exerciser.run(
-            "/usr/bin/strace",
-            [
-                "-f", "-qq", "-o", trace, "/usr/bin/timeout", "--signal=KILL", "2", Exerciser.path, folder.path,
-                "follow",
-            ])
-        #expect(outcome.output == "signed in, 0")
+        func follow(seconds: Int) throws -> String {
+            try Exerciser.run(
+                "/usr/bin/strace",
+                [
+                    "-f", "-qq", "-o", trace, "/usr/bin/timeout", "--signal=KILL", "\(seconds)", Exerciser.path,
+                    folder.path, "follow",
+                ]
+            ).output
+        }
+        var output = try follow(seconds: 2)
+        // On a busy machine, the process may need more time to start.
+        if output == "" { output = try follow(seconds: 30) }
+        #expect(output == "signed in, 0")
         let calls = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
         let waiting = try #require(calls.lastIndex { $0.contains("inotify_add_watch(") })
         let looks = calls[waiting...].filter { $0.contains("Account.plist") }

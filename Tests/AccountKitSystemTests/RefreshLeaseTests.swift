@@ -66,7 +66,7 @@ import Testing
             #expect(try steps.next().isEmpty, "the process is dead")
         }
         // Wait until the kernel has released the lock of the dead process.
-        let lease = try await storage.acquireRefreshLease(timeout: .seconds(10))
+        let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
         #expect(exists(Self.leased))
         #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
         #expect(exists(Self.leased), "the lease holder may be about to use it")

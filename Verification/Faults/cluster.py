@@ -4,6 +4,7 @@ import base64
 import ctypes
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -15,14 +16,23 @@ import urllib.request
 NAMES = ("node0", "node1", "node2")
 
 
-def free_ports(count):
-    taken = [socket.socket() for _ in range(count)]
-    for one in taken:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in taken]
-    for one in taken:
-        one.close()
-    return ports
+GIVEN_PORTS = set()
+
+
+def free_port():
+    """Returns a port outside the range of ephemeral ports, because the kernel could assign such a port to another program before
+    the node listens, or while the node is down."""
+    while True:
+        port = random.randrange(10_000, 32_768)
+        if port in GIVEN_PORTS:
+            continue
+        GIVEN_PORTS.add(port)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def wait_for(what, condition, seconds=120):
@@ -42,7 +52,7 @@ class Cluster:
     def __init__(self, folder, count=3, options=(), hosts=None, peer_hosts=None, wrappers=None, scheme="http"):
         self.folder, self.options, self.scheme = folder, list(options), scheme
         self.wrappers = wrappers or [[]] * count
-        ports = free_ports(2 * count) if hosts is None else [2379] * count + [2380] * count
+        ports = [free_port() for _ in range(2 * count)] if hosts is None else [2379] * count + [2380] * count
         self.hosts = hosts or ["127.0.0.1"] * count
         self.clients = [f"{host}:{port}" for host, port in zip(self.hosts, ports)]
         self.peers = [f"{host}:{port}" for host, port in zip(peer_hosts or self.hosts, ports[count:])]
@@ -102,7 +112,8 @@ class Cluster:
     def control(self, *arguments, nodes=None, check=True, text=True, timeout=60):
         endpoints = ",".join(f"{self.scheme}://{self.clients[index]}" for index in nodes or self.running())
         return subprocess.run(
-            ["etcdctl", "--endpoints", endpoints, "--command-timeout=5s", *arguments], stdin=subprocess.DEVNULL,
+            # A failed command that need not succeed is repeated.
+            ["etcdctl", "--endpoints", endpoints, f"--command-timeout={30 if check else 5}s", *arguments], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text, check=check, timeout=timeout,
             env={**os.environ, "ETCDCTL_API": "3"})
 
@@ -339,7 +350,7 @@ class Proxy:
                 # Closing alone does not wake the reading thread.
                 hang_up(connection)
 
-    def wait_for_request(self, condition, seconds=60):
+    def wait_for_request(self, condition, seconds=120):
         with self.condition:
             found = lambda: next((r for r in self.requests if condition(r)), None)  # noqa: E731
             if not self.condition.wait_for(found, seconds):

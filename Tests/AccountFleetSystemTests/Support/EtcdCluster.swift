@@ -27,9 +27,11 @@ final class EtcdCluster: Sendable {
         let folder = try TemporaryFolder()
         self.folder = folder
         self.scheme = scheme
-        let ports = try Self.freePorts(count: 2 * nodeCount)
+        let ports = try (0..<2 * nodeCount).map { _ in try Self.freePort() }
         let names = (1...nodeCount).map { "node\($0)" }
         let peers = zip(names, ports[nodeCount...]).map { "\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
+        // On a busy machine, the default of one second causes unwanted elections.
+        let election = nodeCount > 1 ? ["--election-timeout", "1500"] : []
         nodes = names.enumerated().map { index, name in
             let (client, peer) = (
                 "\(scheme)://127.0.0.1:\(ports[index])", "http://127.0.0.1:\(ports[nodeCount + index])"
@@ -42,7 +44,7 @@ final class EtcdCluster: Sendable {
                     "--initial-advertise-peer-urls", peer, "--initial-cluster", peers, "--logger", "zap", "--log-level",
                     "error",
                     "--log-outputs", "\(folder.path)/\(name).log",
-                ] + arguments)
+                ] + election + arguments)
         }
         for node in nodes { try start(node.name) }
     }
@@ -51,24 +53,29 @@ final class EtcdCluster: Sendable {
         for name in processes.withLock({ Array($0.keys) }) { kill(name) }
     }
 
-    /// Returns ports that the kernel has just assigned, because the kernel does not soon assign the same ports again.
-    private static func freePorts(count: Int) throws -> [Int] {
-        var descriptors: [Int32] = []
-        defer { for descriptor in descriptors { close(descriptor) } }
-        return try (0..<count).map { _ in
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            descriptors.append(descriptor)
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let status = withUnsafeMutablePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    bind(descriptor, address, size) == 0 ? getsockname(descriptor, address, &size) : -1
-                }
+    private static let givenPorts = Mutex<Set<UInt16>>([])
+
+    /// Returns a free port outside the range of ephemeral ports (ip(7), `ip_local_port_range`), because the kernel could
+    /// assign such a port to another program before the node listens, or while the node is down.
+    private static func freePort() throws -> Int {
+        for _ in 0..<100 {
+            let port = UInt16.random(in: 10_000..<32_768)
+            if givenPorts.withLock({ $0.insert(port).inserted }), isFree(port) { return Int(port) }
+        }
+        throw AccountError(.inaccessible, "no port is free")
+    }
+
+    private static func isFree(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = port.bigEndian
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
-            try #require(status == 0, "a port is free")
-            return Int(UInt16(bigEndian: address.sin_port))
         }
     }
 

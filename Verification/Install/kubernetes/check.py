@@ -23,7 +23,7 @@ PASSWORD = "correct horse battery staple"
 # The same settings as in a pod. This program is the name server.
 RESOLVER = "nameserver 127.0.0.1\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 # Longer than any operation takes on a busy machine.
-DEADLINE = 60
+DEADLINE = 180
 
 
 class Failure(Exception):

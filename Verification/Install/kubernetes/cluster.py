@@ -61,7 +61,7 @@ class Store:
              "--listen-client-urls", "https://0.0.0.0:2379", "--advertise-client-urls", "https://localhost:2379", "--logger", "zap",
              "--log-level", "error"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while self.etcdctl("endpoint", "health", text="").returncode != 0:
             if time.monotonic() > deadline:
                 raise SystemExit("etcd does not start")
