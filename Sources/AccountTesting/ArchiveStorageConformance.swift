@@ -92,38 +92,38 @@ public struct ArchiveStorageConformance: Sendable {
     }
 
     private func thereIsOneTransactionAtATime() async throws {
-        try await open().withTransaction(timeout: .seconds(10)) { _ in
+        try await open().withTransaction(timeout: .seconds(60)) { _ in
             _ = await expectAccountError(.busy, "a second transaction waits, and times out") {
                 try await open().withTransaction(timeout: .zero) { _ in }
             }
         }
         // Ending twice is not an error.
-        let next = try await open().beginTransaction(timeout: .seconds(10))
+        let next = try await open().beginTransaction(timeout: .seconds(60))
         await next.end()
         await next.end()
     }
 
     private func thereIsOneLeaseAtATime() async throws {
-        let lease = try await open().acquireRefreshLease(timeout: .seconds(10))
+        let lease = try await open().acquireRefreshLease(timeout: .seconds(60))
         await expectAccountError(.busy, "a second lease waits, and times out") {
             try await open().withRefreshLease(timeout: .zero) { _ in }
         }
         // A refresh that waits for the service does not delay a change.
         try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
         try await removeEntry()
-        try await open().withTransaction(timeout: .seconds(10)) { _ in
+        try await open().withTransaction(timeout: .seconds(60)) { _ in
             _ = await expectAccountError(.busy, "the transactions of a lease wait for those of others") {
                 try await lease.withTransaction(timeout: .zero) { _ in }
             }
         }
         await lease.end()
         await lease.end()
-        try await open().withRefreshLease(timeout: .seconds(10)) { _ in }
+        try await open().withRefreshLease(timeout: .seconds(60)) { _ in }
     }
 
     private func whatIsReservedUnderALeaseStays() async throws {
-        try await open().withRefreshLease(timeout: .seconds(10)) { lease in
-            try await lease.withTransaction(timeout: .seconds(10)) { transaction in
+        try await open().withRefreshLease(timeout: .seconds(60)) { lease in
+            try await lease.withTransaction(timeout: .seconds(60)) { transaction in
                 try await transaction.reserve(entry, byteCount: 64 * 1024)
             }
             expect(try await open().read(entry) == nil, "a reservation is not an entry")
@@ -131,7 +131,7 @@ public struct ArchiveStorageConformance: Sendable {
             let revision = try await change { transaction, _ in
                 try await transaction.replace(entry, with: [8], ifRevision: nil).revision
             }
-            try await lease.withTransaction(timeout: .seconds(10)) { transaction in
+            try await lease.withTransaction(timeout: .seconds(60)) { transaction in
                 _ = try await transaction.replace(entry, with: [9], ifRevision: revision)
             }
         }

@@ -1,4 +1,4 @@
-"""Control endpoints for the tests in an authorization server in Python, and a way to serve a WSGI app with them.
+"""Control endpoints for the tests in an authorization server in Python, and ways to serve a WSGI or ASGI app.
 
 In addition to the server's own pages, there are:
 
@@ -11,6 +11,7 @@ Each but the last calls a function of the server. If the server does not have it
 """
 
 import base64
+import contextlib
 import io
 import json
 import logging
@@ -104,3 +105,24 @@ def serve(app, port, token_path, door):
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"listening on {origin(port)}", flush=True)
     server.serve_forever(poll_interval=0.05)
+
+
+def serve_asgi(app, port, **options):
+    """Prints the address, and serves an ASGI app until SIGTERM or SIGINT.
+
+    The options are those of uvicorn's Config.
+    """
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def capture_signals(self):
+            # After its end, uvicorn would raise the signal again, and the exit status would not be 0.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, self.handle_exit)
+            return contextlib.nullcontext()
+
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            print(f"listening on {origin(self.config.port)}", flush=True)
+
+    Server(uvicorn.Config(app, host=HOST, port=port, **options)).run()

@@ -19,7 +19,7 @@ After the last step, it waits until the command ends, and prints one JSON docume
 command wrote and the terminal echoed, `status` is the exit code or the negative number of a signal, and `echo` is
 whether echo is on after the command has ended.
 
-After half a minute, it gives up: it creates the files of all `tell` steps, reports on standard error what it was waiting
+After three minutes, it gives up: it creates the files of all `tell` steps, reports on standard error what it was waiting
 for, and exits with 1.
 """
 
@@ -35,7 +35,7 @@ import sys
 import termios
 import time
 
-TIMEOUT = 30
+TIMEOUT = 180
 
 
 class Terminal:

@@ -24,7 +24,8 @@ struct DeviceTests {
             try await ExampleServer.run(["--device-interval", "0", "--device-code-lifetime", "3"]) { server in
                 let login = try await Tool.account(in: container)("login", "--device", "--issuer", server.issuer)
                 #expect(login.exitCode == 77, "\(login)")
-                #expect(1...4 ~= (try await server.log()["/oauth/token"]))
+                // On a busy machine, the code may expire before the first poll.
+                #expect(try await server.log()["/oauth/token"] <= 4)
             }
         }
     }

@@ -32,10 +32,16 @@ struct QueuedSignOutTests {
     func `Commands that reach the service send a queued revocation`(words: [String]) async throws {
         try await run { user in
             try await user.server.clearFaults()
-            // Move the clock by a day, since AccountKit delays the next attempt.
-            let outcome = try await WrongClock(in: user.container).run(user.account, ahead: 86_400, words)
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(try await user.server.liveTokens(of: "alice") == [])
+            let clock = try await WrongClock(in: user.container)
+            // Each command moves the clock by a day, since AccountKit delays the next attempt. A command waits only one
+            // second for the response to a revocation, so a slow service may need several attempts.
+            var tokens: [ExampleServer.LiveToken] = []
+            for day in 1...5 where day == 1 || !tokens.isEmpty {
+                let outcome = try await clock.run(user.account, ahead: day * 86_400, words)
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                tokens = try await user.server.liveTokens(of: "alice")
+            }
+            #expect(tokens == [])
         }
     }
 

@@ -18,7 +18,10 @@ struct MCPTests {
             if mode == "legacy" {
                 #expect(requests.filter { $0.session == nil }.count == 1, "\(requests)")
                 #expect(requests.contains { $0.method == "GET" && $0.status == 200 }, "\(requests)")
-                #expect(requests.last?.method == "DELETE" && requests.last?.status == 200, "\(requests)")
+                try await waitUntil("the server ended the session") {
+                    let last = try await alice.log().requests.last
+                    return last?.method == "DELETE" && last?.status == 200
+                }
             } else {
                 #expect(requests.allSatisfy { $0.method == "POST" && $0.version == version }, "\(requests)")
                 let call = try #require(requests.last { $0.name == "region" })
@@ -214,6 +217,8 @@ struct MCPTests {
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(outcome.output.split(separator: "\n").count == 2, "\(outcome)")
             #expect(outcome.output.contains("serverInfo") && outcome.output.contains("-32700"), "\(outcome)")
+            // The bridge waits for the response for 1.5 s at most.
+            try await waitUntil("the server received the request") { try await alice.log().requests.count > 1 }
             #expect(try await alice.log().requests.map(\.method) == ["POST", "DELETE"])
         }
     }
@@ -230,7 +235,10 @@ struct MCPTests {
                 try await bridge.send(.terminate)
             }
             #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
-            #expect(try await alice.log().requests.last?.method == "DELETE")
+            // The bridge waits for the response for 1.5 s at most.
+            try await waitUntil("the server received the request") {
+                try await alice.log().requests.last?.method == "DELETE"
+            }
         }
     }
 

@@ -180,7 +180,7 @@ struct OutputTests {
 struct FreshnessTests {
     @Test func `whoami sends a request only if the last check exceeds --max-age`() async throws {
         try await SignedInUser.run { user in
-            for arguments in [["whoami"], ["whoami", "--max-age", "60"], ["whoami", "--json"]] {
+            for arguments in [["whoami"], ["whoami", "--max-age", "600"], ["whoami", "--json"]] {
                 let outcome = try await user.account.run(arguments)
                 #expect(outcome.exitCode == 0)
             }

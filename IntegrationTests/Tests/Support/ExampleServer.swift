@@ -116,7 +116,7 @@ extension ExampleServer {
     }
 
     func control(
-        _ method: HTTPMethod, _ path: String, _ body: (any Encodable)? = nil, timeout: TimeAmount = .seconds(30)
+        _ method: HTTPMethod, _ path: String, _ body: (any Encodable)? = nil, timeout: TimeAmount = .minutes(2)
     ) async throws -> Data {
         let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
         let response = try await HTTP.send(method, issuer + "/control/" + path, body: bytes, timeout: timeout)

@@ -1,14 +1,18 @@
 import Foundation
+import Synchronization
 
 /// A free port of the loopback interface that no other test receives.
 ///
 /// The port is outside the range of ephemeral ports (ip(7), `ip_local_port_range`), since the system could assign such
 /// a port to another program a moment later.
 enum FreePort {
+    private static let given = Mutex<Set<UInt16>>([])
+
     static func find() throws -> Int {
         for _ in 0..<100 {
             let port = UInt16.random(in: 10_000..<32_768)
-            if isFree(port) { return Int(port) }
+            // Another test may not listen yet at the port that it received.
+            if given.withLock({ $0.insert(port).inserted }), isFree(port) { return Int(port) }
         }
         throw Unexpected("no port is free")
     }

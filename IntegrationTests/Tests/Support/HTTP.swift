@@ -11,7 +11,7 @@ enum HTTP {
 
     static func send(
         _ method: HTTPMethod, _ url: String, bearer: String? = nil, body: [UInt8]? = nil, contentType: String? = nil,
-        timeout: TimeAmount = .seconds(30)
+        timeout: TimeAmount = .minutes(2)
     ) async throws -> Response {
         var request = HTTPClientRequest(url: url)
         request.method = method

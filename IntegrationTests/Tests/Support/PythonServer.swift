@@ -171,16 +171,7 @@ extension PythonServerUser {
     /// Expects that eight processes refresh once. The first access token is valid for ten minutes, and the next access
     /// token for an hour.
     func expectOneRefreshForEightProcesses() async throws {
-        let tokens = try await withThrowingTaskGroup { group in
-            for _ in 1...8 { group.addTask { try await account("token", "--min-validity", "1800") } }
-            var tokens: Set<String> = []
-            for try await outcome in group {
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                tokens.insert(outcome.output)
-            }
-            return tokens
-        }
-        #expect(tokens.count == 1)
+        try await account.expectOneNewToken(minimumValidity: 1800, inProcesses: 8)
         #expect(try await refreshes().count == 1)
     }
 

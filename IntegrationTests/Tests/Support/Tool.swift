@@ -1,3 +1,5 @@
+import Testing
+
 /// A built command, started in the same way as by a user or a script.
 struct Tool: Sendable {
     let path: String
@@ -39,6 +41,54 @@ struct Tool: Sendable {
         let outcome = try await self("token", "--min-validity", "0", "--session", session)
         guard outcome.exitCode == 0, outcome.output.hasSuffix("\n") else { throw Unexpected(outcome) }
         return String(outcome.output.dropLast())
+    }
+}
+
+// MARK: - Many processes
+
+extension Tool {
+    /// The time after which a command no longer waits for the service if it can do without a response.
+    private static let patience = Duration.seconds(5)
+
+    /// Runs a command in many processes at the same time.
+    private func run(
+        _ arguments: [String], inProcesses count: Int
+    ) async throws -> [(outcome: Outcome, isLate: Bool)] {
+        try await withThrowingTaskGroup { group in
+            for _ in 1...count {
+                group.addTask {
+                    let start = ContinuousClock.now
+                    let outcome = try await run(arguments)
+                    return (outcome, start.duration(to: .now) >= Self.patience)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Checks the session in many processes at the same time, and expects that each process prints the user's name.
+    ///
+    /// Only processes that took 5 s or more, on a busy machine, may report that the service did not confirm the account.
+    func expectName(_ name: String, inProcesses count: Int) async throws {
+        for (outcome, isLate) in try await run(["whoami", "--max-age", "0"], inProcesses: count) {
+            #expect(outcome.exitCode == 0 && outcome.output == name + "\n", "\(outcome)")
+            #expect(outcome.errors == "" || isLate && outcome.errors.contains("You are still signed in"), "\(outcome)")
+        }
+    }
+
+    /// Requests a token of a longer validity in many processes at the same time, and expects that they print the same
+    /// new token.
+    ///
+    /// Only processes that took 5 s or more, on a busy machine, may print the old token with a warning.
+    func expectOneNewToken(minimumValidity seconds: Int, inProcesses count: Int) async throws {
+        let old = try await storedToken()
+        let outcomes = try await run(["token", "--min-validity", String(seconds)], inProcesses: count)
+        let new = try await storedToken()
+        #expect(new != old)
+        for (outcome, isLate) in outcomes {
+            let isOld = isLate && outcome.output == old + "\n" && outcome.errors.contains("--min-validity \(seconds)")
+            #expect(outcome.exitCode == 0 && (outcome.output == new + "\n" || isOld), "\(outcome)")
+        }
     }
 }
 

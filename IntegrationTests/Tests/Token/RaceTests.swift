@@ -132,10 +132,10 @@ struct RaceTests {
     }
 
     @Test func `Refreshes once per command if each token expires before --min-validity`() async throws {
-        try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "30"]) { user in
+        try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "58"]) { user in
             var last = ""
             for count in 1...3 {
-                let outcome = try await user.account("token", "--min-validity", "60")
+                let outcome = try await user.account("token", "--min-validity", "120")
                 #expect(outcome.exitCode == 0, "\(outcome)")
                 #expect(try await user.server.accepts(String(outcome.output.dropLast())))
                 #expect(outcome.output != last)
@@ -143,8 +143,14 @@ struct RaceTests {
                 #expect(try await user.server.log()["refreshes"] == count)
             }
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
-            // Without `--min-validity`, the command prints a token with at least half of its lifetime left.
-            #expect(try await user.account("token").output == last)
+            // Without `--min-validity`, the command prints a token with at least half of its lifetime left. A busy
+            // machine may take longer than that.
+            var isKept = false
+            for _ in 1...5 where !isKept {
+                last = try await user.account("token", "--min-validity", "120").output
+                isKept = try await user.account("token").output == last
+            }
+            #expect(isKept)
         }
     }
 }

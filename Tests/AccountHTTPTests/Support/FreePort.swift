@@ -1,14 +1,18 @@
 import Foundation
+import Synchronization
 
 /// A loopback port at which nothing listens and which no other test uses.
 ///
 /// It is outside of the ephemeral range (ip(7), `ip_local_port_range`), from which the system could assign it to
 /// another program at any time.
 enum FreePort {
+    private static let given = Mutex<Set<UInt16>>([])
+
     static func find() throws -> Int {
         for _ in 0..<100 {
             let port = UInt16.random(in: 10_000..<32_768)
-            if isFree(port) { return Int(port) }
+            // Another test may not listen yet at the port that it received.
+            if given.withLock({ $0.insert(port).inserted }), isFree(port) { return Int(port) }
         }
         throw NoFreePort()
     }

@@ -29,7 +29,7 @@ struct ExchangeTests {
             request.yield()
             return .stall
         } _: { server in
-            let authority = try authority(server.address, timeout: .seconds(1))
+            let authority = try authority(server.address, timeout: .seconds(5))
             let account = account(at: server.address, refreshToken: "r1")
             let refresh = Task { try await authority.refresh(account) }
             var received = requests.makeAsyncIterator()
@@ -223,7 +223,7 @@ struct ExchangeTests {
         try await LoopbackServer.run { request, _ in
             request.target == "/token" ? .json(Self.tokens) : .stall
         } _: { server in
-            let authority = try authority(server.address, timeout: .seconds(1))
+            let authority = try authority(server.address, timeout: .seconds(5))
             let account = account(at: server.address, refreshToken: "r1")
             let exchange = try await authority.prepare(.refresh, of: account)
             // This request begins later and has the same timeout, so the refresh has exceeded that timeout too.

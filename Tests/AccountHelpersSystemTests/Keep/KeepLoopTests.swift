@@ -8,7 +8,7 @@ import Testing
 @testable import AccountHelpers
 
 /// A kept token file, with a clock and a service that the test controls.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct KeepLoopTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct KeepLoopTests {
     @Test func `Never exposes a partial or expired token to a reader of the file`() async throws {
         try await KeepStage.run { stage in
             let hasRotated = Atomic(false)

@@ -146,14 +146,14 @@ class Administration:
         request = urllib.request.Request(self.api + path, data=data, method=method)
         request.add_header("Content-Type", "application/json")
         try:
-            with self.opener.open(request, timeout=10) as response:
+            with self.opener.open(request, timeout=60) as response:
                 return response.read()
         except urllib.error.HTTPError as error:
             sys.exit(f"server.py: {method} {path}: {error.code} {error.read().decode()}")
 
     def wait(self, process):
         """Waits until the server is ready."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline and process.poll() is None:
             try:
                 self.opener.open(self.api.removesuffix("/api") + "/config", timeout=5).close()

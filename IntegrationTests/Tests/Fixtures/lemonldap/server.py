@@ -150,7 +150,7 @@ def configuration(folder, origin, redirect_uri):
 def wait(origin, process):
     """Waits until the server is ready."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     problem = "it cannot be reached"
     while time.monotonic() < deadline and process.poll() is None:
         try:

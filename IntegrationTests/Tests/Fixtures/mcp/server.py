@@ -25,14 +25,11 @@ endpoints (../door.py), with client_id, redirect_uri, and for a client with a se
 """
 
 import argparse
-import contextlib
 import secrets
-import signal
 import sys
 import time
 from pathlib import Path
 
-import uvicorn
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import (
     AccessToken,
@@ -258,19 +255,6 @@ def make_app(issuer):
     return Entrance(app, control)
 
 
-class Server(uvicorn.Server):
-    """Exits with status 0 after a signal, and prints its address when it is ready."""
-
-    def capture_signals(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self.handle_exit)
-        return contextlib.nullcontext()
-
-    async def startup(self, sockets=None):
-        await super().startup(sockets)
-        print(f"listening on {door.origin(self.config.port)}", flush=True)
-
-
 def main():
     summary, _, details = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -278,10 +262,10 @@ def main():
     )
     parser.add_argument("--port", type=int, required=True)
     arguments = parser.parse_args()
-    app = make_app(door.origin(arguments.port))
     # Browsers keep connections open.
-    limits = {"timeout_graceful_shutdown": 5}
-    Server(uvicorn.Config(app, host=door.HOST, port=arguments.port, log_level="error", **limits)).run()
+    door.serve_asgi(
+        make_app(door.origin(arguments.port)), arguments.port, log_level="error", timeout_graceful_shutdown=5
+    )
 
 
 if __name__ == "__main__":

@@ -16,15 +16,12 @@ tools that were cancelled.
 
 import argparse
 import asyncio
-import contextlib
 import itertools
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import httpx2
-import uvicorn
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
@@ -178,19 +175,6 @@ class Entrance:
         await self.app(scope, receive, noting)
 
 
-class Server(uvicorn.Server):
-    """Exits with status 0 after a signal, and prints its address when it is ready."""
-
-    def capture_signals(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self.handle_exit)
-        return contextlib.nullcontext()
-
-    async def startup(self, sockets=None):
-        await super().startup(sockets)
-        print(f"listening on {door.origin(self.config.port)}", flush=True)
-
-
 def main():
     summary, _, details = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -215,9 +199,7 @@ def main():
         max_request_body_size=1 << 27,
     )
     # Clients keep streams open.
-    limits = {"timeout_graceful_shutdown": 1}
-    config = uvicorn.Config(Entrance(app), host=door.HOST, port=arguments.port, log_level="critical", **limits)
-    Server(config).run()
+    door.serve_asgi(Entrance(app), arguments.port, log_level="critical", timeout_graceful_shutdown=1)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def users():
 def wait(origin, process):
     """Waits until the server is ready."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and process.poll() is None:
         try:
             opener.open(origin + "/.well-known/openid-configuration", timeout=5).close()
