@@ -27,7 +27,7 @@ public struct ClientRegistrations: Sendable {
     ///   - logger: The logger; `nil` for none. AccountKit logs no secrets.
     public init(container: AppContainer, logger: Logger? = nil) {
         self.init(
-            storage: FileArchiveStorage(folder: container.documentsPath + "/Clients", in: container),
+            storage: FileArchiveStorage(folder: container.registrationsPath, in: container),
             keySource: KeyFile(registrationsIn: container), appIdentifier: container.identifier,
             clock: SystemWallClock(), logger: logger)
     }

@@ -43,7 +43,7 @@ public struct KeyFile: KeySource {
 
     /// Creates a source for the key file of the registrations in a container: `Clients/Registrations.key` in the
     /// container's `keys` folder.
-    init(registrationsIn container: AppContainer) {
+    package init(registrationsIn container: AppContainer) {
         folder = container.folder(container.keysPath + "/Clients")
         path = folder.path("Registrations.key")
         isInContainer = true
