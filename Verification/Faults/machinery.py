@@ -86,10 +86,10 @@ class Programs:
                 self._free.append(processor)
                 self._changed.notify()
 
-    def inspect(self, *roots):
+    def inspect(self, *roots, mode="inspect"):
         """The state that a new process finds in containers."""
         done = subprocess.run(
-            [self.exerciser, str(roots[0]), "inspect", *map(str, roots[1:])], env=self.environment(roots[0]),
+            [self.exerciser, str(roots[0]), mode, *map(str, roots[1:])], env=self.environment(roots[0]),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
         lines = done.stdout.decode("utf-8", "replace").splitlines()
         if done.returncode != 0 or len(lines) != len(roots):
@@ -125,10 +125,13 @@ class Outcome:
 class Operation:
     """A user action, and the states before and after it.
 
-    `prepare` contains the commands that create the container before the action. `next` is a command that must succeed after the action.
+    `prepare` contains the commands that create the container before the action. `after` is a command that must succeed after the action.
+    `between` is a state that an interrupted action may leave. The action locks `folder`.
     """
 
-    def __init__(self, name, command, prepare, old, new, after, says="", sign_out=False, adapt=None):
+    def __init__(
+        self, name, command, prepare, old, new, after, says="", sign_out=False, adapt=None, between=None, folder="Documents"
+    ):
         self.name = name
         self.command = command
         self.prepare = prepare
@@ -138,6 +141,8 @@ class Operation:
         self.says = says
         self.sign_out = sign_out
         self.adapt = adapt
+        self.between = between
+        self.folder = folder
         # The complete state before any change, if `old` is only a part of it.
         self.untouched = "all unverified,unverified" if old == "all " else old
         self.template = None
@@ -160,7 +165,7 @@ class Operation:
     def find_template(self, programs):
         """Finds the container that another process has created."""
         self.template = programs.folder / ("before " + self.name) / "home"
-        if self.adapt:
+        if self.adapt is spoil:
             self.aside = (self.template / "Documents" / "Account.plist").read_bytes()
 
     def copy(self, programs):
@@ -181,7 +186,16 @@ class Operation:
             return [programs.default_session(root) for root in roots]
         if self.old.startswith("all"):
             return [programs.all_sessions(root) for root in roots]
-        return programs.inspect(*roots)
+        return programs.inspect(*roots, mode="inspect-client" if self.is_about_client else "inspect")
+
+    @property
+    def is_about_client(self):
+        """Whether the action changes the registration of the app."""
+        return self.old.startswith("client")
+
+    def is_unfinished(self, state):
+        """Whether the action can be repeated."""
+        return state.startswith(self.old) or self.between is not None and state.startswith(self.between)
 
     def succeeded(self, outcome):
         return outcome.status == 0 and self.says in outcome.text
@@ -190,7 +204,7 @@ class Operation:
         """The problems of a state: neither old nor new, or not new after a reported success."""
         problems = []
         is_old, is_new = state.startswith(self.old), state.startswith(self.new)
-        if not (is_old or is_new):
+        if not (is_new or self.is_unfinished(state)):
             problems.append(f"neither the old state nor the new one, but: {state}")
         elif succeeded and not is_new:
             problems.append(f"success was reported, but the state is: {state}")
@@ -228,6 +242,19 @@ def spoil(root):
     return bytes(bytes_)
 
 
+def spoil_registration(root):
+    """Makes a registration unreadable by flipping one bit."""
+    path, = (root / "Documents" / "Clients").glob("Client-*.plist")
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[len(bytes_) // 2] ^= 1
+    path.write_bytes(bytes_)
+
+
+def lose_registration_key(root):
+    """Makes all registrations unreadable by removing their key."""
+    (root / "Library" / "Keys" / "Clients" / "Registrations.key").unlink()
+
+
 def operations():
     alice = "ACCOUNT import ALICE"
     tokens = "EXERCISER ROOT sign-in"
@@ -258,7 +285,8 @@ def operations():
             "all signedOut,signedOut", alice, sign_out=True),
         Operation(
             "switch", "ACCOUNT switch work", [alice, "ACCOUNT import BOB --session work"],
-            "session default unverified alice", "session work unverified bob", "ACCOUNT switch default"),
+            "session default unverified alice", "session work unverified bob", "ACCOUNT switch default",
+            folder="Library/Preferences"),
         # The account stays the same, and at least one key opens it.
         Operation(
             "rotate", "ACCOUNT key rotate", [tokens, "EXERCISER ROOT leave", tokens],
@@ -269,6 +297,31 @@ def operations():
         Operation(
             "leave-unreadable", "ACCOUNT logout --local", [alice], "unreadable", "out", alice, "Signed out",
             sign_out=True, adapt=spoil),
+        *registrations(),
+    ]
+
+
+def registrations():
+    """Changes of the registration of the app. The account must stay signed in, whatever happens to the registration."""
+    registering, again = "EXERCISER ROOT sign-in-registering", "EXERCISER ROOT register third"
+    alice = "in alice points=0 token=first"
+    clients = "Documents/Clients"
+    return [
+        Operation(
+            "register", registering, [], "client none, out", f"client first, {alice}", "EXERCISER ROOT update 1", "signed in",
+            between="client first, out", folder=clients),
+        Operation(
+            "register-new", "EXERCISER ROOT register second", [registering], f"client first, {alice}",
+            f"client second, {alice}", again, "registered", folder=clients),
+        Operation(
+            "register-bad", "EXERCISER ROOT register second", [registering], f"client damaged, {alice}",
+            f"client second, {alice}", again, "registered", adapt=spoil_registration, folder=clients),
+        Operation(
+            "register-key", "EXERCISER ROOT register second", [registering], f"client damaged, {alice}",
+            f"client second, {alice}", again, "registered", adapt=lose_registration_key, folder=clients),
+        Operation(
+            "unregister", "EXERCISER ROOT forget-client", [registering], f"client first, {alice}",
+            f"client none, {alice}", again, "forgotten", folder=clients),
     ]
 
 
@@ -323,7 +376,7 @@ def problems_after(
             problems.append(f"doctor --fix left {debris(copy)}")
     if before_next:
         before_next()
-    following = operation.command if state.startswith(operation.old) else operation.after
+    following = operation.command if operation.is_unfinished(state) else operation.after
     done = programs.run(root, resolve(following, programs, root))
     if done.status != 0:
         problems.append(f"the next change failed: {done.text}")

@@ -149,7 +149,8 @@ def root_is_untouched(operation, root):
 
 def hold(operation, root, name):
     """A stopped process that holds a lock, and the folder of the lock."""
-    folder = root / ("Library/Preferences" if operation.name == "switch" else "Documents")
+    # The refresh is one of the account.
+    folder = root / ("Documents" if name == "Refresh.lock" and operation.is_about_client else operation.folder)
     for place in (*reversed(list(folder.relative_to(root.parent).parents)[:-1]), folder):
         (root.parent / place).mkdir(mode=0o700, exist_ok=True)
     script = (
@@ -194,8 +195,9 @@ def stopped_refresh(operation, programs, results):
         holder.kill()
         holder.wait()
         holder.stdout.close()
-    # A repeated sign-out has nothing to sign out and writes nothing.
-    before_next = (lambda: ready.unlink(missing_ok=True)) if operation.name == "sign-out-all" else None
+    # A repeated sign-out has nothing to sign out and writes nothing, and a registration is in another folder.
+    writes_nothing = operation.name == "sign-out-all" or operation.is_about_client
+    before_next = (lambda: ready.unlink(missing_ok=True)) if writes_nothing else None
     problems += problems_after(operation, programs, root, outcome, before_next=before_next)
     results.add(operation.name, "refresh stopped", problems, outcome.line(root) + f" -> {outcome.status} {outcome.text}")
     shutil.rmtree(root.parent)
@@ -310,10 +312,8 @@ def kill_loop(programs, results, seconds):
 # MARK: Testing the suite
 
 def run_mistakes(operations, programs, results, whole):
-    """Checks that a certain case detects each of four mistakes, and that this case passes without the mistake."""
-    update = next((operation for operation in operations if operation.name == "update"), None)
-    if update is None:
-        return
+    """Checks that a certain case detects each mistake, and that this case passes without the mistake."""
+    update, register = (next((o for o in operations if o.name == name), None) for name in ("update", "register-new"))
 
     def expect(name, case):
         for mistaken in (False, True):
@@ -324,6 +324,13 @@ def run_mistakes(operations, programs, results, whole):
             else:
                 results.add("mistake", f"{name}: no problem was found", problems, name)
 
+    if register is not None:
+        expect("fsync of a registration", lambda mistaken: lying_disk(register, programs, ("file",) if mistaken else ()))
+        expect(
+            "fsync of the folder of registrations",
+            lambda mistaken: lying_disk(register, programs, ("folder",) if mistaken else ()))
+    if update is None:
+        return
     expect("fsync of the folder", lambda mistaken: lying_disk(update, programs, ("folder",) if mistaken else ()))
     expect("fsync of the file", lambda mistaken: lying_disk(update, programs, ("file",) if mistaken else ()))
     expect("O_EXCL", lambda mistaken: planted_file(update, programs, mistaken))

@@ -27,6 +27,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case unsavedSaved = "and were saved later"
     case unsavedRevoked = "or were revoked"
     case trouble = "a request failed"
+    case unknownClient = "the service did not know the client of a refresh"
     case lostResponse = "a response was lost"
     case lateRequest = "a request arrived late"
     case reuse = "a spent refresh token was sent again"

@@ -38,6 +38,9 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The authority reports each failure of a refresh as the end of the session.
     case callsTroubleDefinite = "calls-trouble-definite"
 
+    /// The authority reports a client that the service no longer knows as the end of the session.
+    case callsUnknownClientDefinite = "calls-unknown-client-definite"
+
     /// The storage allows several processes to change the archive at once.
     case locksNobodyOut = "locks-nobody-out"
 
@@ -131,7 +134,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The rules of which at least one must detect the mistake.
     var breaks: Set<Rule> {
         switch self {
-        case .callsTroubleDefinite: [.onlyUserOrRejectionClears]
+        case .callsTroubleDefinite, .callsUnknownClientDefinite: [.onlyUserOrRejectionClears]
         case .locksNobodyOut: [.refreshTokenIsSentOnce, .eventForEveryChange, .signOutReachesTheService]
         case .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
         case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease, .sendsAfterStop:

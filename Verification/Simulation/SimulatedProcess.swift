@@ -319,6 +319,9 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, T
         } catch let failure as AuthorityError {
             switch process.world.mistake {
             case .callsTroubleDefinite: throw AuthorityError.oauthError(.invalidGrant)
+            case .callsUnknownClientDefinite:
+                guard case .oauthError(.invalidClient, _) = failure else { throw failure }
+                throw AuthorityError.oauthError(.invalidGrant)
             case .sendsAgain:
                 guard case .credentials(let new) = try await process.call(.refresh(account)) else { throw failure }
                 return new

@@ -203,6 +203,9 @@ extension World {
                 throw AuthorityError.noResponse(.timeout)
             }
             let signal = trouble(turn.call)
+            if case .refresh = turn.call, case .oauthError(.invalidClient, _) = signal {
+                coverage.count(.unknownClient)
+            }
             if case .revoke(let account) = turn.call { judge.answered(signal, toRevocationOf: account.tokens) }
             throw signal
         }

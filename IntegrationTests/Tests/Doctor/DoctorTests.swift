@@ -40,6 +40,14 @@ struct DoctorTests {
         ("chmod 644 $DOCUMENTS/Account.plist", "other users can read or change"),
         ("touch $DOCUMENTS/.Account.plist.0123456789abcdef.tmp", "left behind by a crash"),
         ("touch $KEYS/Account.key.0123456789abcdef.tmp", "left behind by a crash"),
+        (
+            "mkdir -m 700 $DOCUMENTS/Clients && touch $DOCUMENTS/Clients/.Client-0.plist.0123456789abcdef.tmp",
+            "left behind by a crash"
+        ),
+        (
+            "mkdir -m 700 $KEYS/Clients && touch $KEYS/Clients/Registrations.key.0123456789abcdef.tmp",
+            "left behind by a crash"
+        ),
         ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key file"),
         ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key file"),
         ("chmod 777 $HOME_OF_ACCOUNT/Library", "other users can write to"),

@@ -148,6 +148,26 @@ struct ClientRegistrationTests {
 }
 
 extension ClientRegistrationTests {
+    @Test func `Keeps sessions if the key of the registrations is damaged`() async throws {
+        try await APIUser.run { user in
+            try await user.signIn()
+            let path = user.container.home + "/Library/Keys/Clients/Registrations.key"
+            try user.container.write([1, 2, 3], to: path)
+            #expect(try await user.account("refresh").exitCode == 0)
+            let login = try await user.account("login", "--device", user.api)
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
+            #expect(login.errors.contains("`rm \(path)`"), "\(login)")
+            #expect(try await user.server.log()["/oauth/register"] == 1)
+            #expect(try await user.call() == 200)
+
+            try FileManager.default.removeItem(atPath: path)
+            try await user.signIn()
+            #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
     /// The code belongs to the rejected client, so the user signs in once more.
     @Test func `Signs in with the browser again if the service rejects the client`() async throws {
         try await APIUser.run { user in

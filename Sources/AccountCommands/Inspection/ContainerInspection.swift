@@ -23,10 +23,13 @@ struct ContainerInspection {
         let preferences = Preferences(container: container)
         add { try checkFolders(sessions, preferences) }
         for session in sessions {
-            add { try checkKeys(of: session) }
             let storage = FileArchiveStorage(container: container, session: session)
+            add { try checkKeys(of: session, storage) }
             add { try checkFiles(in: container.directory(of: session), storage) }
         }
+        let registrations = FileArchiveStorage(folder: container.registrationsPath, in: container)
+        add { try check(KeyFile(registrationsIn: container), registrations) }
+        add { try checkFiles(in: container.registrationsPath, registrations) }
         for folder in [preferences.folder] + sessions.map({ preferences.folder(of: $0) }) {
             let storage = FileArchiveStorage(folder: folder, in: container)
             add {
@@ -56,6 +59,11 @@ struct ContainerInspection {
                 }
             }
         }
+        for folder in [container.registrationsPath, KeyFile(registrationsIn: container).path.parentDirectory] {
+            for part in container.folder(folder).foldersFromRoot where checked.insert(part).inserted {
+                findings += try check(part, mask: 0o022, isFolder: true)
+            }
+        }
         return findings
     }
 
@@ -70,17 +78,19 @@ struct ContainerInspection {
                         problem: "\(path) could not be opened, and was moved aside",
                         advice: ": remove the file with `rm \(path.shellWord)` if you no longer need it", isNote: true)
                 ] : []
-            return moved + (name.contains("Account.") ? try check(path, mask: 0o077, isFolder: false) : [])
+            let isSecret = name.contains("Account.") || name.hasPrefix("Client-")
+            return moved + (isSecret ? try check(path, mask: 0o077, isFolder: false) : [])
         }
     }
 
-    private func checkKeys(of session: SessionName) throws -> [Finding] {
+    private func check(_ file: KeyFile, _ storage: FileArchiveStorage) throws -> [Finding] {
+        try check(file.path, mask: 0o077, isFolder: false) + file.leftovers().map { leftover($0, in: storage) }
+    }
+
+    private func checkKeys(of session: SessionName, _ storage: FileArchiveStorage) throws -> [Finding] {
         let file = KeyFile(container: container, session: session)
         let hint = CommandHint(session: session)
-        var findings = try check(file.path, mask: 0o077, isFolder: false)
-        for path in try file.leftovers() {
-            findings.append(leftover(path, in: FileArchiveStorage(container: container, session: session)))
-        }
+        var findings = try check(file, storage)
         if try SystemCall.status(file.path) != nil, let (program, folder) = try SyncedFolder.around(file.path) {
             findings.append(
                 Finding(

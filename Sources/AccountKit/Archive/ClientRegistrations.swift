@@ -27,7 +27,7 @@ public struct ClientRegistrations: Sendable {
     ///   - logger: The logger; `nil` for none. AccountKit logs no secrets.
     public init(container: AppContainer, logger: Logger? = nil) {
         self.init(
-            storage: FileArchiveStorage(folder: container.documentsPath + "/Clients", in: container),
+            storage: FileArchiveStorage(folder: container.registrationsPath, in: container),
             keySource: KeyFile(registrationsIn: container), appIdentifier: container.identifier,
             clock: SystemWallClock(), logger: logger)
     }
@@ -84,7 +84,10 @@ public struct ClientRegistrations: Sendable {
         return try await storage.withRefreshLease(timeout: timeout) { lease in
             let (stored, revision) = try await lease.withTransaction(timeout: timeout) { transaction in
                 try await transaction.reserve(entry, byteCount: 16 * 1024)
-                return try await self.stored(at: issuer) { try await transaction.read($0) }
+                let found = try await self.stored(at: issuer) { try await transaction.read($0) }
+                // Without a key, a new registration could not be stored.
+                if found.registration == nil { _ = try await archive.keysBeside(at: clock.now) }
+                return found
             }
             let chosen = try await choose(stored)
             if chosen == stored { return chosen }

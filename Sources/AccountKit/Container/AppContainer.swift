@@ -120,6 +120,9 @@ extension AppContainer {
         session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
+    /// The folder of the registrations at services.
+    package var registrationsPath: String { documentsPath + "/Clients" }
+
     /// Returns a folder of the container. The check of its trust includes each folder between this folder and the root
     /// of its tree.
     package func folder(_ path: String) -> ArchiveDirectory {

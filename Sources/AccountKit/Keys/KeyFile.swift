@@ -22,6 +22,9 @@ public struct KeyFile: KeySource {
     /// user.
     private let isInContainer: Bool
 
+    /// What to do if the file is damaged.
+    private let repair: String
+
     /// Creates a source for a key file of one archive. Archives must not share a key file, since AccountKit replaces
     /// and removes the file with the keys of its archive.
     ///
@@ -30,6 +33,7 @@ public struct KeyFile: KeySource {
         self.path = path
         folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
         isInContainer = false
+        repair = Self.restore
     }
 
     /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or for a named
@@ -39,14 +43,19 @@ public struct KeyFile: KeySource {
             container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
         path = folder.path("Account.key")
         isInContainer = true
+        repair = Self.restore
     }
+
+    private static let restore = "restore the right key file from a backup"
 
     /// Creates a source for the key file of the registrations in a container: `Clients/Registrations.key` in the
     /// container's `keys` folder.
-    init(registrationsIn container: AppContainer) {
+    package init(registrationsIn container: AppContainer) {
         folder = container.folder(container.keysPath + "/Clients")
         path = folder.path("Registrations.key")
         isInContainer = true
+        repair =
+            "remove the file with `rm \(path.shellWord)`: the next sign-in registers the app again, and sessions stay signed in"
     }
 
     /// The kind `file`.
@@ -85,7 +94,7 @@ public struct KeyFile: KeySource {
             guard count == 32, try file.isAtEnd() else {
                 throw AccountError(
                     .damaged, "the key file \(path) does not have 32 bytes",
-                    hint: "restore the right key file from a backup")
+                    hint: repair)
             }
             return ArchiveKey(guarded: bytes)
         } catch let error as SystemCallError where error.isNoEntry {

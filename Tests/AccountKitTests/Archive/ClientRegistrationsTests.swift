@@ -50,6 +50,20 @@ struct ClientRegistrationsTests {
         #expect(try await storage.read(ClientRegistrations.entry(of: issuer)) == nil)
     }
 
+    @Test func `Registers nothing if no key can encrypt the registration`() async throws {
+        let failure = AccountError(.damaged, "the key file does not have 32 bytes")
+        let registrations = ClientRegistrations(
+            storage: storage, keySource: TestKey(.keyFile, failingWith: failure), appIdentifier: "test",
+            clock: ManualClock(Fixture.now))
+        let error = await #expect(throws: AccountError.self) {
+            try await registrations.renew(at: issuer) { _ in
+                Issue.record("the app was registered")
+                return Self.complete
+            }
+        }
+        #expect(error?.code == .damaged)
+    }
+
     @Test func `Registrations of two issuers do not open in each other's place`() async throws {
         _ = try await registrations().renew(at: issuer) { _ in Self.complete }
         let other = "https://other.example"

@@ -27,7 +27,11 @@ import Darwin
 //     archive-exerciser ROOT follow [LAST]        prints a line for the state and for each change, until LAST
 //     archive-exerciser ROOT leave                signs out while the service is unreachable
 //     archive-exerciser ROOT note COUNT           stores a string of COUNT characters in the profile
+//     archive-exerciser ROOT register NAME        registers the app at a service as the client NAME, if it is not that client
+//     archive-exerciser ROOT sign-in-registering  registers the app as the client "first", and signs in "alice"
+//     archive-exerciser ROOT forget-client        removes the registration
 //     archive-exerciser ROOT inspect [ROOT ...]   prints the content of each container in one line
+//     archive-exerciser ROOT inspect-client [ROOT ...]  prints the registration and the content of each container
 //     archive-exerciser FILE make-key
 //
 // Prints one line and exits with 0, or prints an error and exits with 1. EXERCISER_APP is the app of the container.
@@ -89,6 +93,39 @@ func description(of container: AppContainer) async -> String {
         + "note=\(note) \(rest)"
 }
 
+/// The service of the registrations.
+let issuer = "https://service.example"
+
+/// Registers the app at the service, unless it is registered as this client.
+func register(_ clientID: String, in container: AppContainer) async throws {
+    _ = try await ClientRegistrations(container: container).renew(at: issuer, timeout: .seconds(10)) { stored in
+        if let stored, stored.clientID == clientID { return stored }
+        return ClientRegistration(
+            issuer: issuer, clientID: clientID, clientSecret: Secret("canary-client-5d0e"),
+            redirectURI: "http://127.0.0.1:8400/callback", scopes: ["openid"], grants: ["authorization_code"],
+            management: .init(url: issuer + "/register/1", token: Secret("canary-management-77c1")),
+            createdAt: Date(timeIntervalSince1970: 1_800_000_000))
+    }
+}
+
+/// The registration in a container: its client, "none", or "damaged".
+func registeredClient(in container: AppContainer) async throws -> String {
+    let registrations = ClientRegistrations(container: container)
+    if let found = try await registrations.registration(at: issuer) { return found.clientID }
+    let folder = container.documentsPath + "/Clients"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.contains { $0.hasPrefix("Client-") } ? "damaged" : "none"
+}
+
+func signIn(_ session: SessionName = .default, in container: AppContainer, clientID: String? = nil) async throws {
+    let credentials = Credentials(
+        accessToken: Secret("canary-access-7f3a"), refreshToken: Secret("canary-refresh-91bc"), clientID: clientID,
+        issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
+    try await AccountStore(container: container, session: session).signIn {
+        Account(id: "1", username: "alice", credentials: credentials, profile: ["email": "alice@example.com"])
+    }
+}
+
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
 let app = ProcessInfo.processInfo.environment["EXERCISER_APP"] ?? "exerciser"
@@ -99,12 +136,7 @@ do {
     switch arguments[2] {
     case "sign-in":
         let session = try argument.map { name throws(AccountError) in try SessionName(name) } ?? .default
-        let credentials = Credentials(
-            accessToken: Secret("canary-access-7f3a"), refreshToken: Secret("canary-refresh-91bc"),
-            issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
-        try await AccountStore(container: container, session: session).signIn {
-            Account(id: "1", username: "alice", credentials: credentials, profile: ["email": "alice@example.com"])
-        }
+        try await signIn(session, in: container)
         print("signed in")
     case "update":
         let store = AccountStore(container: container)
@@ -151,6 +183,28 @@ do {
         let text = String(repeating: "n", count: argument.flatMap(Int.init) ?? 0)
         try await AccountStore(container: container).update { $0.profile["note"] = .string(text) }
         print("noted")
+    case "register":
+        try await register(argument ?? "first", in: container)
+        print("registered")
+    case "sign-in-registering":
+        try await register("first", in: container)
+        try await signIn(in: container, clientID: "first")
+        print("signed in")
+    case "forget-client":
+        let registrations = ClientRegistrations(container: container)
+        if let found = try await registrations.registration(at: issuer) { try await registrations.remove(found) }
+        print("forgotten")
+    case "inspect-client":
+        for root in [arguments[1]] + arguments.dropFirst(3) {
+            let container = try AppContainer(root: root, identifier: app)
+            let client: String
+            do {
+                client = try await registeredClient(in: container)
+            } catch let error as AccountError {
+                client = "\(error.code)"
+            }
+            print("client \(client), \(await description(of: container))")
+        }
     case "inspect":
         for root in [arguments[1]] + arguments.dropFirst(3) {
             print(await description(of: try AppContainer(root: root, identifier: app)))
