@@ -32,6 +32,60 @@ struct StepUpTests {
         }
     }
 
+    @Test func `Keeps the local ID of a user whom the service does not identify`() async throws {
+        try await APIUser.run(["--api-scope", "notes:read"]) { user in
+            func id() async throws -> Substring? {
+                try await user.account("whoami", "--offline", "--json").output.firstMatch(of: /local:[-0-9A-F]+/)?
+                    .output
+            }
+            try await user.signIn()
+            let old = try #require(try await id())
+            let login = try await stepUp(user, "--scope", "groups")
+            #expect(login.exitCode == 0 && !login.errors.contains("replaces"), "\(login)")
+            #expect(try await id() == old)
+        }
+    }
+
+    @Test func `Asks again for scopes that the service did not grant`() async throws {
+        try await APIUser.run(["--api-scope", "notes:read"]) { user in
+            func requested() async throws -> Set<Substring> {
+                let requests = try await user.server.log().requests
+                return Set(
+                    requests.last { $0.path == "/oauth/device_authorization" }?.scope?.split(separator: " ") ?? [])
+            }
+            try await user.server.alter(.token, setting: ["scope": .text("notes:read offline_access")])
+            try await user.signIn("--scope", "groups")
+            let first = try await stepUp(user, "--scope", "email")
+            #expect(first.exitCode == 0, "\(first)")
+            #expect(try await requested() == ["notes:read", "offline_access", "groups", "email"])
+            let second = try await stepUp(user, "--scope", "profile")
+            #expect(second.exitCode == 0, "\(second)")
+            #expect(try await requested() == ["notes:read", "offline_access", "groups", "email", "profile"])
+        }
+    }
+
+    @Test func `Remembers requested scopes, and not granted ones`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--device-interval", "1"]) { server in
+                let account = try Tool.account(in: container)
+                func logIn(_ arguments: String...) async throws -> Set<Substring> {
+                    let login = try await account.logInOnDevice(at: server, arguments)
+                    try #require(login.exitCode == 0, "\(login)")
+                    let requests = try await server.log().requests
+                    let last = requests.last { $0.path == "/oauth/device_authorization" }
+                    return Set(last?.scope?.split(separator: " ") ?? [])
+                }
+                try await server.alter(.token, setting: ["scope": .text("openid phone")])
+                _ = try await logIn("--issuer", server.issuer, "--scope", "openid", "--no-default-scopes")
+                #expect(
+                    try await logIn("--step-up", "--scope", "email", "--no-default-scopes") == [
+                        "openid", "phone", "email",
+                    ])
+                #expect(try await logIn() == ["openid", "email"])
+            }
+        }
+    }
+
     @Test func `Keeps the old tokens if the user refuses`() async throws {
         let options = ["--api-scope", "notes:read", "--api-scope", "notes:write", "--challenged-scope", "notes:read"]
         try await APIUser.run(options) { user in

@@ -3,9 +3,11 @@ import AccountKit
 /// A sign-in for which an API names the service (RFC 9728).
 extension LoginCommand {
     /// Chooses the authorization server, and adds what the API requires if the user steps up.
+    ///
+    /// - Parameter scopes: Receives the scopes that the API requires.
     func prepared(
         _ authority: any DiscoveringAuthority, for account: Account?, expecting expected: String?,
-        in context: CommandContext<App>
+        adding scopes: inout [String], in context: CommandContext<App>
     ) async throws -> any AccountAuthority {
         var authority = authority
         if issuer.issuer == nil {
@@ -34,6 +36,7 @@ extension LoginCommand {
                 .invalidArgument, "the API accepts the token of this session and names no further requirement",
                 hint: "name the scopes with --scope")
         }
+        scopes += requirement.scopes.filter { !scopes.contains($0) }
         return try authority.adding(requirement, grantedTo: account)
     }
 
@@ -87,10 +90,22 @@ extension LoginCommand {
         }
     }
 
-    /// Requests the union of the granted and the named scopes.
-    func widen(_ service: inout AccountService, from account: Account) {
+    /// Adds the scopes that the last sign-in requested. The service may have granted fewer (RFC 6749, section 3.3).
+    func addEarlierScopes(
+        of account: Account, to service: inout AccountService, in context: CommandContext<App>
+    ) throws {
+        guard App.acceptsIssuer, let earlier = try context.preferences.service(of: context.session),
+            earlier.issuer == account.issuer
+        else { return }
+        service.scopes += earlier.scopes.filter { !service.scopes.contains($0) }
+    }
+
+    /// Returns the service with the granted scopes as further scopes. The settings contain only requested scopes.
+    func widened(_ service: AccountService, by account: Account) -> AccountService {
         let credentials = account.credentials
         let granted = credentials.signInScopes.isEmpty ? credentials.scopes : credentials.signInScopes
+        var service = service
         service.scopes += granted.filter { !service.scopes.contains($0) }
+        return service
     }
 }

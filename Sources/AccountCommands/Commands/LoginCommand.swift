@@ -172,23 +172,24 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
         let stepsUpFrom = stepUp ? try await stepUpAccount(in: context) : nil
+        if let stepsUpFrom { try addEarlierScopes(of: stepsUpFrom, to: &service, in: context) }
         // A remembered client ID is only for the service that the user gave it for.
         let isRemembered = issuer.clientID == nil && service.clientID != nil
         let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
         var authority = try context.authority(for: service, timeout: .seconds(30))
         let isForAPI = authority is any DiscoveringAuthority
         if let discovering = authority as? any DiscoveringAuthority {
-            authority = try await prepared(discovering, for: stepsUpFrom, expecting: expected, in: context)
+            authority = try await prepared(
+                discovering, for: stepsUpFrom, expecting: expected, adding: &service.scopes, in: context)
         } else if let stepsUpFrom {
-            widen(&service, from: stepsUpFrom)
-            authority = try context.authority(for: service, timeout: .seconds(30))
+            authority = try context.authority(for: widened(service, by: stepsUpFrom), timeout: .seconds(30))
         }
         let way = try answers?.way ?? way(for: authority)
         try checkClientID(of: service, for: way)
         let store = replace ? context.store.replacingUnreadableArchive() : context.store
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: authority.accountIssuer)
-        let question = ReplacementQuestion(context)
+        let question = ReplacementQuestion(context, extending: stepsUpFrom)
         store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
         let account: Account
         do {

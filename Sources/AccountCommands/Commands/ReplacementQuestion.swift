@@ -11,9 +11,14 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
     }
 
     private let context: CommandContext<App>
+    /// The account whose permissions the sign-in extends.
+    private let extended: Account?
     private let state = Mutex(State())
 
-    init(_ context: CommandContext<App>) { self.context = context }
+    init(_ context: CommandContext<App>, extending extended: Account?) {
+        self.context = context
+        self.extended = extended
+    }
 
     var isAsked: Bool { Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !context.options.json }
 
@@ -25,6 +30,11 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
     func beforeAsking(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.willAsk = body } }
 
     func decide(_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision {
+        if let extended, stored.isSameUser(as: extended), stored.isUnidentified, new.isUnidentified,
+            new.issuer == stored.issuer
+        {
+            return .keepID
+        }
         guard isAsked else { return replace(stored) }
         state.withLock(\.willAsk)()
         Terminal.say("\(stored.shownNameAndPlace) is signed in to session \(context.session).")

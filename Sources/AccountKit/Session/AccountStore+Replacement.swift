@@ -4,6 +4,10 @@ package enum ReplacementDecision: Sendable {
     case replace
 
     case store(in: AccountStore)
+
+    /// Keep the ID of the stored account, because the sign-in extends the permissions of a user whom the service does
+    /// not identify.
+    case keepID
 }
 
 /// Decides whether a sign-in replaces the account of another user. AccountKit holds no lock while it calls the handler.

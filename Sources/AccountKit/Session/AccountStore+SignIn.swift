@@ -272,10 +272,11 @@ extension AccountStore {
         _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {
         let handler = replacementHandler.withLock(\.self)
+        var account = account
         var replaceable: Account?
         while true {
             let outcome = try await storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation) {
-                old in
+                [account, replaceable] old in
                 handler == nil || account.isSameUser(as: old) || replaceable?.isSameUser(as: old) == true
             }
             switch outcome {
@@ -285,6 +286,11 @@ extension AccountStore {
                 switch try await handler?(old, account) {
                 case .store(let other)?:
                     return try await other.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
+                case .keepID?:
+                    account = Account(
+                        id: old.id, issuer: account.issuer, username: account.username ?? old.username,
+                        credentials: account.credentials, profile: account.profile, verifiedAt: account.verifiedAt)
+                    replaceable = old
                 case .replace?, nil: replaceable = old
                 }
             }

@@ -45,6 +45,16 @@ struct ReplacementTests {
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
+    func `Keeps the ID of the stored account if the handler says so`(way: SignInExchangeTests.Way) async throws {
+        let store = try await store()
+        store.confirmReplacements { _, _ in .keepID }
+        #expect(try await way.signIn(store, SteppedAuthority()).id == Fixture.alice.id)
+        let stored = try #require(try await storage.stateForNewProcess().account)
+        #expect(stored.id == Fixture.alice.id)
+        #expect(stored.credentials.accessToken == Secret("access-2"))
+    }
+
+    @Test(arguments: SignInExchangeTests.Way.allCases)
     func `Stores the account in the session that the handler chooses`(
         way: SignInExchangeTests.Way
     ) async throws {
