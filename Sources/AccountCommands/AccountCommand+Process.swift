@@ -3,7 +3,7 @@ import ArgumentParser
 
 extension AccountCommand {
     package static func runProcess() -> Never {
-        runTool(signInCommand: "\(CommandLine.toolName) login") { arguments in
+        runTool(signInHint: App.signInHint("\(CommandLine.toolName) login")) { arguments in
             var arguments = arguments
             // Docker runs this program through a link, such as `docker-credential-account`.
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {

@@ -13,7 +13,7 @@ import Darwin
 extension AccountApplication where Self: AsyncParsableCommand {
     /// Runs a tool marked with `@main`; see `runTool(parsing:)`.
     public static func main() {
-        runTool(signInCommand: "\(CommandLine.programName) account login") { arguments in
+        runTool(signInHint: signInHint("\(CommandLine.programName) account login")) { arguments in
             // Building a whole tree of commands takes longer than running `account whoami`.
             if arguments.first == "account",
                 configuration.subcommands.contains(where: { $0 == AccountCommand<Self>.self }),
@@ -53,7 +53,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             try await Self.asyncParseAsRoot($0)
         }
     ) -> Never {
-        runTool(signInCommand: "\(CommandLine.programName) account login") { arguments in
+        runTool(signInHint: "run `\(CommandLine.programName) account login`") { arguments in
             try await run(parse(arguments))
         }
     }
@@ -67,9 +67,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         }
     }
 
-    /// - Parameter signInCommand: The command that signs in, for errors of the app's commands.
+    /// - Parameter signInHint: The hint for errors of the app's commands that require a sign-in.
     static func runTool(
-        signInCommand: String, _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
+        signInHint: String, _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
     ) -> Never {
         accountkit_signals_restore_quit()
         MainThreadExecutor.run {
@@ -78,7 +78,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 try await body(Array(CommandLine.arguments.dropFirst()))
                 code = .success
             } catch {
-                code = report(error, signInCommand: signInCommand)
+                code = report(error, signInHint: signInHint)
             }
             // Wait only after all output.
             await SignalGuard.shared.finishPendingRequests()
@@ -89,9 +89,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     /// Prints an error in the format of all errors, or a requested text such as the help.
     ///
     /// - Returns: The exit code.
-    private static func report(_ error: any Error, signInCommand: String) -> ExitCode {
+    private static func report(_ error: any Error, signInHint: String) -> ExitCode {
         if var error = error as? AccountError {
-            error.nameSignIn(command: signInCommand)
+            error.nameSignIn(hint: signInHint)
             Terminal.say(error)
             return ExitCode(error.exitCode)
         }
@@ -130,10 +130,18 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     }
 }
 
+extension AccountApplication {
+    /// The hint for an error that requires a sign-in. Signing in has no effect while a token in the environment
+    /// replaces the archive.
+    static func signInHint(_ command: String) -> String {
+        environmentToken == nil ? "run `\(command)`" : AccountError.hint(forTokenIn: tokenVariable)
+    }
+}
+
 extension AccountError {
     /// Adds a hint with the command that signs in, unless the hint already contains a command.
-    mutating func nameSignIn(command: String) {
-        if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") { hint = "run `\(command)`" }
+    mutating func nameSignIn(hint signInHint: String) {
+        if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") { hint = signInHint }
     }
 }
 

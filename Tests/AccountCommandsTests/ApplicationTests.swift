@@ -113,6 +113,32 @@ import Testing
         #expect(CommandLine.toolName(of: arguments) == name)
     }
 
+    // MARK: Hints
+
+    @Test func `Names the command that signs in unless the token is from the environment`() {
+        var signedOut = AccountError(.notSignedIn, "you have signed out: sign in again")
+        signedOut.nameSignIn(hint: Notes.signInHint("notes account login"))
+        #expect(signedOut.hint == "run `notes account login`")
+        let advice = AccountError.hint(forTokenIn: "NOTES_TOKEN")
+        var rejected = AccountError(.notSignedIn, "the service does not accept the token in NOTES_TOKEN", hint: advice)
+        rejected.nameSignIn(hint: Notes.signInHint("notes account login"))
+        #expect(rejected.hint == advice)
+    }
+
+    @Test func `Names the commands to run after the user did not finish a sign-in`() {
+        let hint = CommandHint(tool: "account", session: .default, isNamed: false)
+        let error = AccountError(.signInRefused, "the sign-in was not finished in the browser within 10 min")
+        #expect(
+            LoginCommand<AnyService>.naming(hint, in: error, canUseDevice: true).hint
+                == "nothing was changed; run `account login` again, or `account login --device` to sign in on another device"
+        )
+        #expect(
+            LoginCommand<AnyService>.naming(hint, in: error, canUseDevice: false).hint
+                == "nothing was changed; run `account login` again")
+        let refusal = AccountError(.signInRefused, "refused", cause: RequestFailure(.oauthError(.accessDenied)))
+        #expect(LoginCommand<AnyService>.naming(hint, in: refusal, canUseDevice: true).hint == nil)
+    }
+
     // MARK: Exit codes
 
     @Test func `Maps each error to its exit code from sysexits`() {

@@ -38,6 +38,23 @@ import AccountSupport
         }
     }
 
+    @Test func `Removes redirect pages of ended processes, and no other files`() throws {
+        try run { folder in
+            let used = try RedirectPage(to: Self.address, in: folder, below: folder)
+            let others = [
+                "account-sign-in-notes.html", "account-sign-in-0123456789ABCDEF.html", "0123456789abcdef.html",
+            ]
+            for name in ["account-sign-in-0123456789abcdef.html"] + others {
+                try Data("x".utf8).write(to: URL(filePath: folder + "/" + name))
+            }
+            let next = try RedirectPage(to: Self.address, in: folder, below: folder)
+            let pages = [used, next].map { URL(filePath: $0.path).lastPathComponent }
+            #expect(try Set(FileManager.default.contentsOfDirectory(atPath: folder)) == Set(pages + others))
+            used.remove()
+            next.remove()
+        }
+    }
+
     @Test func `Creates no redirect page in a folder that others can write to`() throws {
         try run { folder in
             try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder)

@@ -90,6 +90,17 @@ struct APISignInTests {
         }
     }
 
+    @Test func `Says that there is no rule for an API with a query in its URL`() async throws {
+        try await APIUser.run { user in
+            let api = user.api + "?tenant=a"
+            try await user.server.alter(.resourceMetadata, setting: ["resource": .text(api)])
+            let login = try await user.account.logInOnDevice(at: user.server, [api])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains("no token for it: \(api) must not contain a query"), "\(login)")
+            #expect(try await user.account("rule", "list").output == "")
+        }
+    }
+
     @Test func `Signs in to the same API again without arguments`() async throws {
         try await APIUser.run { user in
             try await user.signIn()

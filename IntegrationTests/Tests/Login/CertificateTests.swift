@@ -34,7 +34,7 @@ struct CertificateTests {
                 #expect(text.output == "alice\n")
                 #expect(
                     text.errors.contains(
-                        "is not secure (the certificate of 127.0.0.1:\(server.port) is not trusted or not valid)"),
+                        "is not secure (the certificate of 127.0.0.1:\(server.port) is not trusted, or has expired)"),
                     "\(text)")
                 #expect(try await account("whoami", "--verify").exitCode == 69)
                 #expect(try container.contents() == before)

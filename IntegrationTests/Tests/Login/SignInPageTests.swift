@@ -1,4 +1,5 @@
 import Foundation
+import Subprocess
 import Testing
 
 /// Traces of `login --web` that other users of the machine can see.
@@ -71,6 +72,32 @@ struct SignInPageTests {
                 #expect(outcome.exitCode == 0, "\(outcome)")
                 #expect(!page.isEmpty && !container.exists(page))
                 #expect(try await account("whoami", "--verify").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `The next sign-in removes the page of a killed process`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let user = container.path("user")
+                func pages() throws -> [String] {
+                    try FileManager.default.contentsOfDirectory(atPath: user)
+                        .filter { $0.hasPrefix("account-sign-in-") }
+                }
+                let account = try Tool.account(in: container)
+                let program = try await browser(in: container)
+                let login = account.with("BROWSER", program).command(["login", "--web", "--issuer", server.issuer])
+                let code = try await Interrupted.run(login, by: .kill) {
+                    FileManager.default.fileExists(atPath: user + "/argument")
+                }
+                #expect(code == 137)
+                #expect(try pages().count == 1)
+                let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
+                    _ = try await HTTP.get(try await server.redirection(from: address))
+                }
+                close(in: container)
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                #expect(try pages() == [])
             }
         }
     }

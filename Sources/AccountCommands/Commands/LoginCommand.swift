@@ -198,7 +198,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 case .device: try await signInOnDevice(store, authority, question)
                 case .browser:
                     try await registeringAgain(at: authority) {
-                        try await signInWithBrowserOrDevice(store, authority, question)
+                        try await signInWithBrowserOrDevice(store, authority, question, context.hint)
                     }
                 case .password: try await signInWithPassword(store, authority)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
@@ -256,7 +256,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func makeRules(
         for service: AccountService, and resources: [String], in session: SessionName, _ context: CommandContext<App>
     ) async throws {
-        let urls = (App.tokenURLs(of: service) + resources).compactMap { try? RuleURL($0) }
+        var urls: [RuleURL] = []
+        for text in App.tokenURLs(of: service) + resources {
+            do {
+                urls.append(try RuleURL(text))
+            } catch {
+                // Don't show a URL with a password.
+                let shown = error == .credentials ? "its URL" : text
+                Terminal.say(
+                    "note: no rule was created for an API, so other programs get no token for it: \(shown) \(error.text)."
+                )
+            }
+        }
         guard !urls.isEmpty else { return }
         let others = try await context.preferences.changeRules { rules in
             urls.compactMap { rules.add(unlessRuled: Rule(url: $0, session: session)) }
@@ -333,7 +344,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     /// Signs in with the browser. Falls back to a sign-in on another device, unless the user requested the browser.
     private func signInWithBrowserOrDevice(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>,
+        _ hint: CommandHint
     ) async throws -> Account {
         guard let browserAuthority = authority as? any BrowserAuthority else {
             throw AccountError(.invalidArgument, "this service offers no sign-in with a browser", hint: "omit --web")
@@ -370,7 +382,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste
-            guard !isFinal, authority is any DeviceAuthority else { throw error }
+            guard !isFinal, authority is any DeviceAuthority else {
+                throw Self.naming(hint, in: error, canUseDevice: authority is any DeviceAuthority)
+            }
             do {
                 return try await signInOnDevice(store, authority, question)
             } catch let second as AccountError where authority is any DiscoveringAuthority {
@@ -378,6 +392,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 throw second.code == .misconfigured ? error : second
             }
         }
+    }
+
+    /// Names the commands for another attempt if the user did not finish in time.
+    static func naming(_ hint: CommandHint, in error: AccountError, canUseDevice: Bool) -> AccountError {
+        // If the service refused the sign-in, the cause of the error is its response.
+        guard error.code == .signInRefused, error.requestFailure == nil else { return error }
+        var error = error
+        error.hint =
+            "nothing was changed; run `\(hint.command("login"))` again"
+            + (canUseDevice ? ", or `\(hint.command("login", "--device"))` to sign in on another device" : "")
+        return error
     }
 
     private func reminderText(for authority: any AccountAuthority) -> String {

@@ -359,7 +359,7 @@ extension ContextCommand {
         guard var error = error as? AccountError else { return }
         // Signing in has no effect while a token in the environment replaces the archive.
         if App.environmentToken == nil {
-            error.nameSignIn(command: hint?.command("login") ?? "\(CommandLine.toolName) login")
+            error.nameSignIn(hint: "run `\(hint?.command("login") ?? "\(CommandLine.toolName) login")`")
         }
         Terminal.say(error, onOneLine: reportsOnOneLine)
         if options.verbose, let cause = error.cause as? SystemCallError {

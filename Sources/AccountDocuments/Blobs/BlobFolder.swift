@@ -91,9 +91,7 @@ struct BlobFolder: Sendable {
             _ = try? SystemCall.remove(path + "/" + file)
             return
         }
-        guard let lock = try? FileLock(path + "/" + file), (try? lock.tryTake()) == true else { return }
-        // Remove the file under the lock, so that a process that has just opened it does not begin to write.
-        _ = try? SystemCall.remove(path + "/" + file)
+        SystemCall.removeUnlessLocked(path + "/" + file)
     }
 
     func removeAll() {

@@ -49,19 +49,21 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     deinit { listener.stop() }
 
-    func waitForResponse() async throws(AuthorityError) {
+    func waitForResponse() async throws {
         let isFirst = progress.withLock { progress in
             defer { progress.isWaitedFor = true }
             return !progress.isWaitedFor
         }
-        guard isFirst else { throw .unclear("this sign-in is already in use: begin a new sign-in") }
+        guard isFirst else { throw AuthorityError.unclear("this sign-in is already in use: begin a new sign-in") }
         // An error means that the task was cancelled.
         let brought = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
             await responses.first { _ in true }
         }
         guard let response = brought ?? nil else {
-            throw Task.isCancelled
-                ? .noResponse(.cancelled) : .signInRefused("no sign-in in the browser within \(lifetime.text)")
+            if Task.isCancelled { throw AuthorityError.noResponse(.cancelled) }
+            throw AccountError(
+                .signInRefused, "the sign-in was not finished in the browser within \(lifetime.text)",
+                hint: "nothing was changed; start again")
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(

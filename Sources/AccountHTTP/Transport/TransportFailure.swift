@@ -162,7 +162,7 @@ enum TransportFailure {
             if stack.contains(.eofDuringHandshake) { return peer.failure(.reset) }
             let reason = reason(stack)
             if reason == "CERTIFICATE_VERIFY_FAILED" {
-                return .untrustedTLS("the certificate of \(peer.certificateOwner) is not trusted or not valid")
+                return .untrustedTLS("the certificate of \(peer.certificateOwner) is not trusted, or has expired")
             }
             return .untrustedTLS(
                 "TLS with \(peer) failed\(reason.map { " (\($0))" } ?? "")\(advice(reason, peer))")

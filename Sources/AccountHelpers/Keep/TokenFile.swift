@@ -199,10 +199,7 @@ struct TokenFile: Sendable {
         // On an error, leave the files for the next run.
         guard let names = try? SystemCall.names(in: folder) else { return }
         for name in names where name.hasPrefix("." + self.name + ".keep-") {
-            let path = folder + "/" + name
-            if let file = try? FileDescriptor.openForWriting(path), (try? file.tryLock()) == true {
-                _ = try? SystemCall.remove(path)
-            }
+            SystemCall.removeUnlessLocked(folder + "/" + name)
         }
     }
 }

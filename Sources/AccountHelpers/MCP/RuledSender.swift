@@ -35,7 +35,7 @@ final class RuledSender<App: AccountApplication>: Sendable {
             throw AccountError(
                 .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
                 hint: store.usesGivenToken
-                    ? "set another token in \(App.tokenVariable), or unset the variable"
+                    ? AccountError.hint(forTokenIn: App.tokenVariable)
                     : "check that the session is for this API, and sign in again with "
                         + "`\(context.hint.command("login"))`")
         } catch var error as AccountError {

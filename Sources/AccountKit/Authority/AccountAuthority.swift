@@ -9,6 +9,17 @@
 /// ``BrowserAuthority``. ``ProfileAuthority`` changes the profile.
 public protocol AccountAuthority: Sendable {
     /// Sends the access token to the service, and returns the user of the token.
+    ///
+    /// AccountKit calls this function to confirm a session. The function neither refreshes nor stores anything. It
+    /// returns the user of the token even if this is not the user of `account`: AccountKit compares the two.
+    ///
+    /// - Parameter account: The account with the access token to send. For a token from an environment variable, the
+    ///   `id` of the account is the name of the variable.
+    /// - Returns: The user. A user name or profile field that the response leaves out keeps its value.
+    /// - Throws: An ``AuthorityError``. `bearerChallenge(error: "invalid_token")` and `rejected` mean that the service no
+    ///   longer accepts the token. After another 401 response, AccountKit refreshes the tokens, if possible, to learn
+    ///   whether the session has ended. After any other error, such as an unreachable service (`noResponse`), a failure
+    ///   of the service (`unavailable`) or a missing permission (`forbidden`), the user stays signed in.
     func verify(_ account: Account) async throws -> Identity
 
     /// Exchanges the refresh token for a new access token. AccountKit calls this function only for an account with a

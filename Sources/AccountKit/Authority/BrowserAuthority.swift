@@ -21,8 +21,9 @@ public protocol BrowserSignIn: Sendable {
 
     /// Waits until the user has finished in the browser, or until the task is cancelled.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, `signInRefused` after the
-    ///   ``lifetime``, and `noResponse(.cancelled)` if the task was cancelled.
+    /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, and `noResponse(.cancelled)` if
+    ///   the task was cancelled. An ``AccountError`` with the code ``AccountError/Code-swift.struct/signInRefused`` if
+    ///   the user has not finished within the ``lifetime``.
     func waitForResponse() async throws
 
     /// Exchanges the authorization code from the browser for tokens. Call this function only once.
@@ -31,7 +32,14 @@ public protocol BrowserSignIn: Sendable {
     /// Requests from the service the account to which the tokens belong. The store may call this function more than
     /// once.
     ///
-    /// - Throws: An ``AuthorityError``, for example if the tokens belong to another sign-in.
+    /// The store saves the account after the function has returned. A response without a user name or profile is not an
+    /// error: the account requires only an `id`.
+    ///
+    /// - Parameter credentials: The tokens of this sign-in, as ``credentials()`` returned them.
+    /// - Returns: The account with these credentials, and with the issuer of the service if there is one.
+    /// - Throws: An ``AuthorityError``, for example if the tokens belong to another sign-in. If the service is
+    ///   unreachable, or responds with a server error or too many requests, the store calls the function again for about
+    ///   a minute. After that time, and after any other error, the store revokes the tokens, and the sign-in fails.
     func account(with credentials: Credentials) async throws -> Account
 
     /// Shows the result in the browser, and stops listening.

@@ -338,6 +338,14 @@ package enum SystemCall {
         try succeeded("unlink", path, unlink(path), orFailedWith: ENOENT)
     }
 
+    /// Removes a file that its process keeps locked while it uses the file, if that process has ended. An error leaves
+    /// the file for the next attempt.
+    package static func removeUnlessLocked(_ path: String) {
+        guard let file = try? FileDescriptor.openForWriting(path), (try? file.tryLock()) == true else { return }
+        // Remove the file under the lock, so that a process that has just created it does not begin to use it.
+        _ = try? remove(path)
+    }
+
     /// Returns the names in a directory, without `.` and `..`; empty if there is no such directory.
     package static func names(in path: String) throws(SystemCallError) -> [String] {
         guard let directory = opendir(path) else {

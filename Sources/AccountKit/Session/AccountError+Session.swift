@@ -102,7 +102,8 @@ extension AccountError {
             self.init(
                 .serviceUnavailable,
                 "the connection to the service is not secure: \(reason.detail ?? "its certificate is not trusted")",
-                hint: "nothing was changed; check the address, and the clock of this machine")
+                hint: "nothing was changed; check the address, and the clock of this machine. "
+                    + "For a private certificate authority, set SSL_CERT_FILE to the file of its certificate")
         case .unclear(let reason) where reason.code == .proxyAuthenticationRequired:
             self.init(
                 .serviceUnavailable, "\(reason)",

@@ -32,8 +32,8 @@ final class GivenToken: ArchiveStorage, KeySource {
     func rejection(_ signOut: SignOut) -> AccountError {
         AccountError(
             .notSignedIn,
-            "\(signOut.issuer ?? "the service") does not accept the token in \(variable) (\(signOut.detail ?? "rejected")): set "
-                + "another token, or unset \(variable)")
+            "\(signOut.issuer ?? "the service") does not accept the token in \(variable) (\(signOut.detail ?? "rejected"))",
+            hint: AccountError.hint(forTokenIn: variable))
     }
 
     let kind = KeyKind.environment
@@ -51,6 +51,13 @@ final class GivenToken: ArchiveStorage, KeySource {
     /// No other process can change the token, so there are no changes.
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         AsyncThrowingStream { try await Task.sleep(for: .seconds(24 * 3600)) }
+    }
+}
+
+extension AccountError {
+    /// The hint if a service rejects a token from an environment variable. Signing in does not change that token.
+    package static func hint(forTokenIn variable: String) -> String {
+        "replace the token in \(variable), or run `unset \(variable)`"
     }
 }
 

@@ -90,7 +90,7 @@ struct AuthenticatedClientTests {
                     #expect(authority.requests == [])
                 } else {
                     let error = await expectAccountError(.notSignedIn) { try await client.get("/") }
-                    #expect(error?.description.hasSuffix("set another token, or unset NOTES_TOKEN") == true)
+                    #expect(error?.hint?.contains("`unset NOTES_TOKEN`") == true)
                     #expect(authority.requests == [.signIn])
                 }
             }

@@ -36,12 +36,13 @@ struct SignInAndOutTests {
 
     @Test func `The error of a sign-in names an untrusted certificate`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
-        let detail = "the certificate of id.example:443 is not trusted or not valid"
+        let detail = "the certificate of id.example:443 is not trusted, or has expired"
         let authority = ScriptedAuthority(signIn: [.refuse(.untrustedTLS(detail))])
         let error = await expectAccountError(.serviceUnavailable) {
             try await store.signIn(username: "bob", password: Secret("password"), with: authority)
         }
         #expect(error?.message == "the connection to the service is not secure: \(detail)")
+        #expect(error?.hint?.contains("SSL_CERT_FILE") == true)
     }
 
     @Test func `Sends no password if the account could not be saved`() async throws {
