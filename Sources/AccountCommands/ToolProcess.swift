@@ -134,6 +134,12 @@ extension AccountError {
     /// Adds a hint with the command that signs in, unless the hint already contains a command.
     mutating func nameSignIn(command: String) {
         if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") { hint = "run `\(command)`" }
+        // AccountKit knows the options of `login`, but not the name of the tool.
+        if accessRequirement != nil, let hint, let login = hint.firstRange(of: "`login "),
+            let end = hint.lastIndex(of: "`"), end >= login.upperBound
+        {
+            self.hint = "run `\(command) \(hint[login.upperBound..<end])`"
+        }
     }
 }
 

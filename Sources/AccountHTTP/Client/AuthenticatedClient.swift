@@ -240,7 +240,9 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        if let requirement = AccessRequirement(response) { throw AccountError(requirement, at: origin) }
+        if let requirement = AccessRequirement(response) {
+            throw AccountError(requirement, at: origin, in: store.session)
+        }
         return (APIResponse(response, from: origin, hiding: [token]), isRefusal(response))
     }
 
