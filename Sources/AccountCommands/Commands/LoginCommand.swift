@@ -166,8 +166,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var issuer = issuer
         issuer.issuer = answers?.issuer ?? issuer.issuer
         issuer.clientID = answers?.clientID ?? issuer.clientID
-        let url = answers?.issuer == nil ? url : nil
-        var service = try context.service(named: answers?.serviceName ?? serviceName, at: url, issuer, request)
+        var service = try context.service(
+            named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request)
         service.username = username
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
