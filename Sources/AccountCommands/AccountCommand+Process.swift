@@ -3,7 +3,7 @@ import ArgumentParser
 
 extension AccountCommand {
     package static func runProcess() -> Never {
-        runTool(signInHint: App.signInHint("\(CommandLine.toolName) login")) { arguments in
+        runTool(signIn: "\(CommandLine.toolName) login", orReplaceTokenIn: App.replacingTokenVariable) { arguments in
             var arguments = arguments
             // Docker runs this program through a link, such as `docker-credential-account`.
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {

@@ -13,7 +13,7 @@ import Darwin
 extension AccountApplication where Self: AsyncParsableCommand {
     /// Runs a tool marked with `@main`; see `runTool(parsing:)`.
     public static func main() {
-        runTool(signInHint: signInHint("\(CommandLine.programName) account login")) { arguments in
+        runTool(signIn: "\(CommandLine.programName) account login", orReplaceTokenIn: replacingTokenVariable) { arguments in
             // Building a whole tree of commands takes longer than running `account whoami`.
             if arguments.first == "account",
                 configuration.subcommands.contains(where: { $0 == AccountCommand<Self>.self }),
@@ -53,7 +53,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             try await Self.asyncParseAsRoot($0)
         }
     ) -> Never {
-        runTool(signInHint: "run `\(CommandLine.programName) account login`") { arguments in
+        runTool(signIn: "\(CommandLine.programName) account login", orReplaceTokenIn: nil) { arguments in
             try await run(parse(arguments))
         }
     }
@@ -67,9 +67,12 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         }
     }
 
-    /// - Parameter signInHint: The hint for errors of the app's commands that require a sign-in.
+    /// - Parameters:
+    ///   - command: The command in the hint of an error that requires a sign-in.
+    ///   - variable: The variable of the token that replaces the archive.
     static func runTool(
-        signInHint: String, _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
+        signIn command: String, orReplaceTokenIn variable: String?,
+        _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
     ) -> Never {
         accountkit_signals_restore_quit()
         MainThreadExecutor.run {
@@ -78,7 +81,12 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 try await body(Array(CommandLine.arguments.dropFirst()))
                 code = .success
             } catch {
-                code = report(error, signInHint: signInHint)
+                var error = error
+                if var known = error as? AccountError {
+                    known.nameSignIn(command: command, orReplaceTokenIn: variable)
+                    error = known
+                }
+                code = report(error)
             }
             // Wait only after all output.
             await SignalGuard.shared.finishPendingRequests()
@@ -89,9 +97,8 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     /// Prints an error in the format of all errors, or a requested text such as the help.
     ///
     /// - Returns: The exit code.
-    private static func report(_ error: any Error, signInHint: String) -> ExitCode {
-        if var error = error as? AccountError {
-            error.nameSignIn(hint: signInHint)
+    private static func report(_ error: any Error) -> ExitCode {
+        if let error = error as? AccountError {
             Terminal.say(error)
             return ExitCode(error.exitCode)
         }
@@ -131,31 +138,27 @@ extension AsyncParsableCommand where Self: SendableMetatype {
 }
 
 extension AccountApplication {
-    /// The hint for an error that requires a sign-in. Signing in has no effect while a token in the environment
-    /// replaces the archive.
-    static func signInHint(_ command: String) -> String {
-        environmentToken == nil ? "run `\(command)`" : AccountError.hint(forTokenIn: tokenVariable)
-    }
+    /// The variable of the token that replaces the archive, or `nil` if the environment contains no token.
+    static var replacingTokenVariable: String? { environmentToken == nil ? nil : tokenVariable }
 }
 
 extension AccountError {
     /// Adds a hint with the command that signs in, unless the hint already contains a command.
-    mutating func nameSignIn(hint signInHint: String) {
-        if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") { hint = signInHint }
+    ///
+    /// - Parameter variable: The variable of the token that replaces the archive. Signing in then has no effect, so the
+    ///   hint is to replace the token.
+    mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
+        if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") {
+            hint = variable.map(AccountError.hint(forTokenIn:)) ?? "run `\(command)`"
+        }
+        guard accessRequirement != nil else { return }
+        if let variable {
+            hint = AccountError.hint(forTokenIn: variable)
+        } else if let hint, let login = hint.firstRange(of: "`login "), let end = hint.lastIndex(of: "`"),
+            end >= login.upperBound
+        {
+            // AccountKit knows the options of `login`, but not the name of the tool.
+            self.hint = "run `\(command) \(hint[login.upperBound..<end])`"
+        }
     }
 }
-
-extension AccountStore {
-    /// Delays signals that end the process while this store exchanges tokens, so that new tokens are not lost.
-    ///
-    /// ``AccountApplication/store(session:logger:)`` does this for its stores. Call this method for a store that a tool
-    /// creates itself. The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT. A signal that the process handles or
-    /// ignores is not affected. On a terminal, a message shows what the process waits for, and the user can end the
-    /// process with a second Ctrl-C.
-    ///
-    /// A tool that does not use `runTool(parsing:)` must also call `finishPendingRequests()` before it ends.
-    public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
-}
-
-/// A free function, because commands also have a method `exit`.
-private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }

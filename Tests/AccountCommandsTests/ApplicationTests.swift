@@ -117,11 +117,11 @@ import Testing
 
     @Test func `Names the command that signs in unless the token is from the environment`() {
         var signedOut = AccountError(.notSignedIn, "you have signed out: sign in again")
-        signedOut.nameSignIn(hint: Notes.signInHint("notes account login"))
+        signedOut.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
         #expect(signedOut.hint == "run `notes account login`")
         let advice = AccountError.hint(forTokenIn: "NOTES_TOKEN")
         var rejected = AccountError(.notSignedIn, "the service does not accept the token in NOTES_TOKEN", hint: advice)
-        rejected.nameSignIn(hint: Notes.signInHint("notes account login"))
+        rejected.nameSignIn(command: "notes account login", orReplaceTokenIn: "NOTES_TOKEN")
         #expect(rejected.hint == advice)
     }
 

@@ -18,6 +18,18 @@ import Testing
         #expect(CommandHint(tool: "account", session: .default).command("login") == "account login --session default")
     }
 
+    @Test func `Names the tool and the session if an API requires more scopes`() throws {
+        let requirement = AccessRequirement(scopes: ["notes:write", "a`b"])
+        var error = AccountError(requirement, at: "https://api.example.com", in: try SessionName("work"))
+        error.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
+        #expect(
+            error.hint == "run `notes account login --step-up --scope notes:write --scope 'a`b' --session=work`")
+
+        error = AccountError(AccessRequirement(maxAge: .zero), at: "https://api.example.com", in: .default)
+        error.nameSignIn(command: "account login", orReplaceTokenIn: nil)
+        #expect(error.hint == "run `account login --step-up`")
+    }
+
     @Test func `Quotes a command hint so that a shell reads it unchanged`() throws {
         let hyphen = try SessionName("-x")
         #expect(CommandHint(tool: "account", session: hyphen).command("login") == "account login --session=-x")

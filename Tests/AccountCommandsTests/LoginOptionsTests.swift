@@ -22,6 +22,19 @@ import Testing
         try LoginCommand<App>.parse(arguments)
     }
 
+    @Test func `The answers to the questions have options, with the URL first`() throws {
+        var answers = LoginConversation<App>.Answers(url: "https://api.example.com/mcp")
+        #expect(answers.options(withSession: true) == ["https://api.example.com/mcp"])
+        answers.session = try SessionName("work")
+        answers.issuer = "https://login.example.com"
+        answers.clientID = "notes"
+        answers.way = .device
+        let options = ["--issuer", "https://login.example.com", "--client-id", "notes", "--device"]
+        #expect(answers.options(withSession: false) == ["https://api.example.com/mcp"] + options)
+        #expect(
+            answers.options(withSession: true) == ["https://api.example.com/mcp", "--session", "work"] + options)
+    }
+
     @Test func `Accepts all options of an authorization request`() throws {
         let command = try parse(
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",

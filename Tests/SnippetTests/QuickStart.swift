@@ -1,6 +1,7 @@
 import AccountHTTP
 import AccountKit
 import AccountTesting
+import Logging
 import Testing
 
 /// The part of the quick start that differs from the tool of the README: the test authorization server.
@@ -8,6 +9,14 @@ enum QuickStart {
     static func authority(_ timeout: Duration = .seconds(5)) throws(AccountError) -> any AccountAuthority {
         // snippet.authority
         try OAuthAuthority(issuer: "http://127.0.0.1:8080", clientID: "account-cli", timeout: timeout)
+        // snippet.end
+    }
+
+    static func service(_ timeout: Duration = .seconds(5), _ logger: Logger? = nil) throws(AccountError)
+        -> any AccountAuthority
+    {
+        // snippet.service
+        try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes-cli", timeout: timeout, logger: logger)
         // snippet.end
     }
 
@@ -29,6 +38,10 @@ struct User: Decodable {
 struct QuickStartTests {
     @Test func `Configures an authority for the test authorization server`() throws {
         #expect(try QuickStart.authority().accountIssuer == "http://127.0.0.1:8080")
+    }
+
+    @Test func `Configures an authority for a service with a registered client`() throws {
+        #expect(try QuickStart.service().accountIssuer == "https://login.example.com")
     }
 
     @Test func `Decodes the user of the test server`() async throws {

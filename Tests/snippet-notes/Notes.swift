@@ -13,7 +13,8 @@ import Logging
     static func authority(
         for service: AccountService = AccountService(), timeout: Duration = .seconds(5), logger: Logger? = nil
     ) throws(AccountError) -> any AccountAuthority {
-        try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes-cli", timeout: timeout, logger: logger)
+        let client = try OAuthClient.registration(in: clientRegistrations(), name: "Notes")
+        return try APIAuthority(url: "https://api.example.com", client: client, timeout: timeout, logger: logger)
     }
     // snippet.end
 

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// `login` without options on a terminal, which asks for each setting and prints the equivalent command.
@@ -22,12 +23,12 @@ struct ConversationTests {
                 let session = try await Terminal.run(
                     account.command(["login"]),
                     [
-                        .wait("Where do you want to sign in?"), .wait("1  GitHub"), .wait("URL of another service: "),
+                        .wait("Where do you want to sign in?"), .wait("1  GitHub"), .wait("another service: "),
                         .type(server.issuer), .enter,
                     ]
                         + Self.signIn(as: "alice", ExampleServer.alicePassword))
                 #expect(session.exitCode == 0, "\(session)")
-                let command = "account login --issuer \(server.issuer) --client-id account-cli --password"
+                let command = "account login \(server.issuer) --client-id account-cli --password"
                 #expect(
                     session.screen.contains("To sign in without these questions, run:\r\n\r\n    \(command)"),
                     "\(session)")
@@ -37,16 +38,52 @@ struct ConversationTests {
         }
     }
 
+    @Test func `The URL of an API needs no client ID, and login with it is the command`() async throws {
+        try await APIUser.run { user in
+            let shown = user.container.path("shown")
+            async let session = Terminal.run(
+                user.account.with("BROWSER", "true").command(["login"]), columns: 400,
+                .wait("another service: "), .type(user.api), .enter, .wait("How do you want to sign in?"),
+                .wait("Enter a number (leave empty for 1): "), .enter, .find(#"http\S+code_challenge\S+\s"#),
+                .tell(shown))
+            try await waitUntil("the URL was shown") { user.container.exists(shown) }
+            let screen = try String(contentsOfFile: shown, encoding: .utf8)
+            guard let address = screen.firstMatch(of: /(http\S+code_challenge\S+)\s/) else { throw Unexpected(screen) }
+            let back = try await user.server.redirection(from: String(address.1))
+            _ = try? await HTTP.get(back)
+            let end = try await session
+            #expect(end.exitCode == 0, "\(end)")
+            #expect(!end.screen.contains("Client ID"), "\(end)")
+            #expect(end.screen.contains("run:\r\n\r\n    account login \(user.api)\r\n"), "\(end)")
+            #expect(try await user.call() == 200)
+            #expect(try user.registrations().count == 1)
+        }
+    }
+
+    @Test func `Asks for the client ID at an API whose service registers no tools`() async throws {
+        try await APIUser.run(registration: "off") { user in
+            let session = try await Terminal.run(
+                user.account.command(["login"]),
+                [.wait("another service: "), .type(user.api), .enter]
+                    + Self.signIn(as: "alice", ExampleServer.alicePassword))
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(
+                session.screen.contains("account login \(user.api) --client-id account-cli --password\r\n"),
+                "\(session)")
+            #expect(try await user.call() == 200)
+        }
+    }
+
     @Test func `login asks again after an invalid number or URL`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let session = try await Terminal.run(
                     Tool.account(in: container).command(["login"]),
                     [
-                        .wait("URL of another service: "), .type("9"), .enter,
-                        .wait("Enter a number from 1 to 4, or a URL."), .wait("URL of another service: "),
+                        .wait("another service: "), .type("9"), .enter,
+                        .wait("Enter a number from 1 to 4, or a URL."), .wait("another service: "),
                         .type("http://example.com"), .enter, .wait("is not encrypted"),
-                        .wait("URL of another service: "), .type(server.issuer), .enter,
+                        .wait("another service: "), .type(server.issuer), .enter,
                     ]
                         + Self.signIn(as: "alice", ExampleServer.alicePassword))
                 #expect(session.exitCode == 0, "\(session)")
@@ -57,9 +94,9 @@ struct ConversationTests {
     @Test func `Shows where to register a client ID, and stores nothing after Ctrl-C`() async throws {
         try await Container.run { container in
             let session = try await Terminal.run(
-                Tool.account(in: container).command(["login"]), .wait("URL of another service: "),
+                Tool.account(in: container).command(["login"]), .wait("another service: "),
                 .type("-9223372036854775808"), .enter, .wait("Enter a number from 1 to 4"),
-                .wait("URL of another service: "), .type("github.com"), .enter,
+                .wait("another service: "), .type("github.com"), .enter,
                 .wait("https://github.com/settings/developers"), .wait("Client ID: "), .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(!container.exists(container.archive))
@@ -80,7 +117,7 @@ struct ConversationTests {
     @Test func `login exits with 64 if the input ends at a question`() async throws {
         try await Container.run { container in
             let session = try await Terminal.run(
-                Tool.account(in: container).command(["login"]), .wait("URL of another service: "), .controlD)
+                Tool.account(in: container).command(["login"]), .wait("another service: "), .controlD)
             #expect(session.exitCode == 64, "\(session)")
             #expect(session.screen.contains("nothing was entered"))
         }
@@ -95,11 +132,11 @@ struct ConversationTests {
                     .enter,
                     .wait("Name of the new session, such as work: "), .type("default"), .enter,
                     .wait("A session named default already exists."), .wait("Name of the new session, such as work: "),
-                    .type("work"), .enter, .wait("URL of another service: "), .type(user.server.issuer), .enter,
+                    .type("work"), .enter, .wait("another service: "), .type(user.server.issuer), .enter,
                 ]
                     + Self.signIn(as: "bob", ExampleServer.bobPassword))
             #expect(session.exitCode == 0, "\(session)")
-            #expect(session.screen.contains("account login --session work --issuer"), "\(session)")
+            #expect(session.screen.contains("account login --session work \(user.server.issuer)"), "\(session)")
             #expect(try await user.account("whoami", "--offline").output == "alice\n")
             #expect(try await user.account("whoami", "--offline", "--session", "work").output == "bob\n")
         }

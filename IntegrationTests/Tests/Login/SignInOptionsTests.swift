@@ -147,15 +147,15 @@ struct SignInOptionsTests {
 
     // MARK: A browser on another machine
 
-    /// Runs `login --web --paste` on a terminal, follows the URL that the command shows, and pastes the lines that
+    /// Runs `login` with `option` on a terminal, follows the URL that the command shows, and pastes the lines that
     /// `pasted` returns for the redirect.
     private func paste(
-        _ account: Tool, _ server: ExampleServer, _ container: Container,
+        _ option: String, _ account: Tool, _ server: ExampleServer, _ container: Container,
         _ pasted: @escaping @Sendable (_ redirection: String) -> [String]
     ) async throws -> Terminal.Session {
         let (shown, typed) = (container.path("shown"), container.path("typed"))
         async let session = Terminal.run(
-            account.with("BROWSER", "true").command(["login", "--web", "--paste", "--issuer", server.issuer]),
+            account.with("BROWSER", "true").command(["login", option, "--issuer", server.issuer]),
             columns: 200, .find(#"http\S+code_challenge\S+\s"#), .tell(shown), .typeFile(typed))
         try await waitUntil("the URL was shown") { container.exists(shown) }
         let screen = try String(contentsOfFile: shown, encoding: .utf8)
@@ -167,22 +167,46 @@ struct SignInOptionsTests {
         return try await session
     }
 
-    @Test func `Accepts a redirect URL pasted from a browser on another machine`() async throws {
+    @Test(arguments: ["--web", "--paste"])
+    func `Accepts a redirect URL pasted from a browser on another machine`(option: String) async throws {
         try await run([]) { server, account, container in
-            let session = try await paste(account, server, container) { [$0] }
+            let session = try await paste(option, account, server, container) { [$0] }
             #expect(session.exitCode == 0, "\(session)")
             #expect(try await account("whoami", "--verify").output == "alice\n")
         }
     }
 
-    @Test func `Rejects a pasted response to another sign-in and asks again`() async throws {
+    @Test(arguments: ["--web", "--paste"])
+    func `Rejects a pasted response to another sign-in and asks again`(option: String) async throws {
         try await run([]) { server, account, container in
-            let session = try await paste(account, server, container) {
+            let session = try await paste(option, account, server, container) {
                 ["nonsense", "http://127.0.0.1/callback?code=x&state=another", $0]
             }
             #expect(session.exitCode == 0, "\(session)")
             #expect(try await server.log().requests.filter { $0.grantType == "authorization_code" }.count == 1)
             #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `With --json, prints one line with the address for the browser`() async throws {
+        struct Line: Decodable {
+            struct Prompt: Decodable {
+                let url: String
+                let expiresIn: Int
+            }
+            let prompt: Prompt
+        }
+        try await run([]) { server, account, _ in
+            let words = ["login", "--web", "--json", "--issuer", server.issuer]
+            let login = try await account.with("BROWSER", "true").command(words).whileRunning { running in
+                let line = try await running.output.match { text in text.split(separator: "\n").first.map(String.init) }
+                let prompt = try JSONDecoder().decode(Line.self, from: Data(line.utf8)).prompt
+                #expect(prompt.expiresIn > 0)
+                _ = try? await HTTP.get(try await server.redirection(from: prompt.url))
+            }
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.output.split(separator: "\n").count == 2, "\(login)")
+            #expect(!login.errors.contains("http"), "\(login)")
         }
     }
 }

@@ -108,6 +108,21 @@ struct StepUpTests {
         }
     }
 
+    @Test func `An error for missing scopes names the exact command`() async throws {
+        let options = ["--api-scope", "notes:read", "--api-scope", "notes:write", "--challenged-scope", "notes:read"]
+        try await APIUser.run(options) { user in
+            try await user.signIn("--session", "work")
+            let outcome = try await user.account("mcp", user.api, input: MCPUser.initialize + "\n")
+            #expect(
+                outcome.output.contains(
+                    "`account login --session work --step-up --scope notes:read --scope notes:write`"), "\(outcome)")
+            let login = try await stepUp(
+                user, "--session", "work", "--scope", "notes:read", "--scope", "notes:write")
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.call(session: "work") == 200)
+        }
+    }
+
     @Test func `Refuses to step up without a reason`() async throws {
         try await APIUser.run { user in
             try await user.signIn()

@@ -69,6 +69,19 @@ struct SetupTests {
         }
     }
 
+    @Test func `git's helper uses the store of the command line`() async throws {
+        try await Home.run { home in
+            let done = try await home.setup("git", "--store", "file:")
+            #expect(done.exitCode == 0, "\(done)")
+            #expect(try home.text(".gitconfig") == "[credential]\n\thelper = !account git-credential --store=file:\n")
+            try await home.expectUnchanged("git", "--store", "file:")
+            let other = try await home.setup("git", "--store", "etcd://127.0.0.1:1/x")
+            #expect(other.exitCode == 75 && other.errors.contains("account setup git --remove"), "\(other)")
+            #expect(try await home.setup("git", "--remove").exitCode == 0)
+            #expect(try home.text(".gitconfig") == "")
+        }
+    }
+
     @Test func `Refuses a configuration that git cannot parse`() async throws {
         try await Home.run { home in
             try home.write("[user\n", to: ".gitconfig")
@@ -95,6 +108,15 @@ struct SetupTests {
             #expect(try await home.setup("docker", "--remove").exitCode == 0)
             #expect(try home.text(".docker/config.json") == before)
             try await home.expectUnchanged("docker", "--remove")
+        }
+    }
+
+    @Test func `Refuses a store for docker, which passes no options`() async throws {
+        try await Home.run { home in
+            let outcome = try await home.setup("docker", "ghcr.io", "--store", "file:")
+            #expect(outcome.exitCode == 64, "\(outcome)")
+            #expect(outcome.errors.contains("ACCOUNT_STORE"), "\(outcome)")
+            #expect(!home.container.exists(home.path(".docker/config.json")))
         }
     }
 

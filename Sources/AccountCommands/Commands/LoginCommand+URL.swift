@@ -9,22 +9,8 @@ extension LoginCommand {
         _ authority: any DiscoveringAuthority, for account: Account?, expecting expected: String?,
         adding scopes: inout [String], in context: CommandContext<App>
     ) async throws -> any AccountAuthority {
-        var authority = authority
-        if issuer.issuer == nil {
-            let servers = try await authority.authorizationServers()
-            let known = expected.map(Self.withoutSlash).flatMap { expected in
-                servers.first { Self.withoutSlash($0) == expected }
-            }
-            if let expected, known == nil {
-                throw AccountError(
-                    .misconfigured, "the API no longer uses \(expected), for which you gave the client ID",
-                    hint: "pass the client ID for \(servers.joined(separator: " or ")) with --client-id")
-            }
-            if servers.count > 1 {
-                let chosen = if let known { known } else { try await server(among: servers, in: context) }
-                authority = authority.choosing(issuer: chosen)
-            }
-        }
+        let authority =
+            issuer.issuer == nil ? try await choosingServer(of: authority, expecting: expected, in: context) : authority
         guard let account else { return authority }
         guard request.scopes.isEmpty else {
             return try authority.adding(AccessRequirement(scopes: request.scopes), grantedTo: account)
@@ -38,6 +24,24 @@ extension LoginCommand {
         }
         scopes += requirement.scopes.filter { !scopes.contains($0) }
         return try authority.adding(requirement, grantedTo: account)
+    }
+
+    /// Returns the authority with one of the authorization servers that the API names.
+    func choosingServer(
+        of authority: any DiscoveringAuthority, expecting expected: String?, in context: CommandContext<App>
+    ) async throws -> any DiscoveringAuthority {
+        let servers = try await authority.authorizationServers()
+        let known = expected.map(Self.withoutSlash).flatMap { expected in
+            servers.first { Self.withoutSlash($0) == expected }
+        }
+        if let expected, known == nil {
+            throw AccountError(
+                .misconfigured, "the API no longer uses \(expected), for which you gave the client ID",
+                hint: "pass the client ID for \(servers.joined(separator: " or ")) with --client-id")
+        }
+        guard servers.count > 1 else { return authority }
+        let chosen = if let known { known } else { try await server(among: servers, in: context) }
+        return authority.choosing(issuer: chosen)
     }
 
     /// Returns the server at which the user has a session, or asks.

@@ -166,8 +166,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var issuer = issuer
         issuer.issuer = answers?.issuer ?? issuer.issuer
         issuer.clientID = answers?.clientID ?? issuer.clientID
-        let url = answers?.issuer == nil ? url : nil
-        var service = try context.service(named: answers?.serviceName ?? serviceName, at: url, issuer, request)
+        var service = try context.service(
+            named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request)
         service.username = username
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
@@ -353,18 +353,31 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var isShown = false
         var page: RedirectPage?
         var reminder: Task<Void, any Error>?
+        var reader: Task<Void, Never>?
         defer {
             page?.remove()
             reminder?.cancel()
+            reader?.cancel()
         }
         do {
             return try await store.signIn(with: browserAuthority) { signIn in
                 isShown = true
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url
-                Terminal.say(
-                    "Sign in with your browser. If the browser does not open automatically, open this address:\n\n    \(url)\n\n"
-                        + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
+                let acceptsPasted = Terminal.isTerminal(.input)
+                if options.json {
+                    try BrowserPrompt.print(signIn)
+                } else {
+                    Terminal.say(
+                        "Sign in with your browser. If the browser does not open automatically, open this address:\n\n    \(url)\n\n"
+                            + (acceptsPasted ? Self.pasteText : "")
+                            + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
+                }
+                if acceptsPasted {
+                    let started = Task { await Self.receiveLines(signIn) }
+                    reader = started
+                    question.beforeAsking { started.cancel() }
+                }
                 if App.acceptsIssuer {
                     reminder = Task {
                         try await Task.sleep(for: .seconds(30))
@@ -414,11 +427,34 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 + "--redirect-uri: they must match the registration at the service exactly."
     }
 
+    private static var pasteText: String {
+        "You can also open it in a browser on another machine. After the sign-in, that browser goes to an address on its own "
+            + "machine, and may show an error: paste the complete address here.\n"
+    }
+
+    /// Passes pasted addresses to a sign-in that waits for the browser, until the sign-in accepts one.
+    private static func receiveLines(_ signIn: any BrowserSignIn) async {
+        // After an error or at the end of the input, the sign-in still waits for the browser.
+        while let line = try? await Terminal.nextLine() {
+            // The user may press Enter to see whether the command still runs.
+            guard line.contains(where: { !$0.isWhitespace }) else { continue }
+            do {
+                return try signIn.receive(line)
+            } catch {
+                Terminal.say("\(error)")
+            }
+        }
+    }
+
     private func receivePasted(_ signIn: any BrowserSignIn) throws {
-        Terminal.say(
-            "Open this address in a browser on any machine:\n\n    \(signIn.url)\n\n"
-                + "After the sign-in, the browser goes to an address on its own machine, and may show an error. "
-                + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
+        if options.json {
+            try BrowserPrompt.print(signIn)
+        } else {
+            Terminal.say(
+                "Open this address in a browser on any machine:\n\n    \(signIn.url)\n\n"
+                    + "After the sign-in, the browser goes to an address on its own machine, and may show an error. "
+                    + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
+        }
         while true {
             guard let line = try Terminal.readLine(within: signIn.lifetime) else {
                 throw AccountError(.invalidArgument, "no address was entered")

@@ -9,6 +9,9 @@ struct LoginConversation<App: AccountApplication> {
         /// The new session to sign in to; `nil` for the session of the command.
         var session: SessionName?
         var serviceName: String?
+
+        /// The URL of an API or of an authorization server.
+        var url: String?
         var issuer: String?
         var clientID: String?
         var clientSecret: Secret?
@@ -16,7 +19,7 @@ struct LoginConversation<App: AccountApplication> {
 
         /// The options that replace these answers.
         func options(withSession: Bool) -> [String] {
-            var words: [String] = []
+            var words = url.map { [$0] } ?? []
             if let session, withSession { words += ["--session", session.rawValue] }
             if let serviceName { words += ["--service", serviceName] }
             if let issuer { words += ["--issuer", issuer] }
@@ -65,8 +68,8 @@ struct LoginConversation<App: AccountApplication> {
         } else if isRemembered {
             return nil
         }
-        let service = try service(for: &answers, clientID: command.issuer.clientID)
-        if !command.choosesWay { answers.way = try way(to: service) }
+        let service = try await service(for: &answers, beside: command)
+        if !command.choosesWay { answers.way = try way(to: service, isAtURL: answers.url != nil) }
         Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
         return answers
     }
@@ -99,14 +102,16 @@ struct LoginConversation<App: AccountApplication> {
 
     /// Asks for the service, and for the client ID if there is none.
     private func service(
-        for answers: inout Answers, clientID: String?
-    ) throws(AccountError) -> ServiceDescription? {
+        for answers: inout Answers, beside command: LoginCommand<App>
+    ) async throws -> ServiceDescription? {
         let services = App.services
         Terminal.say("Where do you want to sign in?")
         for (index, service) in services.enumerated() { Terminal.say("  \(index + 1)  \(service.title)") }
-        let question = services.isEmpty ? "URL of the service: " : "Enter a number, or the URL of another service: "
+        let question =
+            services.isEmpty
+            ? "URL of the API or service: " : "Enter a number, or the URL of an API or another service: "
         var chosen: ServiceDescription?
-        while chosen == nil, answers.issuer == nil {
+        while chosen == nil, answers.url == nil {
             let text = try answer(to: question)
             if let number = Int(text) {
                 if number >= 1, number <= services.count {
@@ -116,19 +121,42 @@ struct LoginConversation<App: AccountApplication> {
                 }
             } else if let named = services.first(where: { $0.name == text.lowercased() }) {
                 chosen = named
-            } else if let issuer = issuer(from: text) {
+            } else if let url = url(from: text) {
                 // A known service requires a registered client.
-                chosen = services.first { $0.issuer == issuer }
-                if chosen == nil { answers.issuer = issuer }
+                chosen = knownService(at: url)
+                if chosen == nil { answers.url = url }
             }
         }
         answers.serviceName = chosen?.name
-        answers.clientID = clientID
-        if clientID == nil { try client(of: chosen, &answers) }
+        answers.clientID = command.issuer.clientID
+        if let url = answers.url {
+            try await discover(url, &answers, beside: command)
+        } else if answers.clientID == nil {
+            try client(of: chosen, &answers)
+        }
         return chosen
     }
 
-    private func way(to service: ServiceDescription?) throws(AccountError) -> SignInWay {
+    /// Finds the service at a URL, and asks for a client ID if the tool cannot register itself there.
+    private func discover(
+        _ url: String, _ answers: inout Answers, beside command: LoginCommand<App>
+    ) async throws {
+        let service = AccountService(
+            clientID: answers.clientID, scopes: command.request.scopes,
+            usesDefaultScopes: command.request.defaultScopes, url: url,
+            clientMetadataURL: command.issuer.clientMetadataURL)
+        var authority = try context.authority(for: service, timeout: .seconds(30))
+        if let api = authority as? any DiscoveringAuthority {
+            let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
+            answers.issuer = chosen.accountIssuer
+            guard try await chosen.requiresClientID() else { return }
+            authority = chosen
+        }
+        if answers.clientID == nil { try client(of: nil, &answers) }
+    }
+
+    /// - Returns: `nil` for the way that `login` chooses without an option.
+    private func way(to service: ServiceDescription?, isAtURL: Bool) throws(AccountError) -> SignInWay? {
         var ways: [(way: SignInWay, text: String)] = []
         if service?.supportsBrowser != false { ways.append((.browser, "With the browser on this machine")) }
         ways.append((.device, "With a code that you enter on another device"))
@@ -137,7 +165,8 @@ struct LoginConversation<App: AccountApplication> {
         ways.append((.token, "With an access token that you have"))
         // If there is no browser, list the sign-in with a code first.
         if !ExternalProgram.hasBrowser, ways[0].way == .browser { ways.swapAt(0, 1) }
-        return ways[try choose("How do you want to sign in?", ways.map(\.text))].way
+        let choice = try choose("How do you want to sign in?", ways.map(\.text))
+        return isAtURL && choice == 0 ? nil : ways[choice].way
     }
 
     private func equivalentCommand(_ answers: Answers) -> String {
@@ -163,15 +192,22 @@ struct LoginConversation<App: AccountApplication> {
         if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
     }
 
-    private func issuer(from text: String) -> String? {
-        let text = text.firstRange(of: "://") == nil ? "https://" + text : text
+    private func url(from text: String) -> String? {
+        let url = text.firstRange(of: "://") == nil ? "https://" + text : text
         do {
-            let service = AccountService(issuer: text, clientID: "-")
-            return try context.authority(for: service, timeout: .seconds(10)).accountIssuer ?? text
+            _ = try context.authority(for: AccountService(url: url), timeout: .seconds(10))
+            return url
         } catch {
             Terminal.say(.failure, StyledText(String(describing: error)))
             return nil
         }
+    }
+
+    private func knownService(at url: String) -> ServiceDescription? {
+        let service = AccountService(issuer: url, clientID: "-")
+        // The URL of an API need not be valid for an issuer.
+        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.accountIssuer
+        return App.services.first { $0.issuer == issuer }
     }
 
     private func choose(_ question: String, _ choices: [String]) throws(AccountError) -> Int {

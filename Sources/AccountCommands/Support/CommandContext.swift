@@ -357,10 +357,9 @@ extension ContextCommand {
 
     private func say(_ error: any Error, naming hint: CommandHint? = nil) {
         guard var error = error as? AccountError else { return }
-        // Signing in has no effect while a token in the environment replaces the archive.
-        if App.environmentToken == nil {
-            error.nameSignIn(hint: "run `\(hint?.command("login") ?? "\(CommandLine.toolName) login")`")
-        }
+        error.nameSignIn(
+            command: hint?.command("login") ?? "\(CommandLine.toolName) login",
+            orReplaceTokenIn: App.replacingTokenVariable)
         Terminal.say(error, onOneLine: reportsOnOneLine)
         if options.verbose, let cause = error.cause as? SystemCallError {
             Terminal.say("  \(cause.debugDescription)")

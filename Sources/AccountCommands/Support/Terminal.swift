@@ -244,6 +244,20 @@ package enum Terminal {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
+    /// Waits for a line without blocking other tasks, until the task is cancelled; `nil` if standard input has ended. In
+    /// the background of a shell, the function reads nothing: the terminal would stop the process.
+    static func nextLine() async throws -> String? {
+        while true {
+            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
+            // -1: there is no job control on this terminal.
+            if [getpgrp(), -1].contains(tcgetpgrp(Stream.input.rawValue)), poll(&input, 1, 0) > 0 {
+                // A terminal delivers whole lines.
+                return try readLine(within: .seconds(1))
+            }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
     static func prompt(_ question: String) throws -> String {
         try? write(Array(question.utf8), to: Stream.error.rawValue)
         guard let answer = Swift.readLine(), !answer.isEmpty else {

@@ -61,7 +61,9 @@ extension AuthenticatedClient {
             message.headerFields[.authorization] = "Bearer \(account.credentials.accessToken.reveal())"
             let (head, body) = try await send(message)
             let bare = ServiceResponse(head: head, body: WipedBytes(), receivedAt: Date())
-            if let requirement = AccessRequirement(bare) { throw AccountError(requirement, at: origin) }
+            if let requirement = AccessRequirement(bare) {
+                throw AccountError(requirement, at: origin, in: store.session)
+            }
             // Read only the body of a 401 response: other bodies may be endless.
             guard head.status == .unauthorized else { return ((head, body), false) }
             let (bytes, again) = try await read(body)

@@ -236,7 +236,9 @@ public struct AuthenticatedClient: Sendable {
     func judged(
         _ response: ServiceResponse, _ token: Secret
     ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
-        if let requirement = AccessRequirement(response) { throw AccountError(requirement, at: origin) }
+        if let requirement = AccessRequirement(response) {
+            throw AccountError(requirement, at: origin, in: store.session)
+        }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")

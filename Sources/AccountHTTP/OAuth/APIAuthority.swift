@@ -369,6 +369,14 @@ extension APIAuthority: DeviceAuthority {
     }
 }
 
+extension APIAuthority: PasswordAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and signs in with a user name and a
+    /// password, for your own services.
+    public func signIn(username: String, password: Secret) async throws -> Account {
+        try await signInAuthority().signIn(username: username, password: password)
+    }
+}
+
 extension APIAuthority: TokenAuthority {
     /// Signs in with an existing token. The authorization server must have a user info endpoint.
     public func signIn(token: Secret) async throws -> Account {
@@ -409,6 +417,14 @@ extension APIAuthority: DiscoveringAuthority {
     }
 
     package func choosing(issuer: String) -> any DiscoveringAuthority { APIAuthority(self, issuer: issuer) }
+
+    package func requiresClientID() async throws(AccountError) -> Bool {
+        do throws(AuthorityError) {
+            return try await signInAuthority().requiresClientID()
+        } catch {
+            throw AccountError(signIn: error, advice: "check the URL")
+        }
+    }
 
     package func adding(
         _ requirement: AccessRequirement, grantedTo account: Account

@@ -65,7 +65,15 @@ extension OAuthAuthority {
         case registration(at: Endpoint, ClientRegistrations)
     }
 
+    /// Returns whether a sign-in fails until the user registers a client and passes its client ID.
+    func requiresClientID() async throws(AuthorityError) -> Bool { try await possibleClientChoice() == nil }
+
     private func clientChoice() async throws(AuthorityError) -> ClientChoice {
+        guard let choice = try await possibleClientChoice() else { throw notRegistered }
+        return choice
+    }
+
+    private func possibleClientChoice() async throws(AuthorityError) -> ClientChoice? {
         if clientID != nil { return .client(try signInClient()) }
         if let url = client.metadataURL, try await documents.endpoint(.token)?.document.supportsClientMetadata == true {
             let chosen = RegisteredClient(id: url)
@@ -73,7 +81,7 @@ extension OAuthAuthority {
             return .client(chosen)
         }
         guard let registrations = client.registrations, let endpoint = try await documents.endpoint(.registration)
-        else { throw notRegistered }
+        else { return nil }
         return .registration(at: endpoint, registrations)
     }
 

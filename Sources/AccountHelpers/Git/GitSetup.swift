@@ -48,10 +48,22 @@ struct GitSetup {
     /// Returns the program in the command line of a helper, as configured; `nil` if the helper does not run `tool`.
     static func program(of command: String, for tool: String) -> String? {
         let words = tool.split(separator: " ")
-        let text = command.drop { $0 == "!" || $0 == " " }.filter { $0 != "\"" && $0 != "'" }
+        let text = parts(of: command).command
         let subcommand = (words.dropFirst() + ["git-credential"]).joined(separator: " ")
         guard text == "\(words[0]) \(subcommand)" || text.hasSuffix("/\(words[0]) \(subcommand)") else { return nil }
         return String(text.dropLast(subcommand.count + 1))
+    }
+
+    /// Returns the value of `--store` in the command line of a helper; `nil` for the store in the environment.
+    static func store(of command: String) -> String? { parts(of: command).store }
+
+    /// Returns the command line of a helper without quotation marks and without its last option `--store`.
+    private static func parts(of command: String) -> (command: String, store: String?) {
+        let text = String(command.drop { $0 == "!" || $0 == " " }.filter { $0 != "\"" && $0 != "'" })
+        guard let option = text.firstRange(of: " --store=") ?? text.firstRange(of: " --store ") else {
+            return (text, nil)
+        }
+        return (String(text[..<option.lowerBound]), String(text[option.upperBound...]))
     }
 
     func findings(_ surroundings: ProgramSurroundings) -> [Finding] {

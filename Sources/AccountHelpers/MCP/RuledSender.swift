@@ -42,6 +42,12 @@ final class RuledSender<App: AccountApplication>: Sendable {
             if error.code == .notSignedIn, error.hint?.contains("`") != true, App.environmentToken == nil {
                 error.hint = "run `\(context.hint.command("login"))`"
             }
+            if let requirement = error.accessRequirement {
+                error.hint =
+                    try context.helperStore().usesGivenToken
+                    ? "set another token in \(App.tokenVariable), or unset the variable"
+                    : "run `\(context.hint.command("login", requirement.signInOptions))`"
+            }
             throw error
         }
     }

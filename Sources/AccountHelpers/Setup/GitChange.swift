@@ -7,12 +7,17 @@ import AccountSupport
 struct GitChange {
     let tool: String
 
+    /// The location of sessions; `nil` for the store in the environment.
+    let store: String?
+
     /// Variables that git must not get.
     let hidden: [String]
 
     private static let setting = "credential.helper"
 
-    private var helper: String { "!\(tool) git-credential" }
+    private var helper: String {
+        "!\(tool) git-credential" + (store.map { " " + "--store=\($0)".shellWord } ?? "")
+    }
 
     func apply(removing: Bool, onlyPrinting: Bool) async throws -> SetupOutcome {
         guard ExternalProgram.isInstalled("git") else { throw AccountError(.inaccessible, "git is not installed") }
@@ -23,7 +28,13 @@ struct GitChange {
             commands = Set(own).sorted().map { ["--fixed-value", "--unset-all", Self.setting, $0] }
         } else {
             // A helper at a path that no longer exists does not work.
-            let works = own.contains { GitSetup.program(of: $0, for: tool).map(ExternalProgram.isInstalled) == true }
+            let working = own.filter { GitSetup.program(of: $0, for: tool).map(ExternalProgram.isInstalled) == true }
+            let works = working.contains { store == nil || GitSetup.store(of: $0) == store }
+            guard works || working.isEmpty else {
+                throw AccountError(
+                    .conflict, "git already asks this tool for tokens, with another store",
+                    hint: "remove that helper with `\(tool) setup git --remove` first")
+            }
             commands = works ? [] : [["--add", Self.setting, helper]]
         }
         guard !commands.isEmpty else {

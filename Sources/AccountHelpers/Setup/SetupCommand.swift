@@ -85,13 +85,18 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             let outcome: SetupOutcome
             switch program {
             case .git:
-                outcome = try await GitChange(tool: context.tool, hidden: App.keyVariables)
+                outcome = try await GitChange(tool: context.tool, store: helper.store, hidden: App.keyVariables)
                     .apply(removing: remove, onlyPrinting: print)
             case .docker:
                 guard words.count == 1 else {
                     throw AccountError(
                         .invalidArgument, "docker runs programs named docker-credential-NAME, not a subcommand",
                         hint: "use the account command for docker")
+                }
+                guard helper.store == nil || remove else {
+                    throw AccountError(
+                        .invalidArgument, "docker runs \(words[0])'s helper without options, so it cannot pass --store",
+                        hint: "omit --store, and set \(App.environmentPrefix)_STORE where docker runs")
                 }
                 outcome = try DockerChange(tool: context.tool, registries: try registries(context))
                     .apply(removing: remove, onlyPrinting: print)

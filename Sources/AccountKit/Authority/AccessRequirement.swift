@@ -30,6 +30,13 @@ public struct AccessRequirement: Error, Sendable, Hashable {
 
     /// Whether the user must sign in again even if the token has all scopes.
     package var needsAuthentication: Bool { !acrValues.isEmpty || maxAge != nil }
+
+    /// The options of `login` that sign in again for the requirement. Without `--scope`, `login` asks the API for the
+    /// authentication that it requires.
+    package var signInOptions: String {
+        let scopes = needsAuthentication ? [] : scopes
+        return (["--step-up"] + scopes.map { "--scope \($0.shellWord)" }).joined(separator: " ")
+    }
 }
 
 extension AccessRequirement: CustomStringConvertible {
@@ -48,11 +55,13 @@ extension AccountError {
     /// ``Code-swift.struct/stepUpRequired``; otherwise `nil`.
     public var accessRequirement: AccessRequirement? { cause as? AccessRequirement }
 
-    /// The error of a request that the API refused because of `requirement`.
-    package init(_ requirement: AccessRequirement, at origin: String) {
+    /// The error of a request with the token of `session` that the API refused because of `requirement`.
+    package init(_ requirement: AccessRequirement, at origin: String, in session: SessionName) {
+        let option = session == .default ? "" : " --session=\(session)"
         self.init(
             requirement.needsAuthentication ? .stepUpRequired : .insufficientScope,
             "\(origin) requires \(requirement), which the token does not have; you are still signed in",
-            hint: "sign in again for it (on a command line, with `login --step-up`)", cause: requirement)
+            hint: "sign in again for it (on a command line, with `login \(requirement.signInOptions)\(option)`)",
+            cause: requirement)
     }
 }

@@ -6,6 +6,10 @@ package protocol DiscoveringAuthority: AccountAuthority {
     /// Returns the same authority with a chosen issuer.
     func choosing(issuer: String) -> any DiscoveringAuthority
 
+    /// Returns whether the user must register a client at the service, because the app has no client ID and cannot obtain
+    /// one. Asks the API and the service.
+    func requiresClientID() async throws(AccountError) -> Bool
+
     /// Returns the same authority with further scopes and parameters for the next sign-in.
     func adding(_ requirement: AccessRequirement, grantedTo account: Account) throws(AccountError)
         -> any DiscoveringAuthority

@@ -37,11 +37,14 @@ struct AccessRequirementTests {
     }
 
     @Test(arguments: [
-        (403, #"Bearer error="insufficient_scope", scope="notes:write""#, AccountError.Code.insufficientScope),
-        (401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#, .stepUpRequired),
+        (
+            403, #"Bearer error="insufficient_scope", scope="notes:write a`b""#, AccountError.Code.insufficientScope,
+            "--step-up --scope notes:write --scope 'a`b'"
+        ),
+        (401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#, .stepUpRequired, "--step-up"),
     ])
     func `The client throws an error that names what is missing`(
-        status: Int, challenge: String, code: AccountError.Code
+        status: Int, challenge: String, code: AccountError.Code, options: String
     ) async throws {
         try await LoopbackServer.run { _, _ in
             .response(status, ["WWW-Authenticate": challenge])
@@ -52,6 +55,7 @@ struct AccessRequirementTests {
             let error = await #expect(throws: AccountError.self) { try await client.get("/") }
             #expect(error?.code == code)
             #expect(error?.accessRequirement != nil)
+            #expect(error?.hint == "sign in again for it (on a command line, with `login \(options)`)")
             #expect(server.requests.count == 1)
             #expect(authority.requests.isEmpty)
             #expect(store.account != nil)

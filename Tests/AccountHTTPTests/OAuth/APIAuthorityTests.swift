@@ -64,6 +64,32 @@ struct APIAuthorityTests {
         }
     }
 
+    @Test func `Requires a client ID only at a service that registers no apps`() async throws {
+        for endpoint in [nil, "null"] {
+            try await LoopbackServer.run {
+                Self.respond(to: $0, at: $1, metadata: endpoint.map { ["registration_endpoint": $0] } ?? [:])
+            } _: { server in
+                let registering = try Self.authority(server)
+                #expect(try await registering.requiresClientID() == (endpoint != nil))
+                let identified = try Self.authority(server, .identifier("notes"))
+                #expect(try await !identified.requiresClientID())
+                let described = try Self.authority(server, .metadataURL("https://notes.example/client"))
+                #expect(try await described.requiresClientID())
+                #expect(!server.requests.contains { $0.target == "/register" })
+            }
+        }
+    }
+
+    @Test func `Registers, and sends the resource with a password`() async throws {
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
+            let account = try await Self.authority(server).signIn(username: "alice", password: Secret("password"))
+            #expect(account.credentials.clientID == "registered")
+            #expect(account.credentials.resources == [server.address + "/mcp"])
+        }
+    }
+
     @Test func `Registers, and sends the resource with every request`() async throws {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)

@@ -38,12 +38,20 @@ import Testing
         ("/opt/bin/account git-credential", "account", "/opt/bin/account"),
         ("!'/opt/my tools/account' git-credential", "account", "/opt/my tools/account"),
         ("!gists account git-credential", "gists account", "gists"),
+        ("!account git-credential --store=etcds://a.example:2379/x", "account", "account"),
+        ("!account git-credential --store 'file:'", "account", "account"),
         ("!gists account git-credential", "account", nil), ("!account git-credential", "gists account", nil),
         ("store", "account", nil), ("account", "account", nil), ("!myaccount git-credential", "account", nil),
         ("!account git-credential get", "account", nil), ("!account docker-credential", "account", nil),
     ])
     func `Recognizes a git helper that runs this tool's command`(command: String, tool: String, program: String?) {
         #expect(GitSetup.program(of: command, for: tool) == program)
+    }
+
+    @Test func `Reads the store of a git helper`() {
+        #expect(GitSetup.store(of: "!account git-credential") == nil)
+        #expect(GitSetup.store(of: "!account git-credential --store=file:") == "file:")
+        #expect(GitSetup.store(of: "!account git-credential '--store=etcd://a b'") == "etcd://a b")
     }
 
     @Test func `Explains git's setup if no helper is configured`() throws {
