@@ -155,7 +155,9 @@ extension OAuthAuthority {
         for resource in resources ?? options.resources { form.append("resource", resource) }
         if let stored, !documents.isKnown, let endpoint = discovery.endpoint(stored, at: clock.now) {
             do throws(AuthorityError) {
-                return try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint)
+                // Leave time for discovery.
+                return try await prepareTokens(
+                    form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout / 2)
             } catch {
                 guard error.mayMeanMoved else { throw error }
             }
@@ -167,11 +169,11 @@ extension OAuthAuthority {
         } catch {
             throw error.notSent(at: .preparation)
         }
-        return try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint)
+        return try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout)
     }
 
     private func prepareTokens(
-        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint
+        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint, within timeout: Duration
     ) async throws(AuthorityError) -> OAuthExchange {
         var request = try request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
@@ -216,7 +218,7 @@ extension AuthorityError {
     fileprivate var mayMeanMoved: Bool {
         switch self {
         case .noResponse(.unknownHost), .noResponse(.refused), .noResponse(.unreachable), .noResponse(.reset),
-            .untrustedTLS, .notSent:
+            .noResponse(.timeout), .untrustedTLS, .notSent:
             true
         default: false
         }

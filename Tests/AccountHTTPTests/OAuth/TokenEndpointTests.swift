@@ -12,10 +12,12 @@ struct TokenEndpointTests {
 
     private let clock = ManualClock(FixedClock().now)
 
-    private func authority(_ server: LoopbackServer, clientSecret: String? = nil) throws -> OAuthAuthority {
+    private func authority(
+        _ server: LoopbackServer, clientSecret: String? = nil, timeout: Duration = .seconds(20)
+    ) throws -> OAuthAuthority {
         try OAuthAuthority(
             issuer: server.address, clientID: "tool", clientSecret: clientSecret.map { Secret($0) }, scopes: ["openid"],
-            clock: clock)
+            timeout: timeout, clock: clock)
     }
 
     /// Runs a test with a server that issues new tokens at `/token`, and responds with 404 at other paths.
@@ -154,6 +156,17 @@ struct TokenEndpointTests {
             try await LoopbackServer.run(greeting: .send("HTTP/1.1 400 Bad Request\r\n\r\n")) { other in
                 let account = account(server, "https://127.0.0.1:\(other.port)/token")
                 _ = try await authority(server).refresh(account)
+                #expect(server.targets == [Self.configuration, "/token"])
+            }
+        }
+    }
+
+    @Test func `Discovers an endpoint again if its host does not respond`() async throws {
+        try await withServer { server in
+            // The server accepts connections, but the TLS handshake does not progress.
+            try await LoopbackServer.run { other in
+                let account = account(server, "https://127.0.0.1:\(other.port)/token")
+                _ = try await authority(server, timeout: .seconds(4)).refresh(account)
                 #expect(server.targets == [Self.configuration, "/token"])
             }
         }
