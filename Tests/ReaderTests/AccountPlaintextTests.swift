@@ -16,6 +16,15 @@ struct AccountPlaintextTests {
             "picture_hash": .data(Data([1, 2])),
         ], verifiedAt: Date(timeIntervalSince1970: 4))
 
+    /// An account with a token endpoint.
+    private static func refreshing(with methods: [String]?) -> Account {
+        var account = Self.account
+        account.credentials.tokenEndpoint = TokenEndpoint(
+            url: "https://auth.example.com/token", authenticationMethods: methods,
+            expiresAt: Date(timeIntervalSince1970: 5))
+        return account
+    }
+
     // MARK: Encoding and decoding
 
     @Test(arguments: [
@@ -31,6 +40,7 @@ struct AccountPlaintextTests {
             credentials: Credentials(
                 accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
+        refreshing(with: nil), refreshing(with: []), refreshing(with: ["client_secret_post", "client_secret_basic"]),
     ])
     func `Encodes and decodes an account without changes`(account: Account) throws {
         let (plaintext, kept) = try AccountPlaintext.encode(account)
@@ -202,6 +212,19 @@ struct AccountPlaintextTests {
     @Test func `Refuses a plaintext whose record is not an account`() {
         for record in [[], Array("bplist00".utf8), Array("<plist/>".utf8)] {
             expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(record))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ["url": "https://auth.example.com/token"], ["expiresAt": .date(Date(timeIntervalSince1970: 5))],
+            ["url": 1, "expiresAt": .date(Date(timeIntervalSince1970: 5))], "https://auth.example.com/token",
+        ] as [ProfileValue])
+    func `Refuses a record with an incomplete token endpoint`(endpoint: ProfileValue) {
+        var record = Self.account.sealedRecord
+        record["tokenEndpoint"] = endpoint
+        #expect(throws: RecordPropertyList.Malformed.self) {
+            try Account(record: record, secrets: Self.account.sealedSecrets)
         }
     }
 

@@ -44,6 +44,52 @@ struct DiscoveryTests {
         }
     }
 
+    private static let configuration = "/.well-known/openid-configuration"
+
+    /// Runs a test with alice signed in, at a server that allows clients to store its metadata.
+    private func runWithStoredMetadata(
+        _ cacheControl: String = "max-age=600", _ test: (SignedInUser) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                try await server.setFaults(Fault(path: Self.configuration, headers: ["Cache-Control": cacheControl]))
+                let user = SignedInUser(server: server, container: container, account: try .account(in: container))
+                try await user.signIn()
+                try await server.clearLog()
+                try await test(user)
+            }
+        }
+    }
+
+    @Test(arguments: [("max-age=600", 0), ("max-age=0", 1), ("no-store", 1)])
+    func `Refreshes without discovery while the metadata of the sign-in is fresh`(
+        cacheControl: String, requestCount: Int
+    ) async throws {
+        try await runWithStoredMetadata(cacheControl) { user in
+            let outcome = try await user.account("refresh")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let log = try await user.server.log()
+            #expect(log["rotations"] == 1)
+            #expect(log[Self.configuration] == requestCount)
+        }
+    }
+
+    @Test(arguments: [404, 410, 503])
+    func `Discovers the token endpoint again after a failed refresh`(status: Int) async throws {
+        try await runWithStoredMetadata { user in
+            try await user.server.arm(Fault(path: "/oauth/token", status: status, times: 1))
+            #expect(try await user.account("refresh").exitCode == 69)
+            var log = try await user.server.log()
+            #expect(log["/oauth/token"] == 1)
+            #expect(log[Self.configuration] == 0)
+            let outcome = try await user.account("refresh")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            log = try await user.server.log()
+            #expect(log["rotations"] == 1)
+            #expect(log[Self.configuration] == 1)
+        }
+    }
+
     @Test func `Reports a missing discovery document without misleading advice`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in

@@ -1,6 +1,12 @@
 import AccountKit
 import AccountSupport
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The locations of an issuer's discovery documents, and the rules for their content (OpenID Connect Discovery 1.0,
 /// sections 3 and 4; RFC 8414, sections 2 and 3).
 struct Discovery: Sendable {
@@ -112,14 +118,26 @@ struct Discovery: Sendable {
         } catch {
             throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) \(error.text)")
         }
-        guard url.scheme == "https" || issuer.url.scheme == "http" else {
-            throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) is not encrypted")
-        }
-        if isFromAPI, !HostPlace(of: issuer.url.host).mayName(HostPlace(of: url.host)) {
-            throw .misconfigured(
-                "in the discovery document of \(issuer.identifier), \(name) is in a private network where the issuer is not"
-            )
+        if let flaw = flaw(of: url) {
+            throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) \(flaw)")
         }
         return url
+    }
+
+    /// Returns the reason why this issuer must not name an endpoint; `nil` if it may.
+    private func flaw(of url: ServiceURL) -> String? {
+        guard url.scheme == "https" || issuer.url.scheme == "http" else { return "is not encrypted" }
+        if isFromAPI, !HostPlace(of: issuer.url.host).mayName(HostPlace(of: url.host)) {
+            return "is in a private network where the issuer is not"
+        }
+        return nil
+    }
+
+    /// Returns the endpoint that is stored with an account; `nil` if it has expired, or if the issuer must not name it.
+    func endpoint(_ stored: TokenEndpoint, at date: Date) -> Endpoint? {
+        guard stored.isFresh(at: date), let url = try? ServiceURL(stored.url), flaw(of: url) == nil else { return nil }
+        return Endpoint(
+            url: url, document: ServiceDocument(tokenAuthentication: stored.authenticationMethods),
+            freshUntil: stored.expiresAt)
     }
 }

@@ -85,7 +85,8 @@ extension OAuthAuthority: AccountAuthority {
     ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
         var exchange = try await prepareTokens(
-            form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account))
+            form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
+            at: account.credentials.tokenEndpoint)
         exchange.owner = (account, issuerIdentifier)
         exchange.registrations = self.client.registrations
         return exchange

@@ -17,6 +17,9 @@ struct OAuthExchange: PreparedExchange {
 
     let client: RegisteredClient
 
+    /// The endpoint, if AccountKit may store it with the tokens.
+    var endpoint: TokenEndpoint?
+
     /// The account for which the request obtains tokens, and its issuer. `nil` at a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
@@ -54,6 +57,7 @@ struct OAuthExchange: PreparedExchange {
         }
         if credentials.scopes.isEmpty { credentials.scopes = scopes }
         credentials.resources = resources
+        credentials.tokenEndpoint = endpoint
         credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
         credentials.clientAuthentication = client.authentication?.rawValue
         try checkIDToken(in: &credentials)

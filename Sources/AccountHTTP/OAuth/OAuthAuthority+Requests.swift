@@ -144,9 +144,24 @@ extension OAuthAuthority {
 
     /// Prepares a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in
     /// (RFC 8707, section 2.2).
+    ///
+    /// If the documents were not read yet, the request goes to the `stored` endpoint while it is fresh. If the
+    /// connection to this endpoint fails, the service may have moved it, so this function reads the documents.
     func prepareTokens(
-        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
+        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil,
+        at stored: TokenEndpoint? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
+        var form = form
+        for resource in resources ?? options.resources { form.append("resource", resource) }
+        if let stored, !documents.isKnown, let endpoint = discovery.endpoint(stored, at: clock.now) {
+            do throws(AuthorityError) {
+                // Leave time for discovery.
+                return try await prepareTokens(
+                    form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout / 2)
+            } catch {
+                guard error.mayMeanMoved else { throw error }
+            }
+        }
         let endpoint: Endpoint
         do throws(AuthorityError) {
             guard let named = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
@@ -154,14 +169,19 @@ extension OAuthAuthority {
         } catch {
             throw error.notSent(at: .preparation)
         }
-        var form = form
-        for resource in resources ?? options.resources { form.append("resource", resource) }
+        return try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout)
+    }
+
+    private func prepareTokens(
+        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint, within timeout: Duration
+    ) async throws(AuthorityError) -> OAuthExchange {
         var request = try request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = tokenRequestTimeout
         return OAuthExchange(
             request: try await transport.prepare(request, timeout: timeout, clock: clock, logger: logger),
-            parser: ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh), client: client)
+            parser: ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh), client: client,
+            endpoint: endpoint.stored)
     }
 
     func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
@@ -189,6 +209,18 @@ extension OAuthAuthority {
         }
         guard issuerIdentifier.isSame(as: other) else {
             throw .misconfigured("the account belongs to \(other), so its token is not sent to \(issuer)")
+        }
+    }
+}
+
+extension AuthorityError {
+    /// Whether a failure before the request was sent may mean that the service has moved the endpoint.
+    fileprivate var mayMeanMoved: Bool {
+        switch self {
+        case .noResponse(.unknownHost), .noResponse(.refused), .noResponse(.unreachable), .noResponse(.reset),
+            .noResponse(.timeout), .untrustedTLS, .notSent:
+            true
+        default: false
         }
     }
 }

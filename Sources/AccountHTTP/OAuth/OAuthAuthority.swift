@@ -9,7 +9,8 @@ public import Logging
 /// ```
 ///
 /// The initializer only checks its arguments. AccountKit discovers the endpoints when it first needs them, once for the
-/// value and all its copies. To avoid repeated requests, keep the value.
+/// value and all its copies. To avoid repeated requests, keep the value. AccountKit stores the token endpoint with the
+/// account, so a refresh needs no discovery while the metadata of the service is fresh (RFC 9111).
 ///
 /// Methods throw an `AuthorityError` if their documentation does not mention another error. AccountKit sends tokens
 /// only to the endpoints of this service, never in a URL, and does not follow redirects. No error or log line contains

@@ -1,9 +1,26 @@
 import AccountKit
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 struct Endpoint: Sendable {
     let url: ServiceURL
     let document: ServiceDocument
+
+    /// The date when ``document`` expires; `nil` if AccountKit must not store it.
+    var freshUntil: Date?
+
+    /// The endpoint as part of an account; `nil` if AccountKit must not store it.
+    var stored: TokenEndpoint? {
+        freshUntil.map {
+            let methods = document.tokenAuthentication?.filter { ClientAuthentication(rawValue: $0) != nil }
+            return TokenEndpoint(url: url.description, authenticationMethods: methods, expiresAt: $0)
+        }
+    }
 }
 
 /// The discovery documents of a service. If the OpenID Connect document omits a value, AccountKit also reads the RFC
@@ -14,6 +31,7 @@ final class ServiceDocuments: Sendable {
     private struct Found {
         var document = ServiceDocument()
         var unread: [ServiceURL] = []
+        var freshUntil: Date?
     }
 
     private let discovery: Discovery
@@ -31,14 +49,19 @@ final class ServiceDocuments: Sendable {
         found = Mutex(endpoints.map { [.first: Found(document: ServiceDocument(urls: $0.urls))] } ?? [:])
     }
 
+    /// Whether this process has read a document, or needs none.
+    var isKnown: Bool { found.withLock { $0[.first] != nil } }
+
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         let first = try await found(.first)
         if let url = first.document.urls[name] ?? discovery.knownURL(name) {
-            return Endpoint(url: url, document: first.document)
+            return Endpoint(url: url, document: first.document, freshUntil: first.freshUntil)
         }
         guard !first.unread.isEmpty else { return nil }
-        let further = try await found(.further).document
-        return further.urls[name].map { Endpoint(url: $0, document: further) }
+        let further = try await found(.further)
+        return further.document.urls[name].map {
+            Endpoint(url: $0, document: further.document, freshUntil: further.freshUntil)
+        }
     }
 
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
@@ -79,7 +102,8 @@ final class ServiceDocuments: Sendable {
                 let response = try await send(ServiceRequest(url: url))
                 if !(response.status == 404 || discovery.isFromAPI && response.isAbsence) {
                     return Found(
-                        document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
+                        document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]),
+                        freshUntil: MetadataLifetime.end(of: response))
                 }
             }
             throw .misconfigured(
@@ -88,7 +112,9 @@ final class ServiceDocuments: Sendable {
         case .further:
             for url in try await found(.first).unread {
                 let response = try await send(ServiceRequest(url: url))
-                if let document = try discovery.furtherDocument(in: response) { return Found(document: document) }
+                if let document = try discovery.furtherDocument(in: response) {
+                    return Found(document: document, freshUntil: MetadataLifetime.end(of: response))
+                }
             }
             return Found()
         }

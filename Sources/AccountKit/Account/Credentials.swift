@@ -55,6 +55,10 @@ public struct Credentials: Sendable, Equatable {
     /// version wrote the archive.
     package var resources: [String] = []
 
+    /// The endpoint that issued the tokens, for the next refresh; `nil` if the service does not allow AccountKit to store
+    /// its metadata, or if the app specified the endpoint.
+    package var tokenEndpoint: TokenEndpoint?
+
     /// Whether the user info endpoint cannot identify the user of the access token, because the token is for an API only
     /// or was requested without the scope `openid`.
     package var isForAPIOnly = false

@@ -8,10 +8,14 @@ extension Account {
     /// How many bytes to free before the next attempt to save the account.
     private static let leastFreed = 32 * 1024
 
-    /// Removes data that AccountKit can obtain again: first derived tokens, beginning with the oldest, and then the
-    /// largest fields of the profile. Returns `false` if only the tokens of the session are left, which are never
-    /// removed.
+    /// Removes data that AccountKit can obtain again: first the token endpoint, then derived tokens, beginning with the
+    /// oldest, and then the largest fields of the profile. Returns `false` if only the tokens of the session are left,
+    /// which are never removed.
     mutating func makeRoom() -> Bool {
+        if credentials.tokenEndpoint != nil {
+            credentials.tokenEndpoint = nil
+            return true
+        }
         var freed = 0
         guard credentials.derivedTokens.isEmpty else {
             while freed < Self.leastFreed, !credentials.derivedTokens.isEmpty {

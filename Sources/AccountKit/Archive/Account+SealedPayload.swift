@@ -19,6 +19,11 @@ extension Account: SealedPayload {
         fields["clientID"] = credentials.clientID.map { .string($0) }
         if credentials.clientSecret == .none { fields["isPublicClient"] = .boolean(true) }
         fields["clientAuthentication"] = credentials.clientAuthentication.map { .string($0) }
+        if let endpoint = credentials.tokenEndpoint {
+            var record: [String: ProfileValue] = ["url": .string(endpoint.url), "expiresAt": .date(endpoint.expiresAt)]
+            record["authenticationMethods"] = endpoint.authenticationMethods.map { .array($0.map { .string($0) }) }
+            fields["tokenEndpoint"] = .dictionary(record)
+        }
         if credentials.isForAPIOnly { fields["isForAPIOnly"] = .boolean(true) }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
         for (name, texts) in [
@@ -103,6 +108,7 @@ extension Account: SealedPayload {
         credentials.clientAuthentication = try record.text("clientAuthentication")
         credentials.signInScopes = try record.texts("signInScopes") ?? []
         credentials.resources = try record.texts("resources") ?? []
+        credentials.tokenEndpoint = try Self.tokenEndpoint(record)
         credentials.isForAPIOnly = try record.flag("isForAPIOnly")
         credentials.isWithheld = try record.flag("isWithheld")
         self.init(
@@ -150,6 +156,17 @@ extension Account: SealedPayload {
             tokens.append(DerivedToken(target: target, credentials: credentials))
         }
         return tokens
+    }
+
+    private static func tokenEndpoint(
+        _ fields: [String: ProfileValue]
+    ) throws(RecordPropertyList.Malformed) -> TokenEndpoint? {
+        guard let fields = try fields.dictionary("tokenEndpoint") else { return nil }
+        guard let url = try fields.text("url"), let expiresAt = try fields.date("expiresAt") else {
+            throw RecordPropertyList.unusable
+        }
+        return TokenEndpoint(
+            url: url, authenticationMethods: try fields.texts("authenticationMethods"), expiresAt: expiresAt)
     }
 
     private static func transfer(

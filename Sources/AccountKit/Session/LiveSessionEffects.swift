@@ -104,6 +104,11 @@ final class LiveSessionEffects: SessionEffects {
         progress?.begin()
         defer { progress?.wait() }
         let request = derivation?.request ?? .refresh
+        var account = account
+        // If the last refresh stored no tokens, the endpoint may have moved.
+        if account.credentials.tokenEndpoint != nil, await driver.archive.journal.readableRecord() != nil {
+            account.credentials.tokenEndpoint = nil
+        }
         do {
             exchange =
                 if let authority = service as? any ExchangeAuthority {
