@@ -42,8 +42,8 @@ def run(report, account, containers, rounds):
     base, bridged = (medians for _, medians in times.values())
     added = [one - other for one, other in zip(bridged, base, strict=True)]
     report.section(
-        "`account mcp`", f"A call of a tool, from the request to the response, on the loopback interface. The token is valid. Each round makes "
-        f"{CALLS} calls one after the other, and its result is their median.",
+        "`account mcp`", "A call of a tool, from the request to the response, on the loopback interface. The token is valid. Each round "
+        f"makes {CALLS} calls one after the other, and its result is their median.",
         ("client of", "time of a call", "added"),
         [("the server", shown(base), ""), ("`account mcp`", shown(bridged), shown(added))])
     report.target("`account mcp`", "adds ≤ 5 ms to a call", shown(added), statistics.median(added) <= LIMIT)

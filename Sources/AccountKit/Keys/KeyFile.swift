@@ -55,7 +55,8 @@ public struct KeyFile: KeySource {
         path = folder.path("Registrations.key")
         isInContainer = true
         repair =
-            "remove the file with `rm \(path.shellWord)`: the next sign-in registers the app again, and sessions stay signed in"
+            "remove the file with `rm \(path.shellWord)`: the next sign-in registers the app again, and sessions stay "
+            + "signed in"
     }
 
     /// The kind `file`.

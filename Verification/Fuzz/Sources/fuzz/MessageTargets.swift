@@ -119,8 +119,8 @@ private func readEventStream(_ bytes: [UInt8]) {
     promise(whole.retryMilliseconds.map { $0 >= 0 } != false, "the pause is not negative")
 }
 
-/// What the parser returns for a stream in pieces. If an event is too long, the events before it do not count, because the
-/// parser may have returned them or not.
+/// What the parser returns for a stream in pieces. If an event is too long, the events before it do not count, because
+/// the parser may have returned them or not.
 private struct Reading: Equatable {
     var events: [[UInt8]] = []
     var isTooLong = false
