@@ -13,7 +13,8 @@ import Darwin
 extension AccountApplication where Self: AsyncParsableCommand {
     /// Runs a tool marked with `@main`; see `runTool(parsing:)`.
     public static func main() {
-        runTool(signIn: "\(CommandLine.programName) account login", orReplaceTokenIn: replacingTokenVariable) { arguments in
+        runTool(signIn: "\(CommandLine.programName) account login", orReplaceTokenIn: replacingTokenVariable) {
+            arguments in
             // Building a whole tree of commands takes longer than running `account whoami`.
             if arguments.first == "account",
                 configuration.subcommands.contains(where: { $0 == AccountCommand<Self>.self }),
@@ -162,3 +163,18 @@ extension AccountError {
         }
     }
 }
+
+extension AccountStore {
+    /// Delays signals that end the process while this store exchanges tokens, so that new tokens are not lost.
+    ///
+    /// ``AccountApplication/store(session:logger:)`` does this for its stores. Call this method for a store that a tool
+    /// creates itself. The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT. A signal that the process handles or
+    /// ignores is not affected. On a terminal, a message shows what the process waits for, and the user can end the
+    /// process with a second Ctrl-C.
+    ///
+    /// A tool that does not use `runTool(parsing:)` must also call `finishPendingRequests()` before it ends.
+    public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
+}
+
+/// A free function, because commands also have a method `exit`.
+private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }
