@@ -15,11 +15,14 @@ struct SignInClient: Sendable {
     let client: RegisteredClient
 
     /// The use of the registration until the session is stored; `nil` if the client is not a stored registration.
-    var use: RegistrationUse?
+    let use: RegistrationUse?
 
     var isRegistration: Bool { use != nil }
 
-    init(_ client: RegisteredClient) { self.client = client }
+    init(_ client: RegisteredClient) {
+        self.client = client
+        use = nil
+    }
 
     init(_ registration: ClientRegistration, _ use: RegistrationUse?) {
         client = RegisteredClient(
@@ -33,18 +36,18 @@ struct SignInClient: Sendable {
 final class RejectedRegistrations: Sendable {
     private struct State {
         var clientIDs: Set<String> = []
-        var isLast = false
+        var isRecent = false
     }
 
     private let state = Mutex(State())
 
     /// Whether the service has rejected a registration since the last one was chosen.
-    var isLast: Bool { state.withLock(\.isLast) }
+    var isRecent: Bool { state.withLock(\.isRecent) }
 
     func insert(_ clientID: String) {
         state.withLock {
             $0.clientIDs.insert(clientID)
-            $0.isLast = true
+            $0.isRecent = true
         }
     }
 
@@ -52,7 +55,7 @@ final class RejectedRegistrations: Sendable {
         state.withLock { $0.clientIDs.contains(registration.clientID) }
     }
 
-    func noteChoice() { state.withLock { $0.isLast = false } }
+    func noteChoice() { state.withLock { $0.isRecent = false } }
 }
 
 extension OAuthClient {
@@ -113,7 +116,7 @@ extension OAuthAuthority {
     }
 
     /// Chooses the client of a sign-in with a browser, and listens for its redirect. If the port of a registration is
-    /// taken, the app is registered again with another port: some services compare the complete redirect URI.
+    /// taken, the registration gets another port: some services compare the complete redirect URI.
     func chooseClient(
         for scopes: [String], _ receiver: RedirectReceiver, _ redirect: LoopbackRedirect?
     ) async throws -> (client: SignInClient, listener: LoopbackListener) {
@@ -381,7 +384,7 @@ extension OAuthAuthority {
 }
 
 extension OAuthAuthority: RegisteringAuthority {
-    package var hasRejectedRegistration: Bool { rejected.isLast }
+    package var hasRejectedRegistration: Bool { rejected.isRecent }
 
     package func removeRegistration(
         of account: Account, unless isUsed: () async throws -> Bool

@@ -25,6 +25,7 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("password", password)
         let scopes = try await requestedScopes()
         let chosen = try await chooseClient(for: scopes, grant: "password")
+        defer { chosen.use?.end() }
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
         let credentials = try await requestSignInTokens(form, as: chosen).credentials

@@ -11,10 +11,9 @@ import Foundation
 
 /// The registrations of an app at services, encrypted, for all sessions of a container.
 ///
-/// There is one registration for each issuer. It is updated, for example if the app needs more scopes; if the service
-/// does not support that, a new one replaces it. The
-/// registrations have a separate key file, `Clients/Registrations.key`: they identify the app and not the user, and
-/// sessions with different keys share them.
+/// There is one registration for each issuer. If the app needs more scopes, for example, a sign-in updates the
+/// registration, or replaces it if the service does not support updates. The registrations have a separate key file,
+/// `Clients/Registrations.key`: they identify the app and not the user, and sessions with different keys share them.
 public struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
     private let archive: AccountArchive
