@@ -35,11 +35,15 @@ static int set_lock(int descriptor, short type) {
 
 int accountkit_try_lock(int descriptor) { return set_lock(descriptor, F_WRLCK); }
 
+int accountkit_try_shared_lock(int descriptor) { return set_lock(descriptor, F_RDLCK); }
+
 void accountkit_unlock(int descriptor) { set_lock(descriptor, F_UNLCK); }
 #else
 extern int flock(int, int);
 
 int accountkit_try_lock(int descriptor) { return flock(descriptor, 2 /* LOCK_EX */ | 4 /* LOCK_NB */); }
+
+int accountkit_try_shared_lock(int descriptor) { return flock(descriptor, 1 /* LOCK_SH */ | 4 /* LOCK_NB */); }
 
 void accountkit_unlock(int descriptor) { flock(descriptor, 8 /* LOCK_UN */); }
 #endif

@@ -108,7 +108,7 @@ struct ClientRegistrationTests {
         }
     }
 
-    @Test func `Uses the remembered port, and registers again if it is taken`() async throws {
+    @Test func `Uses the remembered port, and registers another one if it is taken`() async throws {
         try await APIUser.run { user in
             #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
             #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
@@ -120,18 +120,81 @@ struct ClientRegistrationTests {
                 try await user.account.logIn(at: user.server, [user.api])
             }
             #expect(last.exitCode == 0, "\(last)")
-            #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.server.log()["/oauth/register"] == 1)
+            #expect(try await user.server.clients().count == 1)
             #expect(try user.registrations().count == 1)
         }
     }
 
-    @Test func `Registers again for more scopes`() async throws {
+    @Test(arguments: ["managed", "on"])
+    func `Updates the registration for more scopes, or registers again`(registration: String) async throws {
+        try await APIUser.run(registration: registration) { user in
+            let count = registration == "managed" ? 1 : 2
+            try await user.signIn()
+            try await user.signIn("--session", "second", "--scope", "groups")
+            #expect(try await user.server.log()["/oauth/register"] == count)
+            #expect(try await user.server.clients().count == count)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
+            try await user.signIn()
+            #expect(try await user.server.log()["/oauth/register"] == count)
+            #expect(try user.registrations().count == 1)
+        }
+    }
+
+    @Test func `Removes an updated registration with its last session`() async throws {
+        try await APIUser.run(["--registration-secrets"]) { user in
+            try await user.signIn()
+            try await user.signIn("--session", "second", "--scope", "groups")
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("logout", "--all").exitCode == 0)
+            #expect(try await user.server.clients().isEmpty)
+            #expect(try user.registrations().isEmpty)
+        }
+    }
+
+    @Test(arguments: [403, 405, 503])
+    func `Registers again if the service does not update registrations`(status: Int) async throws {
         try await APIUser.run { user in
             try await user.signIn()
+            try await user.server.setFaults(Fault(path: "/oauth/register/*", method: "PUT", status: status))
             try await user.signIn("--scope", "groups")
             #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `A sign-out keeps the registration of a sign-in in progress`(usesBrowser: Bool) async throws {
+        try await APIUser.run { user in
             try await user.signIn()
-            #expect(try await user.server.log()["/oauth/register"] == 2)
+            @Sendable func signOut() async throws {
+                #expect(try await user.account("logout").exitCode == 0)
+                #expect(try await user.server.clients().count == 1)
+                #expect(try user.registrations().count == 1)
+            }
+            let arguments = ["--session", "second", user.api]
+            let login: Outcome
+            if usesBrowser {
+                login = try await user.account.logIn(arguments) { address in
+                    try await signOut()
+                    _ = try? await HTTP.get(try await user.server.redirection(from: address))
+                }
+            } else {
+                let command = user.account.command(["login", "--device"] + arguments)
+                login = try await command.whileRunning { running in
+                    let code = try await running.errors.match {
+                        $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
+                    }
+                    try await signOut()
+                    try await user.server.decide("approve", code)
+                }
+            }
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
+            #expect(try await user.account("logout", "--session", "second").exitCode == 0)
+            #expect(try await user.server.clients().isEmpty)
+            #expect(try user.registrations().isEmpty)
         }
     }
 

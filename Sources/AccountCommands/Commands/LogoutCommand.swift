@@ -137,7 +137,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if let signedIn, signedIn.move == nil, report.account != nil, RevocationResult.of(report).0 != .queued,
             let authority = authority as? any RegisteringAuthority
         {
-            await context.removeRegistration(of: signedIn, besides: store.session, at: authority)
+            await context.removeRegistration(of: signedIn, at: authority)
         }
         if report.quarantinedArchive != nil, store.isShared {
             Terminal.say(

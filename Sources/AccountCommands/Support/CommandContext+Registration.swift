@@ -12,22 +12,22 @@ extension CommandContext {
         }
     }
 
-    /// Removes the registration of the tool that a session used, unless another session uses it. The sessions in a shared
+    /// Removes the registration of the tool that a session used, unless a session or a sign-in uses it. The sessions in a shared
     /// store are not known completely, so their registrations stay.
-    package func removeRegistration(
-        of account: Account, besides session: SessionName, at authority: any RegisteringAuthority
-    ) async {
+    package func removeRegistration(of account: Account, at authority: any RegisteringAuthority) async {
         guard location == nil else { return }
         do {
-            for other in try [.default] + container.sessions() where other != session {
-                switch try await archive(of: other, isInteractive: false).load() {
-                case .verified(let found), .unverified(let found, _):
-                    if found.usesSameClient(as: account) { return }
-                case .unreadable: return
-                case .signedOut: continue
+            try await authority.removeRegistration(of: account) {
+                for session in try [.default] + container.sessions() {
+                    switch try await archive(of: session, isInteractive: false).load() {
+                    case .verified(let found), .unverified(let found, _):
+                        if found.usesSameClient(as: account) { return true }
+                    case .unreadable: return true
+                    case .signedOut: continue
+                    }
                 }
+                return false
             }
-            try await authority.removeRegistration(of: account)
         } catch {
             // The user is signed out. The next sign-in uses the registration again.
             logger?.debug("the registration of this tool stays", metadata: ["error": "\(error)"])

@@ -28,11 +28,12 @@ extension OAuthAuthority: BrowserAuthority {
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
         let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
-        let (client, listener) = try await chooseClient(for: scopes, receiver, redirect)
+        let (chosen, listener) = try await chooseClient(for: scopes, receiver, redirect)
         let request = AuthorizationRequest(
-            clientID: client.id, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
+            clientID: chosen.client.id, scopes: scopes, port: listener.port, state: state, options: options,
+            quirks: quirks)
         return OAuthBrowserSignIn(
-            self, request, url: request.url(at: endpoint.url), lifetime: lifetime,
+            self, chosen, request, url: request.url(at: endpoint.url), lifetime: lifetime,
             namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,
             deliveryTime: deliveryTime)
     }

@@ -14,6 +14,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     let lifetime: Duration
 
     private let authority: OAuthAuthority
+    private let client: SignInClient
     private let request: AuthorizationRequest
     private let namesIssuer: Bool
     private let receiver: RedirectReceiver
@@ -34,10 +35,12 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     init(
-        _ authority: OAuthAuthority, _ request: AuthorizationRequest, url: String, lifetime: Duration,
+        _ authority: OAuthAuthority, _ client: SignInClient, _ request: AuthorizationRequest, url: String,
+        lifetime: Duration,
         namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {
         self.authority = authority
+        self.client = client
         self.request = request
         self.url = url
         self.lifetime = lifetime
@@ -107,7 +110,8 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new sign-in") }
-        let (credentials, response) = try await authority.requestSignInTokens(request.form(with: code))
+        let (credentials, response) = try await authority.requestSignInTokens(
+            request.form(with: code), as: client)
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }
@@ -124,6 +128,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return (!progress.isFinished, progress.code)
         }
         guard isFirst else { return }
+        client.use?.end()
         let secrets = request.secrets + (code.map { [$0] } ?? [])
         let isAwaited =
             switch result {

@@ -396,14 +396,16 @@ extension APIAuthority: RefreshTokenAdvisor {
 extension APIAuthority: RegisteringAuthority {
     package var hasRejectedRegistration: Bool { cache.signIn?.hasRejectedRegistration ?? false }
 
-    package func removeRegistration(of account: Account) async throws(AccountError) {
+    package func removeRegistration(
+        of account: Account, unless isUsed: () async throws -> Bool
+    ) async throws(AccountError) {
         let authority: OAuthAuthority
         do throws(AuthorityError) {
             authority = try self.authority(of: account)
         } catch {
             throw AccountError(signIn: error, advice: "nothing was changed")
         }
-        try await authority.removeRegistration(of: account)
+        try await authority.removeRegistration(of: account, unless: isUsed)
     }
 }
 

@@ -1,6 +1,7 @@
 package import AccountKit
 import AccountSupport
 import HTTPTypes
+import Logging
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -9,49 +10,52 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The client that a sign-in has chosen.
-final class SignInClientState: Sendable {
+/// The client of one sign-in.
+struct SignInClient: Sendable {
+    let client: RegisteredClient
+
+    /// The use of the registration until the session is stored; `nil` if the client is not a stored registration.
+    let use: RegistrationUse?
+
+    var isRegistration: Bool { use != nil }
+
+    init(_ client: RegisteredClient) {
+        self.client = client
+        use = nil
+    }
+
+    init(_ registration: ClientRegistration, _ use: RegistrationUse?) {
+        client = RegisteredClient(
+            id: registration.clientID, secret: registration.clientSecret,
+            authentication: registration.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) })
+        self.use = use
+    }
+}
+
+/// The registrations that the service no longer knows.
+final class RejectedRegistrations: Sendable {
     private struct State {
-        var client: RegisteredClient?
-        var registration: ClientRegistration?
-        var rejected: Set<String> = []
-        var isRejected = false
+        var clientIDs: Set<String> = []
+        var isRecent = false
     }
 
     private let state = Mutex(State())
 
-    var client: RegisteredClient? { state.withLock(\.client) }
-
     /// Whether the service has rejected a registration since the last one was chosen.
-    var isRejected: Bool { state.withLock(\.isRejected) }
+    var isRecent: Bool { state.withLock(\.isRecent) }
 
-    func choose(_ client: RegisteredClient) { state.withLock { ($0.client, $0.registration) = (client, nil) } }
-
-    func choose(_ registration: ClientRegistration) -> RegisteredClient {
-        let client = RegisteredClient(
-            id: registration.clientID, secret: registration.clientSecret,
-            authentication: registration.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) })
+    func insert(_ clientID: String) {
         state.withLock {
-            ($0.client, $0.registration) = (client, registration)
-            $0.isRejected = false
-        }
-        return client
-    }
-
-    /// Returns whether there was a registration.
-    @discardableResult
-    func rejectRegistration() -> Bool {
-        state.withLock { state in
-            guard let registration = state.registration else { return false }
-            state.rejected.insert(registration.clientID)
-            state.isRejected = true
-            return true
+            $0.clientIDs.insert(clientID)
+            $0.isRecent = true
         }
     }
 
-    func hasRejected(_ registration: ClientRegistration) -> Bool {
-        state.withLock { $0.rejected.contains(registration.clientID) }
+    func contains(_ registration: ClientRegistration) -> Bool {
+        state.withLock { $0.clientIDs.contains(registration.clientID) }
     }
+
+    func noteChoice() { state.withLock { $0.isRecent = false } }
 }
 
 extension OAuthClient {
@@ -61,7 +65,7 @@ extension OAuthClient {
 
 extension OAuthAuthority {
     private enum ClientChoice {
-        case client(RegisteredClient)
+        case client(SignInClient)
         case registration(at: Endpoint, ClientRegistrations)
     }
 
@@ -74,11 +78,9 @@ extension OAuthAuthority {
     }
 
     private func possibleClientChoice() async throws(AuthorityError) -> ClientChoice? {
-        if clientID != nil { return .client(try signInClient()) }
+        if clientID != nil { return .client(SignInClient(try signInClient())) }
         if let url = client.metadataURL, try await documents.endpoint(.token)?.document.supportsClientMetadata == true {
-            let chosen = RegisteredClient(id: url)
-            signInState.choose(chosen)
-            return .client(chosen)
+            return .client(SignInClient(RegisteredClient(id: url)))
         }
         guard let registrations = client.registrations, let endpoint = try await documents.endpoint(.registration)
         else { return nil }
@@ -87,25 +89,45 @@ extension OAuthAuthority {
 
     /// Chooses the client of a sign-in without a browser. A registration still contains a redirect URI, so that later
     /// sign-ins with a browser can use it.
-    func chooseClient(for scopes: [String], grant: String) async throws(AuthorityError) {
-        guard case .registration(let endpoint, let registrations) = try await clientChoice() else { return }
+    func chooseClient(for scopes: [String], grant: String) async throws(AuthorityError) -> SignInClient {
+        let (endpoint, registrations): (Endpoint, ClientRegistrations)
+        switch try await clientChoice() {
+        case .client(let client): return client
+        case .registration(at: let named, let known): (endpoint, registrations) = (named, known)
+        }
         do {
-            let registration = try await registrations.renew(at: issuer) { stored in
+            return try await chosen(from: registrations) { stored in
                 if let stored, isUsable(stored, for: scopes, grant: grant) { return stored }
+                let redirectURI =
+                    if options.redirectURI == nil, let stored { stored.redirectURI } else {
+                        try await freeRedirectURI()
+                    }
                 return try await register(
-                    at: endpoint, redirectURI: try await freeRedirectURI(), scopes: scopes, grant: grant)
+                    replacing: stored, at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
             }
-            _ = signInState.choose(registration)
         } catch {
             throw AuthorityError(registering: error)
         }
     }
 
+    private func chosen(
+        from registrations: ClientRegistrations, _ choose: (ClientRegistration?) async throws -> ClientRegistration
+    ) async throws -> SignInClient {
+        var use: RegistrationUse?
+        let registration = try await registrations.renew(at: issuer) { stored in
+            let begun = try await registrations.beginUse(at: issuer)
+            use = begun
+            return try await choose(stored)
+        }
+        rejected.noteChoice()
+        return SignInClient(registration, use)
+    }
+
     /// Chooses the client of a sign-in with a browser, and listens for its redirect. If the port of a registration is
-    /// taken, the app is registered again with another port: some services compare the complete redirect URI.
+    /// taken, the registration gets another port: some services compare the complete redirect URI.
     func chooseClient(
         for scopes: [String], _ receiver: RedirectReceiver, _ redirect: LoopbackRedirect?
-    ) async throws -> (client: RegisteredClient, listener: LoopbackListener) {
+    ) async throws -> (client: SignInClient, listener: LoopbackListener) {
         switch try await clientChoice() {
         case .client(let client):
             let listener = try await LoopbackListener.open(for: receiver, at: redirect, host: quirks.redirectHost)
@@ -113,7 +135,7 @@ extension OAuthAuthority {
         case .registration(let endpoint, let registrations):
             var open: LoopbackListener?
             do {
-                let registration = try await registrations.renew(at: issuer) { stored in
+                let client = try await chosen(from: registrations) { stored in
                     if let stored, isUsable(stored, for: scopes, grant: Self.codeGrant),
                         let listener = try await self.listener(of: stored, receiver)
                     {
@@ -125,10 +147,11 @@ extension OAuthAuthority {
                     open = try await LoopbackListener.open(
                         for: receiver, at: try LoopbackRedirect(redirectURI), host: quirks.redirectHost)
                     return try await register(
-                        at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: Self.codeGrant)
+                        replacing: stored, at: endpoint, redirectURI: redirectURI, scopes: scopes,
+                        grant: Self.codeGrant)
                 }
                 guard let open else { throw AuthorityError.unclear("the registration has no redirect URI") }
-                return (signInState.choose(registration), open)
+                return (client, open)
             } catch {
                 await open?.close()
                 throw error is AccountError ? error : AuthorityError(registering: error)
@@ -136,26 +159,31 @@ extension OAuthAuthority {
         }
     }
 
-    /// Runs `body` again with a new registration if the service does not know the client.
+    /// Runs `body` with the client of a sign-in, and again with a new registration if the service does not know the
+    /// client.
     func registeringAgain<Value: Sendable>(
-        for scopes: [String], grant: String, _ body: () async throws(AuthorityError) -> Value
+        for scopes: [String], grant: String, _ body: (SignInClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
+        let chosen = try await chooseClient(for: scopes, grant: grant)
         do throws(AuthorityError) {
-            return try await body()
+            return try await body(chosen)
         } catch {
-            guard case .oauthError(.invalidClient, _) = error, signInState.rejectRegistration() else { throw error }
-            try await chooseClient(for: scopes, grant: grant)
-            return try await body()
+            guard case .oauthError(.invalidClient, _) = error, chosen.isRegistration else { throw error }
+            rejected.insert(chosen.client.id)
+            return try await body(try await chooseClient(for: scopes, grant: grant))
         }
     }
 
     private static let codeGrant = "authorization_code"
 
     private func isUsable(_ stored: ClientRegistration, for scopes: [String], grant: String) -> Bool {
-        !client.registersAgain && !signInState.hasRejected(stored) && stored.grants.contains(grant)
-            && Set(scopes).isSubset(of: stored.scopes)
+        isKnown(stored) && stored.grants.contains(grant) && Set(scopes).isSubset(of: stored.scopes)
             && (options.redirectURI == nil || options.redirectURI == stored.redirectURI)
-            && (stored.secretExpiresAt.map { $0 > clock.now } ?? true)
+    }
+
+    /// Whether the service probably accepts the client.
+    private func isKnown(_ stored: ClientRegistration) -> Bool {
+        !client.registersAgain && !rejected.contains(stored) && (stored.secretExpiresAt.map { $0 > clock.now } ?? true)
     }
 
     /// Returns `nil` if the port of the registration is not available.
@@ -188,6 +216,8 @@ extension OAuthAuthority {
 
     /// The metadata of a native app (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section 2).
     private struct RegistrationRequest: Encodable {
+        /// Only in an update.
+        var clientID: String?
         var redirectURIs: [String]
         var tokenEndpointAuthMethod: String
         var grantTypes: [String]
@@ -197,6 +227,7 @@ extension OAuthAuthority {
         var scope: String?
 
         enum CodingKeys: String, CodingKey {
+            case clientID = "client_id"
             case redirectURIs = "redirect_uris"
             case tokenEndpointAuthMethod = "token_endpoint_auth_method"
             case grantTypes = "grant_types"
@@ -205,6 +236,61 @@ extension OAuthAuthority {
             case clientName = "client_name"
             case scope
         }
+    }
+
+    /// Updates the registration, so that sessions keep their client and the service keeps no unused one (RFC 7592,
+    /// section 2.2). If that is not possible, registers the app again.
+    private func register(
+        replacing stored: ClientRegistration?, at endpoint: Endpoint, redirectURI: String, scopes: [String],
+        grant: String
+    ) async throws(AuthorityError) -> ClientRegistration {
+        if let stored, let management = stored.management, isKnown(stored) {
+            do {
+                return try await updated(
+                    stored, with: management, at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
+            } catch {
+                if case .noResponse(.cancelled) = error { throw error }
+                logger?.debug("the registration cannot be updated", metadata: ["error": "\(error)"])
+            }
+        }
+        return try await register(at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
+    }
+
+    /// Another sign-in may wait at the old redirect URI, so it stays valid.
+    private func updated(
+        _ stored: ClientRegistration, with management: ClientRegistration.Management, at endpoint: Endpoint,
+        redirectURI: String, scopes: [String], grant: String
+    ) async throws(AuthorityError) -> ClientRegistration {
+        guard let url = try? ServiceURL(management.url) else { throw .unclear("the stored address is not valid") }
+        let scopes = stored.scopes + scopes.filter { !stored.scopes.contains($0) }
+        let grants = stored.grants + [grant].filter { !stored.grants.contains($0) }
+        var metadata = RegistrationRequest(
+            clientID: stored.clientID, redirectURIs: [redirectURI],
+            tokenEndpointAuthMethod: stored.clientAuthentication ?? "none", grantTypes: grants, clientName: client.name,
+            scope: scopes.isEmpty ? nil : scopes.joined(separator: " "))
+        if stored.redirectURI != redirectURI { metadata.redirectURIs.append(stored.redirectURI) }
+        var request = try registrationRequest(metadata, to: url, bearer: management.token)
+        request.method = .put
+        var registration = try registration(
+            in: try await send(request), redirectURI: redirectURI, scopes: scopes, at: endpoint.url, updating: stored)
+        guard registration.clientID == stored.clientID else {
+            throw .unclear("\(issuer) changed the client ID in an update")
+        }
+        registration.grants = grants
+        return registration
+    }
+
+    private func registrationRequest(
+        _ metadata: RegistrationRequest, to url: ServiceURL, bearer token: Secret? = nil
+    ) throws(AuthorityError) -> ServiceRequest {
+        var request = ServiceRequest(url: url, bearer: token)
+        request.headerFields[.contentType] = "application/json"
+        do {
+            request.body = try JSONEncoder().encode(metadata)
+        } catch {
+            throw .misconfigured("the name of the app cannot be sent")
+        }
+        return request
     }
 
     /// Registers the app for all ways to sign in. Some services allow a client only one of them.
@@ -231,14 +317,8 @@ extension OAuthAuthority {
             redirectURIs: [redirectURI], tokenEndpointAuthMethod: registrationMethod(in: endpoint.document),
             grantTypes: grants, clientName: client.name,
             scope: scopes.isEmpty ? nil : scopes.joined(separator: " "))
-        var request = ServiceRequest(url: endpoint.url)
+        var request = try registrationRequest(metadata, to: endpoint.url)
         request.method = .post
-        request.headerFields[.contentType] = "application/json"
-        do {
-            request.body = try JSONEncoder().encode(metadata)
-        } catch {
-            throw .misconfigured("the name of the app cannot be sent")
-        }
         let response = try await send(request)
         if [401, 403].contains(response.status) {
             throw .misconfigured(
@@ -256,9 +336,10 @@ extension OAuthAuthority {
         return methods.first { ClientAuthentication(rawValue: $0) != nil } ?? "none"
     }
 
-    /// RFC 7591, section 3.2.1.
+    /// RFC 7591, section 3.2.1. Some services leave out unchanged secrets in the response to an update.
     private func registration(
-        in response: ServiceResponse, redirectURI: String, scopes: [String], at endpoint: ServiceURL
+        in response: ServiceResponse, redirectURI: String, scopes: [String], at endpoint: ServiceURL,
+        updating stored: ClientRegistration? = nil
     ) throws(AuthorityError) -> ClientRegistration {
         let object = try ResponseParser(.registration).responseObject(in: response)
         let flaw = "\(issuer) registered this app, but "
@@ -273,7 +354,7 @@ extension OAuthAuthority {
         var registration = ClientRegistration(
             issuer: issuer, clientID: clientID, redirectURI: redirectURI, scopes: scopes, createdAt: clock.now)
         let method = object.members["token_endpoint_auth_method"]?.string
-        switch (method, object.secrets["client_secret"]) {
+        switch (method, object.secrets["client_secret"] ?? stored?.clientSecret) {
         case ("none", _), (nil, nil): break
         case (let method, let secret?):
             // Without a method, the default of section 2.
@@ -282,13 +363,18 @@ extension OAuthAuthority {
             }
             registration.clientSecret = secret
             registration.clientAuthentication = method.rawValue
-            registration.secretExpiresAt = try secretExpiry(object.members["client_secret_expires_at"], flaw)
+            let expiry = object.members["client_secret_expires_at"]
+            registration.secretExpiresAt =
+                try expiry.map { value throws(AuthorityError) in
+                    try secretExpiry(value, flaw)
+                } ?? stored?.secretExpiresAt
         case (_?, nil):
             throw .misconfigured(flaw + "requires an authentication for which it sent no secret")
         }
         // Without a usable address on the same server, AccountKit cannot remove the registration, but can use it.
-        if let text = object.members["registration_client_uri"]?.string,
-            let token = object.secrets["registration_access_token"], let url = try? ServiceURL(text),
+        if let text = object.members["registration_client_uri"]?.string ?? stored?.management?.url,
+            let token = object.secrets["registration_access_token"] ?? stored?.management?.token,
+            let url = try? ServiceURL(text),
             ServiceURL(at: url, path: "") == ServiceURL(at: endpoint, path: "")
         {
             registration.management = .init(url: text, token: token)
@@ -306,32 +392,38 @@ extension OAuthAuthority {
 }
 
 extension OAuthAuthority: RegisteringAuthority {
-    package var hasRejectedRegistration: Bool { signInState.isRejected }
+    package var hasRejectedRegistration: Bool { rejected.isRecent }
 
-    package func removeRegistration(of account: Account) async throws(AccountError) {
+    package func removeRegistration(
+        of account: Account, unless isUsed: () async throws -> Bool
+    ) async throws(AccountError) {
         guard let registrations = client.registrations,
-            let registration = try await registrations.registration(at: issuer),
-            registration.clientID == account.credentials.clientID, let management = registration.management,
-            let url = try? ServiceURL(management.url)
+            let known = try await registrations.registration(at: issuer),
+            known.clientID == account.credentials.clientID, known.management != nil
         else { return }
+        try await registrations.remove(clientID: known.clientID, at: issuer, unless: isUsed) { registration in
+            try await removeAtService(registration)
+        }
+    }
+
+    private func removeAtService(_ registration: ClientRegistration) async throws(AccountError) {
+        let failure = "the registration of this app at \(issuer) could not be removed"
+        let hint = "the next sign-in uses it again"
+        guard let management = registration.management, let url = try? ServiceURL(management.url) else {
+            throw AccountError(.serviceUnavailable, failure, hint: hint)
+        }
         var request = ServiceRequest(url: url, bearer: management.token)
         request.method = .delete
         let response: ServiceResponse
         do throws(AuthorityError) {
             response = try await send(request)
         } catch {
-            throw AccountError(
-                .serviceUnavailable, "the registration of this app at \(issuer) could not be removed",
-                hint: "the next sign-in uses it again", cause: RequestFailure(error))
+            throw AccountError(.serviceUnavailable, failure, hint: hint, cause: RequestFailure(error))
         }
         // RFC 7592, section 2.3. After a 401 or 404, the registration is already gone.
         guard [200, 204, 401, 404].contains(response.status) else {
-            throw AccountError(
-                .serviceUnavailable,
-                "the registration of this app at \(issuer) could not be removed (\(response.status))",
-                hint: "the next sign-in uses it again")
+            throw AccountError(.serviceUnavailable, "\(failure) (\(response.status))", hint: hint)
         }
-        try await registrations.remove(registration)
     }
 }
 

@@ -17,13 +17,14 @@ extension OAuthAuthority: DeviceAuthority {
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         options.append(to: &form)
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
-        try await chooseClient(for: scopes, grant: Self.deviceCodeGrant)
-        return try await registeringAgain(for: scopes, grant: Self.deviceCodeGrant) { () throws(AuthorityError) in
-            try await asSignInClient { client throws(AuthorityError) in
+        return try await registeringAgain(for: scopes, grant: Self.deviceCodeGrant) { chosen throws(AuthorityError) in
+            try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 let request = try request(
                     form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
-                return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
+                var authorization = try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
                     .deviceAuthorization(in: try await send(request))
+                authorization.state = .init(chosen)
+                return authorization
             }
         }
     }
@@ -36,7 +37,9 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         form.append("grant_type", Self.deviceCodeGrant)
         form.append("device_code", authorization.deviceCode)
-        return try await requestSignInTokens(form).credentials
+        let begun = authorization.state?.value as? SignInClient
+        let chosen = if let begun { begun } else { SignInClient(try signInClient()) }
+        return try await requestSignInTokens(form, as: chosen).credentials
     }
 
     /// Returns the account for the tokens, with the user from the user info endpoint, the ID token or the introspection

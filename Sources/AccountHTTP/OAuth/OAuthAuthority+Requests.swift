@@ -6,10 +6,7 @@ extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
     func signInClient() throws(AuthorityError) -> RegisteredClient {
-        guard let clientID else {
-            guard let chosen = signInState.client else { throw notRegistered }
-            return chosen
-        }
+        guard let clientID else { throw notRegistered }
         return RegisteredClient(
             id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
     }
@@ -17,9 +14,8 @@ extension OAuthAuthority {
     /// Tries both methods of client authentication, because services often list both methods but accept only the
     /// registered one.
     func asSignInClient<Value: Sendable>(
-        _ body: (RegisteredClient) async throws(AuthorityError) -> Value
+        _ client: RegisteredClient, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
-        let client = try signInClient()
         do throws(AuthorityError) {
             return try await body(client)
         } catch {
@@ -40,10 +36,10 @@ extension OAuthAuthority {
     }
 
     func requestSignInTokens(
-        _ form: FormBody
+        _ form: FormBody, as chosen: SignInClient
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         do throws(AuthorityError) {
-            return try await asSignInClient { client throws(AuthorityError) in
+            return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 var exchange = try await prepareTokens(form, as: client)
                 exchange.resources = options.resources
                 if api != nil { exchange.scopes = try await requestedScopes() }
@@ -51,7 +47,7 @@ extension OAuthAuthority {
             }
         } catch {
             // A code belongs to the client that requested it, so only the next sign-in can use another one.
-            if case .oauthError(.invalidClient, _) = error { signInState.rejectRegistration() }
+            if case .oauthError(.invalidClient, _) = error, chosen.isRegistration { rejected.insert(chosen.client.id) }
             throw error
         }
     }

@@ -24,10 +24,11 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("username", username)
         form.append("password", password)
         let scopes = try await requestedScopes()
-        try await chooseClient(for: scopes, grant: "password")
+        let chosen = try await chooseClient(for: scopes, grant: "password")
+        defer { chosen.use?.end() }
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
-        let credentials = try await requestSignInTokens(form).credentials
+        let credentials = try await requestSignInTokens(form, as: chosen).credentials
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {

@@ -1,6 +1,7 @@
 import AccountCrypto
 import AccountSupport
 public import Logging
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -10,9 +11,9 @@ import Foundation
 
 /// The registrations of an app at services, encrypted, for all sessions of a container.
 ///
-/// There is one registration for each issuer. A new one replaces it, for example if the app needs more scopes. The
-/// registrations have a separate key file, `Clients/Registrations.key`: they identify the app and not the user, and
-/// sessions with different keys share them.
+/// There is one registration for each issuer. If the app needs more scopes, for example, a sign-in updates the
+/// registration, or replaces it if the service does not support updates. The registrations have a separate key file,
+/// `Clients/Registrations.key`: they identify the app and not the user, and sessions with different keys share them.
 public struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
     private let archive: AccountArchive
@@ -48,6 +49,11 @@ public struct ClientRegistrations: Sendable {
     /// The name of an issuer's file. The context of the file contains the complete issuer.
     static func entry(of issuer: String) -> ArchiveEntry {
         ArchiveEntry(rawValue: "Client-\(Sodium.hash(Array(issuer.utf8), count: 16).hexadecimal).plist")
+    }
+
+    /// The name of the file that sign-ins lock while they use the registration.
+    private static func lockName(of issuer: String) -> String {
+        "SignIn-\(Sodium.hash(Array(issuer.utf8), count: 16).hexadecimal).lock"
     }
 
     private func records(of issuer: String) -> SealedRecords<ClientRegistration> {
@@ -114,6 +120,48 @@ public struct ClientRegistrations: Sendable {
         }
     }
 
+    /// Prevents the removal of the registration at a service until the use ends. To be sure that no other process is
+    /// removing the registration, call this function in ``renew(at:timeout:choosing:)``.
+    package func beginUse(at issuer: String) async throws -> RegistrationUse {
+        guard let use = try await lock(at: issuer, isShared: true) else {
+            throw AccountError(.busy, "another process is removing the registration at \(issuer)", hint: "try again")
+        }
+        return use
+    }
+
+    private func lock(at issuer: String, isShared: Bool) async throws -> RegistrationUse? {
+        guard let storage = storage as? FileArchiveStorage else { return RegistrationUse(nil) }
+        guard let lock = try await storage.tryLock(Self.lockName(of: issuer), isShared: isShared) else { return nil }
+        return RegistrationUse(lock)
+    }
+
+    /// Removes a registration, unless another one has replaced it, or a session or a sign-in uses it.
+    ///
+    /// Sign-ins wait until this function returns, and then register the app again.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client of the registration.
+    ///   - issuer: The service.
+    ///   - isUsed: Returns whether a session uses the registration.
+    ///   - removeAtService: Removes the registration at its service.
+    package func remove(
+        clientID: String?, at issuer: String, unless isUsed: () async throws -> Bool,
+        removingAtService removeAtService: (ClientRegistration) async throws -> Void
+    ) async throws(AccountError) {
+        try await AccountError.wrappingErrors {
+            try await storage.withRefreshLease(timeout: .seconds(10)) { _ in
+                guard let registration = try await registration(at: issuer), registration.clientID == clientID,
+                    let lock = try await lock(at: issuer, isShared: false)
+                else { return }
+                defer { lock.end() }
+                // A sign-in stores its session before it ends its use.
+                guard try await !isUsed() else { return }
+                try await removeAtService(registration)
+                try await remove(registration)
+            }
+        }
+    }
+
     /// Removes a registration, unless another one has replaced it.
     package func remove(_ registration: ClientRegistration) async throws(AccountError) {
         try await AccountError.wrappingErrors {
@@ -138,4 +186,13 @@ public struct ClientRegistrations: Sendable {
             return (nil, stored.revision)
         }
     }
+}
+
+/// The use of a registration by a sign-in that has not yet stored its session, or the removal of the registration.
+package final class RegistrationUse: Sendable {
+    private let lock: Mutex<FileLock?>
+
+    init(_ lock: consuming FileLock?) { self.lock = Mutex(lock) }
+
+    package func end() { lock.withLock { $0 = nil } }
 }

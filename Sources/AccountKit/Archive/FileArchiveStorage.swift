@@ -79,6 +79,21 @@ package struct FileArchiveStorage: ArchiveStorage {
         return lock
     }
 
+    /// Tries to acquire a lock of the folder without waiting.
+    ///
+    /// - Parameter isShared: Whether several processes can hold the lock at a time.
+    /// - Returns: `nil` if another process holds a lock that excludes this one.
+    func tryLock(_ name: String, isShared: Bool) async throws -> FileLock? {
+        try directory.checkTrust()
+        try await makeDirectory()
+        let path = directory.path(name)
+        return try mapping(path) { () throws(SystemCallError) -> FileLock? in
+            let lock = try FileLock(path)
+            guard try lock.tryTake(isShared: isShared) else { return nil }
+            return lock
+        }
+    }
+
     fileprivate func beginTransaction(
         timeout: Duration, leased reservation: Reservation?
     ) async throws -> FileArchiveTransaction {

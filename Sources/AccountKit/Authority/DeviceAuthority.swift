@@ -47,6 +47,18 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// The interval between two polls; 5 s by default (RFC 8628, section 3.2). An interval below 1 s counts as 1 s.
     public var interval: Duration
 
+    /// The data with which the authority finishes this sign-in.
+    package var state: State?
+
+    /// The data of an authority, which comparisons ignore.
+    package struct State: Sendable, Equatable {
+        package let value: any Sendable
+
+        package init(_ value: any Sendable) { self.value = value }
+
+        package static func == (left: Self, right: Self) -> Bool { true }
+    }
+
     package static let shortestInterval = Duration.seconds(1)
 
     /// Creates an authorization.

@@ -23,8 +23,13 @@ package protocol RegisteringAuthority: AccountAuthority {
     /// Whether the next sign-in should be tried once more, because the service rejected the registration of the app.
     var hasRejectedRegistration: Bool { get }
 
-    /// Removes the registration that an account used, at the service and here (RFC 7592, section 2.3). The account must
-    /// be the last one that used it. Does nothing if the service cannot remove registrations, or if the account used
-    /// another client.
-    func removeRegistration(of account: Account) async throws(AccountError)
+    /// Removes the registration that an account used, at the service and here (RFC 7592, section 2.3). Does nothing if
+    /// the service cannot remove registrations, if the account used another client, or if a sign-in is in progress that
+    /// uses the registration.
+    ///
+    /// - Parameter isUsed: Returns whether a session uses the registration. No sign-in stores such a session between
+    ///   this call and the removal.
+    func removeRegistration(
+        of account: Account, unless isUsed: () async throws -> Bool
+    ) async throws(AccountError)
 }

@@ -175,9 +175,10 @@ package struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Tries to lock the file, which must be open for writing; returns `false` if another process holds the lock.
-    package borrowing func tryLock() throws(SystemCallError) -> Bool {
-        if accountkit_try_lock(number) == 0 { return true }
+    /// Tries to lock the file, which must be open for reading and writing; returns `false` if another process holds a
+    /// lock that excludes this one.
+    package borrowing func tryLock(isShared: Bool = false) throws(SystemCallError) -> Bool {
+        if (isShared ? accountkit_try_shared_lock(number) : accountkit_try_lock(number)) == 0 { return true }
         let code = errno
         if code == EAGAIN || code == EACCES || code == EWOULDBLOCK || code == EINTR { return false }
         throw SystemCallError("lock", path, errno: code)
@@ -229,7 +230,9 @@ package struct FileLock: ~Copyable {
     /// the kernel would release the lock only when the last descriptor is closed.
     deinit { accountkit_unlock(file.number) }
 
-    package borrowing func tryTake() throws(SystemCallError) -> Bool { try file.tryLock() }
+    package borrowing func tryTake(isShared: Bool = false) throws(SystemCallError) -> Bool {
+        try file.tryLock(isShared: isShared)
+    }
 }
 
 package enum SystemCall {

@@ -96,6 +96,8 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         try await signingIn {
             let authorization = try await authority.beginDeviceSignIn()
+            // The authority's state in the authorization protects the client's registration until the account is stored.
+            defer { withExtendedLifetime(authorization) {} }
             try await show(authorization)
             return try await poll(authority, authorization, clock)
         }

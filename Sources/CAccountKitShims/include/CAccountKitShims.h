@@ -19,6 +19,10 @@
 /// Returns 0, or -1 with errno set. EAGAIN, EACCES and EWOULDBLOCK mean that another open file holds the lock.
 int accountkit_try_lock(int descriptor);
 
+/// Tries to acquire a shared lock on the whole file without waiting, like `accountkit_try_lock`. Several open files can
+/// hold a shared lock at a time.
+int accountkit_try_shared_lock(int descriptor);
+
 /// Releases the lock, even if a copy of the descriptor is open elsewhere.
 void accountkit_unlock(int descriptor);
 

@@ -195,6 +195,83 @@ struct APIAuthorityTests {
         }
     }
 
+    /// Another process has registered the app again before the second sign-in.
+    @Test(arguments: [true, false])
+    func `Sign-ins at the same time keep their own clients`(usesBrowser: Bool) async throws {
+        let storage = InMemoryArchiveStorage()
+        let registrations = Self.registrations(storage)
+        let count = Mutex(0)
+        try await LoopbackServer.run { request, address in
+            guard request.target == "/register" else { return Self.respond(to: request, at: address) }
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
+            return .json(#"{"client_id":"client-\#(number)"}"#, status: 201)
+        } _: { server in
+            let authority = try Self.authority(server, .registration(in: registrations, name: "Notes"))
+            func forget() async throws {
+                let known = try #require(try await registrations.registration(at: server.address))
+                try await registrations.remove(known)
+            }
+            if usesBrowser {
+                let service = try await authority.signInAuthority()
+                let first = try await service.beginBrowserSignIn(deliveryTime: .zero)
+                try await forget()
+                let second = try await service.beginBrowserSignIn(deliveryTime: .zero)
+                for signIn in [first, second] {
+                    let visit = try BrowserVisit(signIn.url)
+                    let callback = try #require(visit.query["redirect_uri"])
+                    let state = try #require(visit.query["state"])
+                    try signIn.receive("\(callback)?code=c&state=\(state)")
+                    try await signIn.waitForResponse()
+                }
+                #expect(try await first.credentials().clientID == "client-1")
+                #expect(try await second.credentials().clientID == "client-2")
+                for signIn in [first, second] { await signIn.finish(with: .failure(CancellationError())) }
+            } else {
+                let first = try await authority.beginDeviceSignIn()
+                try await forget()
+                let second = try await authority.beginDeviceSignIn()
+                #expect(try await authority.pollDeviceSignIn(first).clientID == "client-1")
+                #expect(try await authority.pollDeviceSignIn(second).clientID == "client-2")
+            }
+        }
+    }
+
+    @Test(arguments: [200, 405])
+    func `Updates a registration with a management token for more scopes`(status: Int) async throws {
+        let registrations = Self.registrations()
+        try await LoopbackServer.run { request, address in
+            let uri = request.body.firstMatch(of: /"redirect_uris":\["([^"]*)"/)?.output.1.replacing("\\/", with: "/")
+            let members = #""redirect_uris":["\#(uri ?? "")"],"token_endpoint_auth_method":"none""#
+            switch request.target {
+            case "/register":
+                return .json(
+                    #"{"client_id":"registered",\#(members),"registration_client_uri":"\#(address)/register/1","#
+                        + #""registration_access_token":"\#(canary)"}"#, status: 201)
+            case "/register/1" where status == 200:
+                return .json(#"{"client_id":"registered",\#(members),"registration_access_token":"new"}"#)
+            case "/register/1": return .response(status)
+            default: return Self.respond(to: request, at: address)
+            }
+        } _: { server in
+            let client = OAuthClient.registration(in: registrations, name: "Notes")
+            _ = try await Self.authority(server, client, scopes: ["a"]).beginDeviceSignIn()
+            _ = try await Self.authority(server, client, scopes: ["b"]).beginDeviceSignIn()
+            let update = try #require(server.requests.first { $0.target == "/register/1" })
+            #expect(update.method == "PUT")
+            #expect(update.headers["authorization"] == "Bearer \(canary)")
+            #expect(update.body.contains(#""client_id":"registered""#) && update.body.contains(#""scope":"a b""#))
+            #expect(server.targets.filter { $0 == "/register" }.count == (status == 200 ? 1 : 2))
+            let stored = try #require(try await registrations.registration(at: server.address))
+            #expect(stored.scopes == (status == 200 ? ["a", "b"] : ["b"]))
+            // The response to the update contains no address, so the old one stays valid.
+            #expect(stored.management?.url == server.address + "/register/1")
+            #expect(stored.management?.token == Secret(status == 200 ? "new" : canary))
+        }
+    }
+
     @Test func `Keeps the session if the service no longer knows the registration`() async throws {
         let storage = InMemoryArchiveStorage()
         let client = OAuthClient.registration(in: Self.registrations(storage), name: "Notes")

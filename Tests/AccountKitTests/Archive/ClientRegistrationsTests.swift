@@ -122,6 +122,18 @@ struct ClientRegistrationsTests {
         #expect(try await registrations().registration(at: "https://other.example") == nil)
     }
 
+    @Test func `Keeps a registration that the service could not remove`() async throws {
+        _ = try await registrations().renew(at: issuer) { _ in Self.complete }
+        await expectAccountError(.serviceUnavailable) {
+            try await registrations().remove(clientID: "client", at: issuer) {
+                false
+            } removingAtService: { _ in
+                throw AccountError(.serviceUnavailable, "503")
+            }
+        }
+        #expect(try await registrations().registration(at: issuer) == Self.complete)
+    }
+
     @Test func `The record contains no secret`() throws {
         var registration = Self.complete
         registration.clientSecret = Secret("CANARY-1")

@@ -8,7 +8,7 @@ struct RegisteredClient: Equatable, Sendable {
     /// `nil` for a public client.
     var secret: ClientSecret?
     /// Compared exactly.
-    let redirectURIs: [String]
+    var redirectURIs: [String]
     /// The token of the registration's management, or `nil` if there is none.
     var managementToken: String?
 }

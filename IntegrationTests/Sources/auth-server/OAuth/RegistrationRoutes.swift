@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `POST` at the registration endpoint, and `GET` and `DELETE` at a registration.
+/// `POST` at the registration endpoint, and `GET`, `PUT` and `DELETE` at a registration.
 ///
-/// Source: RFC 7591; RFC 7592, sections 2.1 and 2.3.
+/// Source: RFC 7591; RFC 7592, section 2.
 struct RegistrationRoutes: Sendable {
     static let path = "/oauth/register"
 
@@ -20,10 +20,12 @@ struct RegistrationRoutes: Sendable {
         guard server.settings.registration != nil else { return }
         router.post(RouterPath(Self.path), use: register)
         router.get(RouterPath(Self.path + "/:id"), use: read)
+        router.put(RouterPath(Self.path + "/:id"), use: update)
         router.delete(RouterPath(Self.path + "/:id"), use: remove)
     }
 
     private struct Metadata: Decodable {
+        var clientID: String?
         var redirectURIs: [String]
         var authenticationMethod: String?
         var grantTypes: [String]?
@@ -31,6 +33,7 @@ struct RegistrationRoutes: Sendable {
         var scope: String?
 
         enum CodingKeys: String, CodingKey {
+            case clientID = "client_id"
             case redirectURIs = "redirect_uris"
             case authenticationMethod = "token_endpoint_auth_method"
             case grantTypes = "grant_types"
@@ -42,12 +45,10 @@ struct RegistrationRoutes: Sendable {
     @Sendable
     private func register(_ request: Request, context: ServerContext) async throws -> Response {
         guard let settings = server.settings.registration else { throw HTTPError(.notFound) }
-        let body = try await request.body.collect(upTo: context.maxUploadSize)
-        guard let metadata = try? JSONDecoder().decode(Metadata.self, from: body) else {
-            return try refusal("invalid_client_metadata", "the body must be JSON with redirect_uris")
-        }
-        guard !metadata.redirectURIs.isEmpty, metadata.redirectURIs.allSatisfy({ RedirectURI($0) != nil }) else {
-            return try refusal("invalid_redirect_uri", "a redirect URI is missing or not on the loopback interface")
+        let metadata: Metadata
+        switch try await self.metadata(of: request, context) {
+        case .success(let sent): metadata = sent
+        case .failure(let refusal): return try refused(refusal)
         }
         var client = RegisteredClient(id: RandomText.token(prefix: "client_"), redirectURIs: metadata.redirectURIs)
         let method = metadata.authenticationMethod.flatMap { ClientSecret.Method(rawValue: $0) }
@@ -95,14 +96,52 @@ struct RegistrationRoutes: Sendable {
     }
 
     @Sendable
+    private func update(_ request: Request, context: ServerContext) async throws -> Response {
+        var client = try client(of: request, context)
+        let metadata: Metadata
+        switch try await self.metadata(of: request, context) {
+        case .success(let sent): metadata = sent
+        case .failure(let refusal): return try refused(refusal)
+        }
+        guard metadata.clientID == client.id else {
+            return try refused(Refusal(code: "invalid_client_metadata", explanation: "the client_id is another one"))
+        }
+        client.redirectURIs = metadata.redirectURIs
+        server.settings.clients[client.id] = client
+        let origin = try Origin(of: request, settings: server.settings)
+        return try .json(response(client, metadata, at: origin), headers: .neverStored)
+    }
+
+    @Sendable
     private func remove(_ request: Request, context: ServerContext) async throws -> Response {
         let client = try client(of: request, context)
         server.settings.clients[client.id] = nil
         return Response(status: .noContent, headers: .neverStored)
     }
 
-    private func refusal(_ code: String, _ explanation: String) throws -> Response {
-        let body: JSONObject = ["error": .string(code), "error_description": .string(explanation)]
+    private struct Refusal: Error {
+        var code: String
+        var explanation: String
+    }
+
+    private func metadata(of request: Request, _ context: ServerContext) async throws -> Result<Metadata, Refusal> {
+        let body = try await request.body.collect(upTo: context.maxUploadSize)
+        guard let metadata = try? JSONDecoder().decode(Metadata.self, from: body) else {
+            return .failure(
+                Refusal(
+                    code: "invalid_client_metadata", explanation: "the body must be JSON with redirect_uris"))
+        }
+        guard !metadata.redirectURIs.isEmpty, metadata.redirectURIs.allSatisfy({ RedirectURI($0) != nil }) else {
+            return .failure(
+                Refusal(
+                    code: "invalid_redirect_uri",
+                    explanation: "a redirect URI is missing or not on the loopback interface"))
+        }
+        return .success(metadata)
+    }
+
+    private func refused(_ refusal: Refusal) throws -> Response {
+        let body: JSONObject = ["error": .string(refusal.code), "error_description": .string(refusal.explanation)]
         return try .json(body, status: .badRequest, headers: .neverStored)
     }
 }
