@@ -90,7 +90,7 @@ struct SecretTests {
             try await store.signIn { Self.account }
             for call in FaultyArchiveStorage.Call.allCases {
                 for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: call) }
-                shown.append(await store.checkSession(with: authority))
+                shown.append(await store.checkSession(with: authority, timeout: nil))
                 shown.append(await error { try await store.refresh(with: authority) } as Any)
                 shown.append(await error { try await store.update { $0.profile.points = 1 } } as Any)
             }

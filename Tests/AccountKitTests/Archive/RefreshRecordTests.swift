@@ -114,12 +114,18 @@ struct RefreshRecordTests {
         let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         for store in [first, second, first, second] {
-            #expect(try await store.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-1"))
+            #expect(
+                try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: authority)
+                    == Secret("access-1"))
         }
         #expect(authority.requests == [.refresh])
         clock.advance(by: .seconds(2))
-        #expect(try await second.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-2"))
-        #expect(try await first.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-2"))
+        #expect(
+            try await second.accessToken(minimumValidity: .seconds(60), timeout: nil, with: authority)
+                == Secret("access-2"))
+        #expect(
+            try await first.accessToken(minimumValidity: .seconds(60), timeout: nil, with: authority)
+                == Secret("access-2"))
         #expect(storage.entries[.refreshRecord] == nil, "a success ends the wait")
         #expect(authority.requests == [.refresh, .refresh])
     }
@@ -164,7 +170,7 @@ struct RefreshRecordTests {
                 refresh: [.refuse(.unavailable(status: 503, retryAfter: nil))], clock: clock)
             let before = try await AccountStore.testing(
                 signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock, storage: base)
-            _ = try await before.accessToken(with: failing)
+            _ = try await before.accessToken(timeout: nil, with: failing)
             switch fault {
             case "clock": clock.advance(by: .seconds(-250))
             case "damaged": base.overwrite(.refreshRecord, with: [1, 2, 3])
@@ -181,7 +187,8 @@ struct RefreshRecordTests {
             let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
             let authority = ScriptedAuthority(clock: clock)
             #expect(
-                try await store.accessToken(minimumValidity: .seconds(600), with: authority) == Secret("access-2"),
+                try await store.accessToken(minimumValidity: .seconds(600), timeout: nil, with: authority)
+                    == Secret("access-2"),
                 "\(fault)")
         }
     }
@@ -204,7 +211,7 @@ struct RefreshRecordTests {
         switch end {
         case "sign-out": try await store.signOut()
         case "refresh": await expectAccountError(.notSignedIn) { try await store.refresh(with: authority) }
-        default: _ = await store.checkSession(with: authority)
+        default: _ = await store.checkSession(with: authority, timeout: nil)
         }
         #expect(store.account == nil)
         #expect(base.entries[.account] == nil)

@@ -23,7 +23,8 @@ struct AccessTokenTests {
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        let token = try await store.accessToken(minimumValidity: .seconds(minimumValidity), with: authority)
+        let token = try await store.accessToken(
+            minimumValidity: .seconds(minimumValidity), timeout: nil, with: authority)
         #expect(token == Secret(isRefreshed ? "access-2" : "access-1"))
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
     }
@@ -37,7 +38,8 @@ struct AccessTokenTests {
             signedIn: .testing(at: clock.now, expiringIn: .seconds(lifetime)), clock: clock)
         clock.advance(by: .seconds(age))
         let authority = ScriptedAuthority(clock: clock)
-        #expect(try await store.accessToken(with: authority) == Secret(isRefreshed ? "access-2" : "access-1"))
+        #expect(
+            try await store.accessToken(timeout: nil, with: authority) == Secret(isRefreshed ? "access-2" : "access-1"))
     }
 
     @Test(
@@ -55,7 +57,7 @@ struct AccessTokenTests {
         let authority = ScriptedAuthority(clock: ManualClock(clock.now))
         clock.advance(by: .seconds(-step))
         for _ in 1...3 {
-            let token = try await store.accessToken(with: authority)
+            let token = try await store.accessToken(timeout: nil, with: authority)
             #expect(token == Secret(isRefreshed ? "access-2" : "access-1"))
         }
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
@@ -66,12 +68,12 @@ struct AccessTokenTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
         clock.advance(by: .seconds(-7200))
-        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-1"))
         #expect(authority.requests == [.refresh])
 
         let bare = try await AccountStore.testing(
             signedIn: .testing(at: clock.now.addingTimeInterval(7200), hasRefreshToken: false), clock: clock)
-        #expect(try await bare.accessToken(with: authority) == Secret("access-1"))
+        #expect(try await bare.accessToken(timeout: nil, with: authority) == Secret("access-1"))
         #expect(authority.requests == [.refresh])
     }
 
@@ -88,16 +90,20 @@ struct AccessTokenTests {
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(failure)], clock: clock)
-        #expect(try await store.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-1"))
+        #expect(
+            try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: authority)
+                == Secret("access-1"))
         clock.advance(by: .seconds(30))
-        let error = await #expect(throws: AccountError.self) { try await store.accessToken(with: authority) }
+        let error = await #expect(throws: AccountError.self) {
+            try await store.accessToken(timeout: nil, with: authority)
+        }
         #expect([.serviceUnavailable, .misconfigured, .cancelled].contains(error?.code))
         #expect(store.account?.username == "alice")
 
         // The store retries after the longest delay.
         authority.respond(to: .refresh, with: [.accept])
         clock.advance(by: .seconds(300))
-        #expect(try await store.accessToken(with: authority) == Secret("access-2"))
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-2"))
     }
 
     @Test func `Keeps an account without a refresh token, but returns no expired token`() async throws {
@@ -106,15 +112,17 @@ struct AccessTokenTests {
         let store = try await AccountStore.testing(
             signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
-        let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+        let error = await expectAccountError(.notSignedIn) {
+            try await store.accessToken(timeout: nil, with: authority)
+        }
         #expect(error?.description.contains("sign in again") == true)
         await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
         #expect(try await storage.stateForNewProcess().account?.username == "alice")
         // The local clock may be wrong, so the service determines whether the token has expired.
-        #expect(await store.checkSession(with: authority).text == "verified access-1")
+        #expect(await store.checkSession(with: authority, timeout: nil).text == "verified access-1")
         clock.advance(by: .seconds(-7200))
-        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-1"))
     }
 
     // MARK: Replacing a refused token
@@ -171,7 +179,9 @@ struct AccessTokenTests {
             }
         }
         #expect(authority.requests == [.refresh], "no request during the pause")
-        #expect(try await store.accessToken(with: authority) == Secret("access-1"), "another API may still accept it")
+        #expect(
+            try await store.accessToken(timeout: nil, with: authority) == Secret("access-1"),
+            "another API may still accept it")
     }
 
     @Test func `Returns no token of another user who signs in during the request`() async throws {
@@ -183,7 +193,7 @@ struct AccessTokenTests {
         authority.release()
         await expectAccountError(.conflict) { try await token.value }
         // A new request belongs to the other user.
-        #expect(try await store.accessToken(with: authority) == Secret("bob-access"))
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("bob-access"))
     }
 
     @Test func `Does not retry a refused request with another user's token`() async throws {

@@ -25,7 +25,7 @@ struct AccountStoreTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        let state = await store.checkSession(with: authority)
+        let state = await store.checkSession(with: authority, timeout: nil)
         #expect(state.account?.credentials.accessToken == Secret("access-2"))
         #expect(authority.requests == [.refresh])
     }
@@ -34,8 +34,8 @@ struct AccountStoreTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable)), .accept], clock: clock)
-        #expect(await store.checkSession(with: authority).text == "unverified access-1: offline")
-        #expect(await store.checkSession(with: authority).text == "verified access-1")
+        #expect(await store.checkSession(with: authority, timeout: nil).text == "unverified access-1: offline")
+        #expect(await store.checkSession(with: authority, timeout: nil).text == "verified access-1")
         #expect(store.account?.verifiedAt == clock.now)
     }
 
@@ -60,14 +60,14 @@ struct AccountStoreTests {
         let service = ModelService(clock: clock, isStrict: true)
         let store = try await AccountStore.testing(signedIn: service.account(of: "alice"), clock: clock)
         clock.advance(by: .seconds(seconds))
-        guard case .verified = await store.checkSession(with: service) else {
+        guard case .verified = await store.checkSession(with: service, timeout: nil) else {
             Issue.record("the session was lost")
             return
         }
         clock.advance(by: .seconds(-2 * seconds))
         #expect(try await service.verify(#require(store.account)).username == "alice")
         service.trouble = .noResponse(.unreachable)
-        #expect(await store.checkSession(with: service).account?.username == "alice")
+        #expect(await store.checkSession(with: service, timeout: nil).account?.username == "alice")
     }
 
     @Test func `Clears the account and stores the reason after an explicit rejection`() async throws {
@@ -76,13 +76,13 @@ struct AccountStoreTests {
         let store = try await AccountStore.testing(
             signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
-        let state = await store.checkSession(with: authority)
+        let state = await store.checkSession(with: authority, timeout: nil)
         let signOut = SignOut(
             .sessionEnded, date: clock.now, issuer: "https://auth.example.com", detail: "invalid_grant")
         #expect(state == .signedOut(signOut))
         #expect(store.account == nil)
         #expect(try await storage.stateForNewProcess() == .signedOut(signOut))
-        await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+        await expectAccountError(.notSignedIn) { try await store.accessToken(timeout: nil, with: authority) }
         await expectAccountError(.notSignedIn) { try await store.update { _ in } }
 
         try await store.signIn { .fresh(at: clock.now) }

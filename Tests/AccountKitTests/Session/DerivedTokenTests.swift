@@ -44,20 +44,20 @@ struct DerivedTokenTests {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         for _ in 1...2 {
-            #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
-            #expect(try await store.accessToken(for: audience, with: authority) == Secret("derived-2"))
+            #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-1"))
+            #expect(try await store.accessToken(for: audience, timeout: nil, with: authority) == Secret("derived-2"))
         }
         #expect(authority.requests == [.derive, .derive])
-        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-1"))
         let stored = try await stored()
         #expect(stored.credentials.hasSameTokens(as: Account.fresh(at: clock.now).credentials))
         #expect(stored.credentials.derivedTokens.map(\.target) == [target, audience])
 
         #expect(
-            try await store.accessToken(for: target, minimumValidity: .seconds(3600), with: authority)
+            try await store.accessToken(for: target, minimumValidity: .seconds(3600), timeout: nil, with: authority)
                 == Secret("derived-3"))
         clock.advance(by: .seconds(3541))
-        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-4"))
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-4"))
         #expect(authority.requests == [.derive, .derive, .derive, .derive])
     }
 
@@ -66,7 +66,7 @@ struct DerivedTokenTests {
         let authority = ScriptedAuthority(clock: clock)
         for scopes in [["b", "a"], ["a", "b", "a"]] {
             let target = try TokenTarget(resources: ["urn:b", "urn:a"], scopes: scopes)
-            #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+            #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-1"))
         }
         #expect(authority.requests == [.derive])
     }
@@ -74,10 +74,10 @@ struct DerivedTokenTests {
     @Test func `Keeps derived tokens in a refresh, and drops them at a new sign-in`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
-        _ = try await store.accessToken(for: target, with: authority)
+        _ = try await store.accessToken(for: target, timeout: nil, with: authority)
         try await store.refresh(with: authority)
         #expect(try await stored().credentials.accessToken == Secret("access-2"))
-        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-1"))
         try await store.signIn { .fresh(at: clock.now) }
         #expect(try await stored().credentials.derivedTokens.isEmpty)
     }
@@ -100,7 +100,7 @@ struct DerivedTokenTests {
         let store = try await store()
         let long = String(repeating: "x", count: 16 * 1024 + 1)
         let authority = ScriptedAuthority(derive: [tokens(long, refreshToken: "refresh-2")], clock: clock)
-        await expectAccountError(.tooLarge) { try await store.accessToken(for: target, with: authority) }
+        await expectAccountError(.tooLarge) { try await store.accessToken(for: target, timeout: nil, with: authority) }
         let credentials = try await stored().credentials
         #expect(credentials.refreshToken == Secret("refresh-2"))
         #expect(credentials.derivedTokens.isEmpty)
@@ -180,11 +180,11 @@ struct DerivedTokenTests {
         for target in [target, audience] {
             let store = try await store()
             let authority = ScriptedAuthority(derive: [.refuse(failure)], clock: clock)
-            await expectAccountError(code) { try await store.accessToken(for: target, with: authority) }
+            await expectAccountError(code) { try await store.accessToken(for: target, timeout: nil, with: authority) }
             #expect(try await stored() == Account.fresh(at: clock.now))
             // The account's own tokens can still be refreshed, unless the service has trouble.
             if code == .misconfigured {
-                let token = try await store.accessToken(minimumValidity: .seconds(7200), with: authority)
+                let token = try await store.accessToken(minimumValidity: .seconds(7200), timeout: nil, with: authority)
                 #expect(token == Secret("access-2"))
                 #expect(try await store.unfinishedRefresh() == nil)
             }
@@ -199,7 +199,9 @@ struct DerivedTokenTests {
     func `Keeps the session if the service refuses only the derived token`(refusal: AuthorityError) async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.refuse(refusal)], clock: clock)
-        await expectAccountError(.misconfigured) { try await store.accessToken(for: target, with: authority) }
+        await expectAccountError(.misconfigured) {
+            try await store.accessToken(for: target, timeout: nil, with: authority)
+        }
         #expect(authority.requests == [.derive, .refresh])
         #expect(try await stored().credentials.accessToken == Secret("access-2"))
         #expect(try await store.unfinishedRefresh() == nil)
@@ -209,7 +211,9 @@ struct DerivedTokenTests {
     func `Ends the session if the service refuses the plain refresh too`(refusal: AuthorityError) async throws {
         let store = try await store()
         let authority = ScriptedAuthority(refresh: [.refuse(refusal)], derive: [.refuse(refusal)], clock: clock)
-        await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: authority) }
+        await expectAccountError(.notSignedIn) {
+            try await store.accessToken(for: target, timeout: nil, with: authority)
+        }
         #expect(authority.requests == [.derive, .refresh])
         #expect(store.account == nil)
     }
@@ -218,7 +222,9 @@ struct DerivedTokenTests {
         let store = try await store()
         let authority = ScriptedAuthority(
             refresh: [.refuse(.noResponse(.timeout))], derive: [.refuse(Self.refusals[0])], clock: clock)
-        await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: authority) }
+        await expectAccountError(.serviceUnavailable) {
+            try await store.accessToken(for: target, timeout: nil, with: authority)
+        }
         #expect(authority.requests == [.derive, .refresh])
         #expect(try await stored() == Account.fresh(at: clock.now))
         #expect(try await store.unfinishedRefresh() != nil)
@@ -227,7 +233,9 @@ struct DerivedTokenTests {
     @Test func `Keeps the session if the service refuses a token exchange`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.refuse(Self.refusals[0])], clock: clock)
-        await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: authority) }
+        await expectAccountError(.misconfigured) {
+            try await store.accessToken(for: audience, timeout: nil, with: authority)
+        }
         #expect(authority.requests == [.derive])
         #expect(try await stored() == Account.fresh(at: clock.now))
     }
@@ -235,21 +243,25 @@ struct DerivedTokenTests {
     @Test func `Returns the stored derived token while the service is unreachable`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.accept, .refuse(.noResponse(.unreachable))], clock: clock)
-        _ = try await store.accessToken(for: target, with: authority)
+        _ = try await store.accessToken(for: target, timeout: nil, with: authority)
         clock.advance(by: .seconds(3570))
-        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-1"))
         // The service is not asked again yet.
-        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-1"))
         #expect(authority.requests == [.derive, .derive])
         clock.advance(by: .seconds(30))
-        await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: authority) }
+        await expectAccountError(.serviceUnavailable) {
+            try await store.accessToken(for: target, timeout: nil, with: authority)
+        }
         #expect(authority.requests == [.derive, .derive, .derive])
     }
 
     @Test func `Derives no token without a refresh token or for another user`() async throws {
         let bare = try await store(.testing(at: clock.now, hasRefreshToken: false))
         let stubborn = RefreshingAuthority()
-        await expectAccountError(.misconfigured) { try await bare.accessToken(for: target, with: stubborn) }
+        await expectAccountError(.misconfigured) {
+            try await bare.accessToken(for: target, timeout: nil, with: stubborn)
+        }
 
         let store = try await store()
         let authority = ScriptedAuthority(derive: [.hang], clock: clock)
@@ -311,10 +323,12 @@ struct DerivedTokenTests {
         let store = try await store()
         let authority = RefusingExchangeAuthority()
         let narrow = try TokenTarget(scopes: ["openid"])
-        #expect(try await store.accessToken(for: narrow, with: authority) == Secret("narrow"))
+        #expect(try await store.accessToken(for: narrow, timeout: nil, with: authority) == Secret("narrow"))
         #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh])
         // An audience requires an exchange.
-        await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: authority) }
+        await expectAccountError(.misconfigured) {
+            try await store.accessToken(for: audience, timeout: nil, with: authority)
+        }
         #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh, .tokenExchange])
     }
 
@@ -325,7 +339,7 @@ struct DerivedTokenTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: faulty)
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         let authority = ScriptedAuthority(derive: [tokens("derived", refreshToken: "refresh-2")], clock: clock)
-        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived"))
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived"))
         clock.advance(by: .seconds(1))
         _ = await store.load()
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: faulty)
@@ -340,7 +354,7 @@ struct DerivedTokenTests {
     @Test func `Removes and revokes derived tokens on sign-out`() async throws {
         let store = try await store()
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
-        _ = try await store.accessToken(for: target, with: authority)
+        _ = try await store.accessToken(for: target, timeout: nil, with: authority)
         #expect(try await store.signOut(with: authority).revocation == .queued(.noResponse(.timeout)))
         #expect(store.account == nil)
 

@@ -21,11 +21,11 @@ struct GivenTokenTests {
     @Test func `Returns a token from the environment, and a check identifies its user`() async throws {
         let store = store()
         let authority = ScriptedAuthority()
-        #expect(try await store.accessToken(with: authority).reveal() == "given")
+        #expect(try await store.accessToken(timeout: nil, with: authority).reveal() == "given")
         #expect(authority.requests == [], "an unverified token needs no request")
         #expect(store.account?.id == "NOTES_TOKEN")
 
-        guard case .verified(let account) = await store.checkSession(with: authority) else {
+        guard case .verified(let account) = await store.checkSession(with: authority, timeout: nil) else {
             Issue.record("the service accepts the token")
             return
         }
@@ -33,7 +33,7 @@ struct GivenTokenTests {
         #expect(account.verifiedAt == clock.now)
         #expect(store.account == account)
         #expect(await store.load() == .unverified(account, .init(.notChecked)))
-        #expect(try await store.accessToken(with: authority).reveal() == "given")
+        #expect(try await store.accessToken(timeout: nil, with: authority).reveal() == "given")
     }
 
     @Test func `Verifies a given token with an authority that supports only checks`() async throws {
@@ -47,7 +47,7 @@ struct GivenTokenTests {
         let authority = ScriptedAuthority()
         for _ in 1...2 { _ = await store.checkSession(with: authority, maximumAge: .seconds(900)) }
         #expect(authority.requests == [.signIn])
-        _ = await store.checkSession(with: authority)
+        _ = await store.checkSession(with: authority, timeout: nil)
         #expect(authority.requests == [.signIn, .signIn])
     }
 
@@ -59,12 +59,12 @@ struct GivenTokenTests {
     func `Keeps a given token unless the service explicitly rejects the token`(failure: AuthorityError) async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(failure)])
-        guard case .unverified(_, let reason) = await store.checkSession(with: authority) else {
+        guard case .unverified(_, let reason) = await store.checkSession(with: authority, timeout: nil) else {
             Issue.record("the token is kept")
             return
         }
         #expect(reason == SessionDecision.reason(for: failure))
-        #expect(try await store.accessToken(with: authority).reveal() == "given")
+        #expect(try await store.accessToken(timeout: nil, with: authority).reveal() == "given")
     }
 
     /// A service with an issuer, which accepts the token or fails.
@@ -85,7 +85,7 @@ struct GivenTokenTests {
         let account = try #require(await store.checkSession(with: NamedService()).account)
         #expect(account.issuer == "https://notes.example.com")
         let other = NamedService(issuer: "https://other.example.com", failure: .rejected("dead"))
-        let state = await store.checkSession(with: other)
+        let state = await store.checkSession(with: other, timeout: nil)
         guard case .unverified(account, let reason) = state else {
             Issue.record("\(state)")
             return
@@ -106,18 +106,20 @@ struct GivenTokenTests {
     @Test func `Names the variable to unset after a rejection of a given token`() async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(.bearerChallenge(error: "invalid_token")), .accept])
-        guard case .signedOut(let signOut) = await store.checkSession(with: authority) else {
+        guard case .signedOut(let signOut) = await store.checkSession(with: authority, timeout: nil) else {
             Issue.record("the session has ended")
             return
         }
         #expect(signOut.reason == .sessionEnded)
         #expect(signOut.detail == "invalid_token")
         #expect(store.account == nil)
-        #expect(await store.checkSession(with: authority) == .signedOut(signOut))
+        #expect(await store.checkSession(with: authority, timeout: nil) == .signedOut(signOut))
         #expect(authority.requests == [.signIn])
-        let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+        let error = await expectAccountError(.notSignedIn) {
+            try await store.accessToken(timeout: nil, with: authority)
+        }
         #expect(error?.description.contains("unset NOTES_TOKEN") == true)
-        #expect(try await self.store().accessToken(with: authority).reveal() == "given")
+        #expect(try await self.store().accessToken(timeout: nil, with: authority).reveal() == "given")
     }
 
     @Test func `Keeps a given token if the check times out`() async throws {
@@ -145,7 +147,7 @@ struct GivenTokenTests {
             let error = await expectAccountError(.invalidArgument) { try await change(store, authority) }
             #expect(error?.description.contains("NOTES_TOKEN is set") == true)
             #expect(authority.requests == [])
-            #expect(try await store.accessToken(with: authority).reveal() == "given")
+            #expect(try await store.accessToken(timeout: nil, with: authority).reveal() == "given")
         }
     }
 

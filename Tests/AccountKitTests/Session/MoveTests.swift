@@ -59,11 +59,11 @@ struct MoveTests {
 
     @Test func `Returns a valid token at a move's source, then names the target`() async throws {
         try await places.signIn()
-        let token = try await places.store(.here).accessToken(with: service)
+        let token = try await places.store(.here).accessToken(timeout: nil, with: service)
         try await places.move()
         let left = places.store(.here)
-        #expect(try await left.accessToken(with: service) == token)
-        guard case .verified(let account) = await left.checkSession(with: service) else {
+        #expect(try await left.accessToken(timeout: nil, with: service) == token)
+        guard case .verified(let account) = await left.checkSession(with: service, timeout: nil) else {
             Issue.record("the service knows the token")
             return
         }
@@ -72,15 +72,15 @@ struct MoveTests {
 
         places.clock.advance(by: .seconds(7200))
         for _ in 1...2 {
-            let error = await expectAccountError(.moved) { try await left.accessToken(with: service) }
+            let error = await expectAccountError(.moved) { try await left.accessToken(timeout: nil, with: service) }
             #expect(error?.description.contains("was moved to there") == true)
             await expectAccountError(.moved) { try await left.refresh(with: service) }
             await expectAccountError(.moved) {
-                try await left.accessToken(for: try TokenTarget(resources: ["urn:api"]), with: service)
+                try await left.accessToken(for: try TokenTarget(resources: ["urn:api"]), timeout: nil, with: service)
             }
-            #expect(await left.checkSession(with: service).unverifiedReason == .moved)
+            #expect(await left.checkSession(with: service, timeout: nil).unverifiedReason == .moved)
         }
-        _ = try await places.store(.there).accessToken(with: service)
+        _ = try await places.store(.there).accessToken(timeout: nil, with: service)
         #expect(service.alarmCount == 0)
     }
 
@@ -89,7 +89,7 @@ struct MoveTests {
         try await places.move()
         let authority = ScriptedAuthority(
             verify: [.refuse(.bearerChallenge(error: "invalid_token"))], clock: places.clock)
-        #expect(await places.store(.here).checkSession(with: authority).unverifiedReason == .moved)
+        #expect(await places.store(.here).checkSession(with: authority, timeout: nil).unverifiedReason == .moved)
         #expect(await places.store(.here).load().account?.move != nil)
     }
 
@@ -266,7 +266,7 @@ struct MoveTests {
         try await places.signIn(.there)
         _ = try await places.store(.there).offlineKey()
         service.endSessions()
-        _ = await places.store(.there).checkSession(with: service)
+        _ = await places.store(.there).checkSession(with: service, timeout: nil)
         try await places.signIn()
         _ = try await places.store(.here).offlineKey()
         await expectAccountError(.conflict) { try await places.move() }

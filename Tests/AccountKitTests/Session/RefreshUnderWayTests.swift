@@ -338,7 +338,7 @@ struct RefreshUnderWayTests {
                 scene.store.observeExchanges(next)
                 try await scene.store.signIn { Fixture.expired }
                 let authority = ScriptedAuthority(refresh: [answer.map { .refuse($0) } ?? .accept], clock: scene.clock)
-                _ = await scene.store.checkSession(with: authority)
+                _ = await scene.store.checkSession(with: authority, timeout: nil)
                 #expect(next.counts == [1, 0])
             }
         }
@@ -356,7 +356,7 @@ struct RefreshUnderWayTests {
         // Recording the intent is the last step that can fail.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
         let authority = ScriptedAuthority(clock: clock)
-        _ = await store.checkSession(with: authority)
+        _ = await store.checkSession(with: authority, timeout: nil)
         #expect(recorder.counts == [1, 0])
         #expect(authority.requests.isEmpty)
     }

@@ -94,7 +94,7 @@ struct SharedStorageTests {
         await expectAccountError(flaw.code) { try await store.removeKey("00") }
         await expectAccountError(flaw.code) { try await other.moveSession(to: store, named: "there", from: "here") }
         await expectAccountError(flaw.code) { try await store.moveSession(to: other, named: "here", from: "there") }
-        #expect(await store.checkSession(with: authority) == .unreadable(AccountError(flaw.code, "")))
+        #expect(await store.checkSession(with: authority, timeout: nil) == .unreadable(AccountError(flaw.code, "")))
         guard case .unreadable(let error) = await store.load() else {
             Issue.record("the archive is unreadable")
             return

@@ -70,7 +70,7 @@ struct SignInAndOutTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
-        _ = await store.checkSession(with: authority)
+        _ = await store.checkSession(with: authority, timeout: nil)
         #expect(try await store.unfinishedRefresh() == clock.now)
         try await store.signIn { .fresh(at: clock.now) }
         #expect(try await store.unfinishedRefresh() == nil)

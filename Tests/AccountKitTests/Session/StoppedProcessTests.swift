@@ -89,7 +89,9 @@ struct StoppedProcessTests {
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: service) }
         let target = try TokenTarget(scopes: ["read"])
         clock.advance(by: .seconds(300))
-        await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: service) }
+        await expectAccountError(.serviceUnavailable) {
+            try await store.accessToken(for: target, timeout: nil, with: service)
+        }
         #expect(service.events == ["prepare", "prepare"])
         // An authority that sends its requests in one step gets no request.
         let scripted = ScriptedAuthority(clock: clock)

@@ -37,18 +37,21 @@ struct StorageFaultTests {
             case .firstSignIn, .signIn, .signInOverDamage:
                 try await store.signIn(username: "bob", password: Secret("password"), with: service)
             case .load: _ = await store.load()
-            case .check, .checkExpired, .checkRejected: _ = await store.checkSession(with: service)
+            case .check, .checkExpired, .checkRejected: _ = await store.checkSession(with: service, timeout: nil)
             case .refresh: try await store.refresh(with: service)
-            case .earlyToken: _ = try await store.accessToken(minimumValidity: .seconds(60), with: service)
+            case .earlyToken:
+                _ = try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: service)
             case .derive:
-                _ = try await store.accessToken(for: try TokenTarget(resources: ["urn:api"]), with: service)
-            case .exchange: _ = try await store.accessToken(for: try TokenTarget(audience: "api"), with: service)
+                _ = try await store.accessToken(
+                    for: try TokenTarget(resources: ["urn:api"]), timeout: nil, with: service)
+            case .exchange:
+                _ = try await store.accessToken(for: try TokenTarget(audience: "api"), timeout: nil, with: service)
             case .update: try await store.update { $0.profile.points = 7 }
             case .updateProfile: try await store.updateProfile(with: service) { $0.points = 7 }
             case .signOut: try await store.signOut(with: service)
             case .endOnCheck, .endOnRefresh:
                 service.endSessions()
-                _ = await store.checkSession(with: service)
+                _ = await store.checkSession(with: service, timeout: nil)
             }
         }
     }
@@ -149,7 +152,8 @@ struct StorageFaultTests {
             for error in Fixture.failures + Fixture.unreadable {
                 let scene = try await Scene(.earlyToken)
                 scene.storage.inject(.fails(error), at: number)
-                let token = try await scene.store.accessToken(minimumValidity: .seconds(60), with: scene.service)
+                let token = try await scene.store.accessToken(
+                    minimumValidity: .seconds(60), timeout: nil, with: scene.service)
                 #expect(try await scene.service.verify(#require(scene.before).with(token)).id == scene.before?.id)
             }
         }
@@ -170,7 +174,7 @@ struct StorageFaultTests {
         #expect(try await scene.store.unfinishedRefresh() == scene.clock.now)
 
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
-        #expect(try await scene.store.accessToken(with: scene.service) == Secret("access-2"))
+        #expect(try await scene.store.accessToken(timeout: nil, with: scene.service) == Secret("access-2"))
         #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
 
         try await scene.store.update { $0.profile.points = 7 }

@@ -28,8 +28,8 @@ struct UnreadableArchiveTests {
             let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
             let authority = ScriptedAuthority(clock: clock)
             #expect(await store.load() == .unreadable(AccountError(code, "")))
-            #expect(await store.checkSession(with: authority) == .unreadable(AccountError(code, "")))
-            await expectAccountError(code) { try await store.accessToken(with: authority) }
+            #expect(await store.checkSession(with: authority, timeout: nil) == .unreadable(AccountError(code, "")))
+            await expectAccountError(code) { try await store.accessToken(timeout: nil, with: authority) }
             await expectAccountError(code) { try await store.refresh(with: authority) }
             await expectAccountError(code) { try await store.update { _ in } }
             #expect(storage.entries == before)

@@ -61,7 +61,7 @@ struct UnsavedTokensTests {
         switch call {
         case "load": _ = await scene.store.load()
         case "token":
-            #expect(try await scene.store.accessToken(with: scene.authority) == Secret("access-2"))
+            #expect(try await scene.store.accessToken(timeout: nil, with: scene.authority) == Secret("access-2"))
         default: await scene.store.finishPendingRequests()
         }
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")

@@ -18,11 +18,11 @@ struct WrongAccountTests {
 
     @Test func `Returns no token until the service confirms the account again`() async throws {
         let authority = ScriptedAuthority(verify: [.identity(Self.bob), .identity(Self.bob), .accept])
-        let state = try await signedIn().checkSession(with: authority)
+        let state = try await signedIn().checkSession(with: authority, timeout: nil)
         #expect(state.text.hasSuffix(": wrongAccount"))
         #expect(try await other().load().text.hasSuffix(": wrongAccount"))
-        await expectAccountError(.serviceUnavailable) { try await other().accessToken(with: authority) }
-        #expect(try await other().accessToken(with: authority) == Fixture.alice.credentials.accessToken)
+        await expectAccountError(.serviceUnavailable) { try await other().accessToken(timeout: nil, with: authority) }
+        #expect(try await other().accessToken(timeout: nil, with: authority) == Fixture.alice.credentials.accessToken)
         #expect(try await other().load().text.hasSuffix(": notChecked"))
         #expect(authority.requests == [.verify, .verify, .verify])
     }
@@ -34,10 +34,12 @@ struct WrongAccountTests {
             try await base.stateForNewProcess().account?.credentials.refreshToken
                 == Fixture.alice.credentials.refreshToken)
         let offline = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable))])
-        await expectAccountError(.serviceUnavailable) { try await other().accessToken(with: offline) }
+        await expectAccountError(.serviceUnavailable) { try await other().accessToken(timeout: nil, with: offline) }
         let target = try TokenTarget(scopes: ["read"])
-        await expectAccountError(.serviceUnavailable) { try await other().accessToken(for: target, with: offline) }
-        #expect(try await other().accessToken(with: authority) == Fixture.alice.credentials.accessToken)
+        await expectAccountError(.serviceUnavailable) {
+            try await other().accessToken(for: target, timeout: nil, with: offline)
+        }
+        #expect(try await other().accessToken(timeout: nil, with: authority) == Fixture.alice.credentials.accessToken)
     }
 
     @Test func `Delays the next refresh after a refresh that returned another user`() async throws {
@@ -45,11 +47,11 @@ struct WrongAccountTests {
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob")), .accept], clock: clock)
         for _ in 1...3 {
-            await expectAccountError(.serviceUnavailable) { try await store.accessToken(with: authority) }
+            await expectAccountError(.serviceUnavailable) { try await store.accessToken(timeout: nil, with: authority) }
         }
         #expect(authority.requests == [.refresh])
         clock.advance(by: .seconds(300))
-        #expect(try await store.accessToken(with: authority) == Secret("access-2"))
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-2"))
         #expect(authority.requests == [.refresh, .refresh, .verify])
     }
 
@@ -57,7 +59,7 @@ struct WrongAccountTests {
         let store = try await signedIn()
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob"))])
         await expectAccountError(.serviceUnavailable) {
-            try await store.accessToken(minimumValidity: .seconds(1_000_000), with: authority)
+            try await store.accessToken(minimumValidity: .seconds(1_000_000), timeout: nil, with: authority)
         }
         #expect(authority.requests == [.refresh])
     }
@@ -67,7 +69,7 @@ struct WrongAccountTests {
         var alice = Fixture.alice
         alice.verifiedAt = Fixture.now
         let store = try await AccountStore.testing(signedIn: alice, storage: base)
-        _ = await store.checkSession(with: authority)
+        _ = await store.checkSession(with: authority, timeout: nil)
         let state = await store.checkSession(with: authority, maximumAge: .seconds(1_000_000))
         #expect(state.text.hasPrefix("verified"))
         #expect(authority.requests == [.verify, .verify])
