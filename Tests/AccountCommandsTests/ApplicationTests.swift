@@ -125,20 +125,6 @@ import Testing
         #expect(rejected.hint == advice)
     }
 
-    @Test func `Names the commands to run after the user did not finish a sign-in`() {
-        let hint = CommandHint(tool: "account", session: .default, isNamed: false)
-        let error = AccountError(.signInRefused, "the sign-in was not finished in the browser within 10 min")
-        #expect(
-            LoginCommand<AnyService>.naming(hint, in: error, canUseDevice: true).hint
-                == "nothing was changed; run `account login` again, or `account login --device` to sign in on another device"
-        )
-        #expect(
-            LoginCommand<AnyService>.naming(hint, in: error, canUseDevice: false).hint
-                == "nothing was changed; run `account login` again")
-        let refusal = AccountError(.signInRefused, "refused", cause: RequestFailure(.oauthError(.accessDenied)))
-        #expect(LoginCommand<AnyService>.naming(hint, in: refusal, canUseDevice: true).hint == nil)
-    }
-
     // MARK: Exit codes
 
     @Test func `Maps each error to its exit code from sysexits`() {

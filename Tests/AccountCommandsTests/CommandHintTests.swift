@@ -23,7 +23,7 @@ import Testing
         var error = AccountError(requirement, at: "https://api.example.com", in: try SessionName("work"))
         error.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
         #expect(
-            error.hint == "run `notes account login --step-up --scope notes:write --scope 'a`b' --session=work`")
+            error.hint == "run `notes account login --step-up --scope=notes:write --scope='a`b' --session=work`")
 
         error = AccountError(AccessRequirement(maxAge: .zero), at: "https://api.example.com", in: .default)
         error.nameSignIn(command: "account login", orReplaceTokenIn: nil)

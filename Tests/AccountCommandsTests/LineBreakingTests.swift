@@ -5,6 +5,8 @@ import Testing
 @Suite struct LineBreakingTests {
     @Test func `Breaks a text between words`() {
         #expect("one two three".lines(within: 13) == ["one two three"])
+        #expect("run `rm 'a  b'` now, or  later".lines(within: 18) == ["run `rm 'a  b'`", "now, or  later"])
+        #expect("remove `a`b` to go on".lines(within: 8) == ["remove `a`b` to go on"])
         #expect("one two three".lines(within: 12) == ["one two", "three"])
         #expect("one two three".lines(within: 7) == ["one two", "three"])
         #expect("one two three".lines(within: 6) == ["one", "two", "three"])

@@ -220,12 +220,12 @@ struct AccountPlaintextTests {
             ["url": "https://auth.example.com/token"], ["expiresAt": .date(Date(timeIntervalSince1970: 5))],
             ["url": 1, "expiresAt": .date(Date(timeIntervalSince1970: 5))], "https://auth.example.com/token",
         ] as [ProfileValue])
-    func `Refuses a record with an incomplete token endpoint`(endpoint: ProfileValue) {
+    func `Ignores a token endpoint that only a later version can read`(endpoint: ProfileValue) throws {
         var record = Self.account.sealedRecord
         record["tokenEndpoint"] = endpoint
-        #expect(throws: RecordPropertyList.Malformed.self) {
-            try Account(record: record, secrets: Self.account.sealedSecrets)
-        }
+        let account = try Account(record: record, secrets: Self.account.sealedSecrets)
+        #expect(account.credentials.tokenEndpoint == nil)
+        #expect(account.credentials.refreshToken == Self.account.credentials.refreshToken)
     }
 
     @Test func `Refuses every truncated plaintext`() {

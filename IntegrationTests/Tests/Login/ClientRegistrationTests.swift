@@ -142,8 +142,19 @@ struct ClientRegistrationTests {
         }
     }
 
-    @Test func `Removes an updated registration with its last session`() async throws {
+    /// The response to an update may replace the secret, of which each session has a copy.
+    @Test func `Registers a client with a secret again for more scopes`() async throws {
         try await APIUser.run(["--registration-secrets"]) { user in
+            try await user.signIn()
+            try await user.signIn("--session", "second", "--scope", "groups")
+            #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
+        }
+    }
+
+    @Test func `Removes an updated registration with its last session`() async throws {
+        try await APIUser.run { user in
             try await user.signIn()
             try await user.signIn("--session", "second", "--scope", "groups")
             #expect(try await user.account("refresh").exitCode == 0)

@@ -74,6 +74,36 @@ struct ConversationTests {
         }
     }
 
+    @Test func `A tool that does not support APIs by URL uses the URL as the issuer`() async throws {
+        try await Household.run { household in
+            try await ExampleServer.run { server in
+                let session = try await Terminal.run(
+                    household.homepwner.command(["account", "login"]),
+                    [
+                        .wait("Where do you want to sign in?"), .wait("URL of the service: "), .type(server.issuer),
+                        .enter, .wait("Client ID"), .enter, .wait("How do you want to sign in?"),
+                        .wait("Enter a number (leave empty for 1): "), Self.password, .enter, .wait("User name: "),
+                        .type("alice"), .enter, .wait("Password for alice: "), .silent,
+                        .type(ExampleServer.alicePassword), .enter,
+                    ])
+                #expect(session.exitCode == 0, "\(session)")
+                #expect(session.screen.contains("login --issuer \(server.issuer)"), "\(session)")
+                let refused = try await household.homepwner.run(["account", "login", server.issuer, "--device"])
+                #expect(refused.exitCode == 64 && refused.errors.contains("--issuer"), "\(refused)")
+            }
+        }
+    }
+
+    @Test func `login asks for the URL again if there is no service`() async throws {
+        try await Container.run { container in
+            let session = try await Terminal.run(
+                Tool.account(in: container).command(["login"]), .wait("another service: "),
+                .type("http://127.0.0.1:\(try FreePort.find())"), .enter, .wait("refused"),
+                .wait("another service: "), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+        }
+    }
+
     @Test func `login asks again after an invalid number or URL`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in

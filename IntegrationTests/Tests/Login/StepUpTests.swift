@@ -115,7 +115,7 @@ struct StepUpTests {
             let outcome = try await user.account("mcp", user.api, input: MCPUser.initialize + "\n")
             #expect(
                 outcome.output.contains(
-                    "`account login --session work --step-up --scope notes:read --scope notes:write`"), "\(outcome)")
+                    "`account login --session work --step-up --scope=notes:read --scope=notes:write`"), "\(outcome)")
             let login = try await stepUp(
                 user, "--session", "work", "--scope", "notes:read", "--scope", "notes:write")
             #expect(login.exitCode == 0, "\(login)")

@@ -76,7 +76,7 @@ struct SetupTests {
             #expect(try home.text(".gitconfig") == "[credential]\n\thelper = !account git-credential --store=file:\n")
             try await home.expectUnchanged("git", "--store", "file:")
             let other = try await home.setup("git", "--store", "etcd://127.0.0.1:1/x")
-            #expect(other.exitCode == 75 && other.errors.contains("account setup git --remove"), "\(other)")
+            #expect(other.exitCode == 78 && other.errors.contains("account setup git --remove"), "\(other)")
             #expect(try await home.setup("git", "--remove").exitCode == 0)
             #expect(try home.text(".gitconfig") == "")
         }
@@ -137,7 +137,7 @@ struct SetupTests {
         try await Home.run { home in
             try home.write(text, to: ".docker/config.json")
             let outcome = try await home.setup("docker", "ghcr.io")
-            #expect([65, 75].contains(outcome.exitCode), "\(outcome)")
+            #expect([65, 78].contains(outcome.exitCode), "\(outcome)")
             #expect(outcome.errors.contains(home.path(".docker/config.json")), "\(outcome)")
             #expect(try home.text(".docker/config.json") == text)
             #expect(try FileManager.default.contentsOfDirectory(atPath: home.path(".docker")) == ["config.json"])
@@ -183,7 +183,7 @@ struct SetupTests {
             #expect(text.contains("command: account") && text.contains("- --session=work"), "\(text)")
             #expect(text.contains("provideClusterInfo: true") && text.contains("name: other"), "\(text)")
             try await home.expectUnchanged("kubectl", "--session", "work")
-            try await home.expectUnchanged("kubectl", "--name", "other", exitCode: 75)
+            try await home.expectUnchanged("kubectl", "--name", "other", exitCode: 78)
 
             #expect(try await home.setup("--remove", "kubectl").exitCode == 0)
             let rest = try home.text(".kube/config")
@@ -243,7 +243,7 @@ struct SetupTests {
             let before = "{\"mcpServers\": {\"a\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\"]}}, \"b\": 1}"
             try home.write(before, to: "mcp.json")
             let file = home.path("mcp.json")
-            try await home.expectUnchanged("mcp", "https://x.example/mcp", "--file", file, "--name", "a", exitCode: 75)
+            try await home.expectUnchanged("mcp", "https://x.example/mcp", "--file", file, "--name", "a", exitCode: 78)
             #expect(try await home.setup("mcp", "https://x.example/mcp", "--file", file).exitCode == 0)
             #expect(try await home.setup("mcp", "https://x.example/mcp", "--file", file, "--remove").exitCode == 0)
             #expect(try home.text("mcp.json") == before)

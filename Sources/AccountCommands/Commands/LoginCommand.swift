@@ -16,7 +16,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     private static var defaultWay: String {
         """
-        \(App.acceptsIssuer ? "On a terminal, `login` asks for the service and its client ID, unless options name them. " : "")By \
+        \(App.acceptsIssuer ? "On a terminal, `login` asks for the service, unless options name it, and for the client ID if the service requires one. " : "")By \
         default, `login` opens your browser. If there is no browser, `login` shows a code to enter on another device.\u{20}
         """
     }
@@ -58,7 +58,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             visibility: App.visibility(of: .device)))
     var qr = true
 
-    @Flag(help: ArgumentHelp("Sign in with the browser on this machine.", visibility: App.visibility(of: .browser)))
+    @Flag(
+        help: ArgumentHelp(
+            "Sign in with the browser on this machine, or paste the final address of a browser on another machine.",
+            visibility: App.visibility(of: .browser)))
     var web = false
 
     @Flag(
@@ -163,33 +166,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func signIn(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async throws {
-        var issuer = issuer
-        issuer.issuer = answers?.issuer ?? issuer.issuer
-        issuer.clientID = answers?.clientID ?? issuer.clientID
-        var service = try context.service(
-            named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request)
-        service.username = username
-        service.clientSecret = answers?.clientSecret
-        service.registersAgain = register
-        let stepsUpFrom = stepUp ? try await stepUpAccount(in: context) : nil
-        if let stepsUpFrom { try addEarlierScopes(of: stepsUpFrom, to: &service, in: context) }
-        // A remembered client ID is only for the service that the user gave it for.
-        let isRemembered = issuer.clientID == nil && service.clientID != nil
-        let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
-        var authority = try context.authority(for: service, timeout: .seconds(30))
-        let isForAPI = authority is any DiscoveringAuthority
-        if let discovering = authority as? any DiscoveringAuthority {
-            authority = try await prepared(
-                discovering, for: stepsUpFrom, expecting: expected, adding: &service.scopes, in: context)
-        } else if let stepsUpFrom {
-            authority = try context.authority(for: widened(service, by: stepsUpFrom), timeout: .seconds(30))
-        }
+        let extended = stepUp ? try await stepUpAccount(in: context) : nil
+        var service = try service(in: context, answering: answers, extending: extended)
+        let authority = try await authority(for: &service, in: context, answering: answers, extending: extended)
         let way = try answers?.way ?? way(for: authority)
         try checkClientID(of: service, for: way)
-        let store = replace ? context.store.replacingUnreadableArchive() : context.store
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: authority.accountIssuer)
-        let question = ReplacementQuestion(context, extending: stepsUpFrom)
+        let question = ReplacementQuestion(context, extending: extended)
+        let store = replace ? context.store.replacingUnreadableArchive() : context.store
         store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
         let account: Account
         do {
@@ -198,7 +183,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 case .device: try await signInOnDevice(store, authority, question)
                 case .browser:
                     try await registeringAgain(at: authority) {
-                        try await signInWithBrowserOrDevice(store, authority, question, context.hint)
+                        try await signInWithBrowserOrDevice(store, authority, question)
                     }
                 case .password: try await signInWithPassword(store, authority)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
@@ -210,21 +195,83 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
         }
-        var signedIn = service
-        signedIn.issuer = account.issuer ?? service.issuer
+        service.issuer = account.issuer ?? service.issuer
         let session = question.otherSession ?? context.session
-        let hint = context.hint(for: session)
+        let resources = authority is any DiscoveringAuthority ? account.credentials.resources : []
+        await saveSettings(of: service, resources, in: session, context)
+        if context.location != nil { await context.keepRegistration(of: account) }
+        reportReplacement(by: account, in: session, question, context)
+        if options.json {
+            var document = StateDocument(.verified(account), session: session)
+            document.replaced = question.replaced.map(StateDocument.AccountPart.init)
+            try JSONDocument.print(document)
+        } else {
+            let place = account.issuer.map { " at \($0)" } ?? ""
+            let name = session == .default ? "" : " (session \(session))"
+            Terminal.say(.success, "Signed in as \(bold: account.shownName)\(place)\(name).")
+            let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
+            let hint = context.hint(for: session)
+            let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
+            if let limit { Terminal.say(.warning, StyledText(limit)) }
+        }
+        // Also deliver the revocation of the replaced session.
+        await context.deliverRevocations()
+    }
+
+    private func service(
+        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?, extending account: Account?
+    ) throws -> AccountService {
+        var issuer = issuer
+        issuer.issuer = answers?.issuer ?? issuer.issuer
+        issuer.clientID = answers?.clientID ?? issuer.clientID
+        var service = try context.service(
+            named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request)
+        service.username = username
+        service.clientSecret = answers?.clientSecret
+        service.registersAgain = register
+        if let account { try addEarlierScopes(of: account, to: &service, in: context) }
+        return service
+    }
+
+    /// Returns the authority of a service. If an API names the service, this method finds it, and adds the scopes that
+    /// the API requires to `service`.
+    private func authority(
+        for service: inout AccountService, in context: CommandContext<App>,
+        answering answers: LoginConversation<App>.Answers?, extending account: Account?
+    ) async throws -> any AccountAuthority {
+        let authority = try context.authority(for: service, timeout: .seconds(30))
+        if let authority = authority as? any DiscoveringAuthority {
+            // A remembered client ID is only for the service that the user gave it for.
+            let isRemembered = (answers?.clientID ?? issuer.clientID) == nil && service.clientID != nil
+            let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
+            return try await prepared(
+                authority, for: account, expecting: expected, adding: &service.scopes, in: context)
+        }
+        guard let account else { return authority }
+        return try context.authority(for: widened(service, by: account), timeout: .seconds(30))
+    }
+
+    /// Stores the service of a session, and creates rules for its hosts and for APIs. A failure does not undo the
+    /// sign-in.
+    private func saveSettings(
+        of service: AccountService, _ resources: [String], in session: SessionName, _ context: CommandContext<App>
+    ) async {
         do {
-            if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: session) }
-            let resources = isForAPI ? account.credentials.resources : []
-            try await makeRules(for: signedIn, and: resources, in: session, context)
+            if App.acceptsIssuer { try await context.preferences.setService(service, of: session) }
+            try await makeRules(for: service, and: resources, in: session, context)
         } catch {
             Terminal.say("note: you are signed in, but the settings were not saved (\(error))")
         }
-        if context.location != nil { await context.keepRegistration(of: account) }
+    }
+
+    /// Says which archive or account the sign-in replaced.
+    private func reportReplacement(
+        by account: Account, in session: SessionName, _ question: ReplacementQuestion<App>,
+        _ context: CommandContext<App>
+    ) {
         if let place = context.store.quarantinedArchive {
             Terminal.say("The archive that could not be opened was moved to \(place).")
-            if store.isShared {
+            if context.store.isShared {
                 Terminal.say(
                     "Other machines now need this machine's key. The tokens in the old archive stay valid at the "
                         + "service until they expire.")
@@ -235,20 +282,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 "note: \(account.shownName) replaces \(replaced.shownNameAndPlace) in session \(session). To keep both, sign in with "
                     + "`\(context.tool) login --session NAME`.")
         }
-        if options.json {
-            var document = StateDocument(.verified(account), session: session)
-            document.replaced = question.replaced.map(StateDocument.AccountPart.init)
-            try JSONDocument.print(document)
-        } else {
-            let place = account.issuer.map { " at \($0)" } ?? ""
-            let name = session == .default ? "" : " (session \(session))"
-            Terminal.say(.success, "Signed in as \(bold: account.shownName)\(place)\(name).")
-            let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
-            let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
-            if let limit { Terminal.say(.warning, StyledText(limit)) }
-        }
-        // Also deliver the revocation of the replaced session.
-        await context.deliverRevocations()
     }
 
     /// Creates rules for the hosts of a service and for APIs, except for hosts that already have a rule for another
@@ -264,7 +297,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 // Don't show a URL with a password.
                 let shown = error == .credentials ? "its URL" : text
                 Terminal.say(
-                    "note: no rule was created for an API, so other programs get no token for it: \(shown) \(error.text)."
+                    "note: no rule was created, so other programs get no token there: \(shown) \(error.text)."
                 )
             }
         }
@@ -322,203 +355,5 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
         if authority is any DeviceAuthority { return .device }
         return authority is any PasswordAuthority ? .password : .token
-    }
-
-    private func signInOnDevice(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
-    ) async throws -> Account {
-        guard let authority = authority as? any DeviceAuthority else {
-            throw AccountError(
-                .invalidArgument, "this service offers no sign-in on another device", hint: "omit --device")
-        }
-        var countdown: Countdown?
-        defer { countdown?.stop() }
-        return try await store.signIn(with: authority) { authorization in
-            try await DevicePrompt.show(
-                authorization, withQRCode: qr, asJSON: options.json, hiding: App.secretVariables)
-            let started = Countdown(from: authorization.lifetime)
-            countdown = started
-            question.beforeAsking { started?.stop() }
-        }
-    }
-
-    /// Signs in with the browser. Falls back to a sign-in on another device, unless the user requested the browser.
-    private func signInWithBrowserOrDevice(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>,
-        _ hint: CommandHint
-    ) async throws -> Account {
-        guard let browserAuthority = authority as? any BrowserAuthority else {
-            throw AccountError(.invalidArgument, "this service offers no sign-in with a browser", hint: "omit --web")
-        }
-        var isShown = false
-        var page: RedirectPage?
-        var reminder: Task<Void, any Error>?
-        var reader: Task<Void, Never>?
-        defer {
-            page?.remove()
-            reminder?.cancel()
-            reader?.cancel()
-        }
-        do {
-            return try await store.signIn(with: browserAuthority) { signIn in
-                isShown = true
-                if paste { return try receivePasted(signIn) }
-                let url = signIn.url
-                let acceptsPasted = Terminal.isTerminal(.input)
-                if options.json {
-                    try BrowserPrompt.print(signIn)
-                } else {
-                    Terminal.say(
-                        "Sign in with your browser. If the browser does not open automatically, open this address:\n\n    \(url)\n\n"
-                            + (acceptsPasted ? Self.pasteText : "")
-                            + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
-                }
-                if acceptsPasted {
-                    let started = Task { await Self.receiveLines(signIn) }
-                    reader = started
-                    question.beforeAsking { started.cancel() }
-                }
-                if App.acceptsIssuer {
-                    reminder = Task {
-                        try await Task.sleep(for: .seconds(30))
-                        Terminal.say(reminderText(for: authority))
-                    }
-                }
-                do {
-                    let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
-                    page = written
-                    // Don't wait: a browser that was not running may stay in the foreground until the user closes it.
-                    Task { await ExternalProgram.openBrowser(written.url, hiding: App.secretVariables) }
-                } catch {
-                    Terminal.say("note: cannot open the browser automatically (\(error)).")
-                }
-            }
-        } catch {
-            let isFinal = error.code != .misconfigured || isShown || web || paste
-            guard !isFinal, authority is any DeviceAuthority else {
-                throw Self.naming(hint, in: error, canUseDevice: authority is any DeviceAuthority)
-            }
-            do {
-                return try await signInOnDevice(store, authority, question)
-            } catch let second as AccountError where authority is any DiscoveringAuthority {
-                // Report why the browser cannot be used. The second error only says that there is no other way to sign in.
-                throw second.code == .misconfigured ? error : second
-            }
-        }
-    }
-
-    /// Names the commands for another attempt if the user did not finish in time.
-    static func naming(_ hint: CommandHint, in error: AccountError, canUseDevice: Bool) -> AccountError {
-        // If the service refused the sign-in, the cause of the error is its response.
-        guard error.code == .signInRefused, error.requestFailure == nil else { return error }
-        var error = error
-        error.hint =
-            "nothing was changed; run `\(hint.command("login"))` again"
-            + (canUseDevice ? ", or `\(hint.command("login", "--device"))` to sign in on another device" : "")
-        return error
-    }
-
-    private func reminderText(for authority: any AccountAuthority) -> String {
-        let isRegistered = issuer.clientID == nil && authority is any DiscoveringAuthority
-        return isRegistered
-            ? "Still waiting for the browser. If it shows an error, the service may no longer know the registration of "
-                + "this tool: press Ctrl-C, and add --register to register it again."
-            : "Still waiting for the browser. If it shows an error, press Ctrl-C, and check --client-id and "
-                + "--redirect-uri: they must match the registration at the service exactly."
-    }
-
-    private static var pasteText: String {
-        "You can also open it in a browser on another machine. After the sign-in, that browser goes to an address on its own "
-            + "machine, and may show an error: paste the complete address here.\n"
-    }
-
-    /// Passes pasted addresses to a sign-in that waits for the browser, until the sign-in accepts one.
-    private static func receiveLines(_ signIn: any BrowserSignIn) async {
-        // After an error or at the end of the input, the sign-in still waits for the browser.
-        while let line = try? await Terminal.nextLine() {
-            // The user may press Enter to see whether the command still runs.
-            guard line.contains(where: { !$0.isWhitespace }) else { continue }
-            do {
-                return try signIn.receive(line)
-            } catch {
-                Terminal.say("\(error)")
-            }
-        }
-    }
-
-    private func receivePasted(_ signIn: any BrowserSignIn) throws {
-        if options.json {
-            try BrowserPrompt.print(signIn)
-        } else {
-            Terminal.say(
-                "Open this address in a browser on any machine:\n\n    \(signIn.url)\n\n"
-                    + "After the sign-in, the browser goes to an address on its own machine, and may show an error. "
-                    + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
-        }
-        while true {
-            guard let line = try Terminal.readLine(within: signIn.lifetime) else {
-                throw AccountError(.invalidArgument, "no address was entered")
-            }
-            do {
-                return try signIn.receive(line)
-            } catch {
-                guard Terminal.isTerminal(.input) else { throw error }
-                Terminal.say("\(error)")
-            }
-        }
-    }
-
-    private func signInWithToken(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint, asks: Bool
-    ) async throws -> Account {
-        guard let authority = authority as? any TokenAuthority else {
-            throw AccountError(
-                .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
-        }
-        if asks { return try await store.signIn(with: authority) { try Terminal.promptForSecret("Access token: ") } }
-        if Terminal.isTerminal(.input) {
-            throw AccountError(
-                .invalidArgument,
-                "--with-token reads the token from standard input, which is a terminal here",
-                hint: "use "
-                    + "`\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
-            )
-        }
-        return try await store.signIn(with: authority) {
-            guard let token = try Terminal.readSecretLine() else {
-                throw AccountError(.invalidArgument, "no token on standard input: the first line is empty")
-            }
-            return token
-        }
-    }
-
-    private func signInWithPassword(
-        _ store: AccountStore, _ authority: any AccountAuthority
-    ) async throws -> Account {
-        guard let authority = authority as? any PasswordAuthority else {
-            throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
-        }
-        let canPrompt = Terminal.isTerminal(.input)
-        guard canPrompt || passwordStdin && username != nil else {
-            throw AccountError(
-                .invalidArgument,
-                "there is no terminal for a prompt: add --password-stdin and --username NAME"
-                    + (App.offers([.token]) ? ", or --with-token" : ""))
-        }
-        // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
-        return try await store.signIn(with: authority) {
-            let username = try username ?? Terminal.prompt("User name: ")
-            let password: Secret
-            if passwordStdin {
-                guard let line = try Terminal.readSecretLine() else {
-                    throw AccountError(
-                        .invalidArgument, "no password on standard input: the first line is empty")
-                }
-                password = line
-            } else {
-                password = try Terminal.promptForSecret("Password for \(username): ")
-            }
-            return (username, password)
-        }
     }
 }

@@ -108,10 +108,15 @@ struct LoginConversation<App: AccountApplication> {
         Terminal.say("Where do you want to sign in?")
         for (index, service) in services.enumerated() { Terminal.say("  \(index + 1)  \(service.title)") }
         let question =
-            services.isEmpty
-            ? "URL of the API or service: " : "Enter a number, or the URL of an API or another service: "
+            switch (services.isEmpty, context.acceptsAPIs) {
+            case (true, true): "URL of the API or service: "
+            case (true, false): "URL of the service: "
+            case (false, true): "Enter a number, or the URL of an API or another service: "
+            case (false, false): "Enter a number, or the URL of another service: "
+            }
+        answers.clientID = command.issuer.clientID
         var chosen: ServiceDescription?
-        while chosen == nil, answers.url == nil {
+        while chosen == nil, answers.url == nil, answers.issuer == nil {
             let text = try answer(to: question)
             if let number = Int(text) {
                 if number >= 1, number <= services.count {
@@ -121,38 +126,45 @@ struct LoginConversation<App: AccountApplication> {
                 }
             } else if let named = services.first(where: { $0.name == text.lowercased() }) {
                 chosen = named
-            } else if let url = url(from: text) {
+            } else {
+                let url = text.firstRange(of: "://") == nil ? "https://" + text : text
                 // A known service requires a registered client.
                 chosen = knownService(at: url)
-                if chosen == nil { answers.url = url }
+                if chosen == nil { try await findService(at: url, &answers, beside: command) }
             }
         }
         answers.serviceName = chosen?.name
-        answers.clientID = command.issuer.clientID
-        if let url = answers.url {
-            try await discover(url, &answers, beside: command)
-        } else if answers.clientID == nil {
-            try client(of: chosen, &answers)
-        }
+        if answers.clientID == nil, answers.url == nil { try client(of: chosen, &answers) }
         return chosen
     }
 
-    /// Finds the service at a URL, and asks for a client ID if the tool cannot register itself there.
-    private func discover(
-        _ url: String, _ answers: inout Answers, beside command: LoginCommand<App>
+    /// Finds the service at a URL, and asks for a client ID if the tool cannot register itself there. If there is no
+    /// service, says so.
+    private func findService(
+        at url: String, _ answers: inout Answers, beside command: LoginCommand<App>
     ) async throws {
-        let service = AccountService(
-            clientID: answers.clientID, scopes: command.request.scopes,
-            usesDefaultScopes: command.request.defaultScopes, url: url,
-            clientMetadataURL: command.issuer.clientMetadataURL)
-        var authority = try context.authority(for: service, timeout: .seconds(30))
-        if let api = authority as? any DiscoveringAuthority {
+        do {
+            guard context.acceptsAPIs else {
+                let service = AccountService(issuer: url, clientID: "-")
+                answers.issuer = try context.authority(for: service, timeout: .seconds(10)).accountIssuer ?? url
+                return
+            }
+            let service = AccountService(
+                clientID: answers.clientID, scopes: command.request.scopes,
+                usesDefaultScopes: command.request.defaultScopes, url: url,
+                clientMetadataURL: command.issuer.clientMetadataURL)
+            guard let api = try context.authority(for: service, timeout: .seconds(30)) as? any DiscoveringAuthority
+            else { return }
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
+            let requiresClientID = try await chosen.requiresClientID()
+            answers.url = url
             answers.issuer = chosen.accountIssuer
-            guard try await chosen.requiresClientID() else { return }
-            authority = chosen
+            if requiresClientID, answers.clientID == nil { try client(of: nil, &answers) }
+        } catch let error as AccountError
+            where [.misconfigured, .serviceUnavailable, .invalidArgument].contains(error.code) && answers.url == nil
+        {
+            Terminal.say(.failure, StyledText(String(describing: error)))
         }
-        if answers.clientID == nil { try client(of: nil, &answers) }
     }
 
     /// - Returns: `nil` for the way that `login` chooses without an option.
@@ -174,6 +186,8 @@ struct LoginConversation<App: AccountApplication> {
         let hint = answers.session.map { context.hint(for: $0) } ?? context.hint
         var words = given.isEmpty ? hint.command("login") : "\(context.tool) login " + given.joined(separator: " ")
         if answers.clientSecret != nil { words = "\(App.environmentPrefix)_CLIENT_SECRET=… " + words }
+        var answers = answers
+        if given.contains(where: { $0.hasPrefix("--client-id") }) { answers.clientID = nil }
         for option in answers.options(withSession: !given.isEmpty) { words += " " + option.shellWord }
         return answers.way == .token ? words + " < FILE" : words
     }
@@ -190,17 +204,6 @@ struct LoginConversation<App: AccountApplication> {
             "\n\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
         answers.clientID = try answer(to: "Client ID: ")
         if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
-    }
-
-    private func url(from text: String) -> String? {
-        let url = text.firstRange(of: "://") == nil ? "https://" + text : text
-        do {
-            _ = try context.authority(for: AccountService(url: url), timeout: .seconds(10))
-            return url
-        } catch {
-            Terminal.say(.failure, StyledText(String(describing: error)))
-            return nil
-        }
     }
 
     private func knownService(at url: String) -> ServiceDescription? {

@@ -8,6 +8,10 @@ enum BrowserPrompt {
     }
 
     static func print(_ signIn: any BrowserSignIn) throws {
-        try JSONDocument.print(["prompt": Prompt(url: signIn.url, expiresIn: signIn.lifetime.components.seconds)])
+        do {
+            try JSONDocument.print(["prompt": Prompt(url: signIn.url, expiresIn: signIn.lifetime.components.seconds)])
+        } catch is Terminal.ClosedOutput {
+            SignalGuard.endProcessByClosedPipe()
+        }
     }
 }

@@ -12,8 +12,8 @@ extension CommandContext {
         }
     }
 
-    /// Removes the registration of the tool that a session used, unless a session or a sign-in uses it. The sessions in a shared
-    /// store are not known completely, so their registrations stay.
+    /// Removes the registration of the tool that a session used, unless a session or a sign-in uses it. The sessions in
+    /// a shared store are not known completely, so their registrations stay.
     package func removeRegistration(of account: Account, at authority: any RegisteringAuthority) async {
         guard location == nil else { return }
         do {

@@ -136,6 +136,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         try App.authority(for: service, timeout: timeout, logger: logger)
     }
 
+    /// Whether the app can sign in by the URL of an API. An app that cannot ignores ``AccountService/url``.
+    var acceptsAPIs: Bool {
+        let service = AccountService(url: "https://api.example.com")
+        return App.acceptsIssuer
+            && (try? authority(for: service, timeout: .seconds(10))) is any DiscoveringAuthority
+    }
+
     /// Returns the service to sign in to: the service in the options, otherwise the service of the session's last
     /// sign-in.
     func service(
@@ -155,6 +162,11 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                     + "https://auth.example.com (and --client-id), or --service github")
         }
         if let url = url ?? (name == nil && options.issuer == nil ? remembered?.url : nil) {
+            guard acceptsAPIs else {
+                throw AccountError(
+                    .invalidArgument, "this tool does not sign in by the URL of an API",
+                    hint: "pass the URL of the service with --issuer")
+            }
             return service(at: url, remembered, options, request)
         }
         let name = name?.lowercased()

@@ -2,7 +2,8 @@ extension String {
     /// Breaks the text between words into lines of at most `columns` characters. A command in backticks stays on one
     /// line, even if it is longer, so that the user can copy it.
     func lines(within columns: Int) -> [String] {
-        guard count > columns else { return [self] }
+        // A backtick in a path or name makes it unclear where a command begins.
+        guard count > columns, count(where: { $0 == "`" }).isMultiple(of: 2) else { return [self] }
         var lines: [String] = []
         var line = ""
         for word in words {
@@ -22,7 +23,7 @@ extension String {
     private var words: [String] {
         var words: [String] = []
         var isInCommand = false
-        for part in split(separator: " ") {
+        for part in split(separator: " ", omittingEmptySubsequences: false) {
             if isInCommand { words[words.count - 1] += " " + part } else { words.append(String(part)) }
             if !part.count(where: { $0 == "`" }).isMultiple(of: 2) { isInCommand.toggle() }
         }

@@ -251,7 +251,7 @@ package enum Terminal {
             var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
             // -1: there is no job control on this terminal.
             if [getpgrp(), -1].contains(tcgetpgrp(Stream.input.rawValue)), poll(&input, 1, 0) > 0 {
-                // A terminal delivers whole lines.
+                // A terminal usually delivers whole lines. The limit is for the other cases, such as Ctrl-D within a line.
                 return try readLine(within: .seconds(1))
             }
             try await Task.sleep(for: .milliseconds(200))

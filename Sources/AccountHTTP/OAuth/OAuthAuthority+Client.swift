@@ -32,30 +32,35 @@ struct SignInClient: Sendable {
     }
 }
 
-/// The registrations that the service no longer knows.
-final class RejectedRegistrations: Sendable {
+/// The state of the registrations that an authority uses, for all copies of the value.
+final class RegistrationState: Sendable {
     private struct State {
-        var clientIDs: Set<String> = []
-        var isRecent = false
+        var rejectedIDs: Set<String> = []
+        var hasRejection = false
+        var use: RegistrationUse?
     }
 
     private let state = Mutex(State())
 
     /// Whether the service has rejected a registration since the last one was chosen.
-    var isRecent: Bool { state.withLock(\.isRecent) }
+    var hasRejection: Bool { state.withLock(\.hasRejection) }
 
-    func insert(_ clientID: String) {
+    func noteRejection(of clientID: String) {
         state.withLock {
-            $0.clientIDs.insert(clientID)
-            $0.isRecent = true
+            $0.rejectedIDs.insert(clientID)
+            $0.hasRejection = true
         }
     }
 
-    func contains(_ registration: ClientRegistration) -> Bool {
-        state.withLock { $0.clientIDs.contains(registration.clientID) }
+    func isRejected(_ registration: ClientRegistration) -> Bool {
+        state.withLock { $0.rejectedIDs.contains(registration.clientID) }
     }
 
-    func noteChoice() { state.withLock { $0.isRecent = false } }
+    func noteChoice() { state.withLock { $0.hasRejection = false } }
+
+    /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later. The use
+    /// ends with the next sign-in, with the removal of the registration, or with the authority.
+    func hold(_ use: RegistrationUse?) { state.withLock { $0.use = use } }
 }
 
 extension OAuthClient {
@@ -119,7 +124,7 @@ extension OAuthAuthority {
             use = begun
             return try await choose(stored)
         }
-        rejected.noteChoice()
+        registrationState.noteChoice()
         return SignInClient(registration, use)
     }
 
@@ -169,7 +174,7 @@ extension OAuthAuthority {
             return try await body(chosen)
         } catch {
             guard case .oauthError(.invalidClient, _) = error, chosen.isRegistration else { throw error }
-            rejected.insert(chosen.client.id)
+            registrationState.noteRejection(of: chosen.client.id)
             return try await body(try await chooseClient(for: scopes, grant: grant))
         }
     }
@@ -183,7 +188,8 @@ extension OAuthAuthority {
 
     /// Whether the service probably accepts the client.
     private func isKnown(_ stored: ClientRegistration) -> Bool {
-        !client.registersAgain && !rejected.contains(stored) && (stored.secretExpiresAt.map { $0 > clock.now } ?? true)
+        !client.registersAgain && !registrationState.isRejected(stored)
+            && (stored.secretExpiresAt.map { $0 > clock.now } ?? true)
     }
 
     /// Returns `nil` if the port of the registration is not available.
@@ -239,17 +245,18 @@ extension OAuthAuthority {
     }
 
     /// Updates the registration, so that sessions keep their client and the service keeps no unused one (RFC 7592,
-    /// section 2.2). If that is not possible, registers the app again.
+    /// section 2.2). If that is not possible, registers the app again. A client with a secret is not updated: the
+    /// response may replace the secret, and other sessions have copies of it.
     private func register(
         replacing stored: ClientRegistration?, at endpoint: Endpoint, redirectURI: String, scopes: [String],
         grant: String
     ) async throws(AuthorityError) -> ClientRegistration {
-        if let stored, let management = stored.management, isKnown(stored) {
+        if let stored, let management = stored.management, stored.clientSecret == nil, isKnown(stored) {
             do {
                 return try await updated(
                     stored, with: management, at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
             } catch {
-                if case .noResponse(.cancelled) = error { throw error }
+                if case .noResponse = error { throw error }
                 logger?.debug("the registration cannot be updated", metadata: ["error": "\(error)"])
             }
         }
@@ -266,15 +273,16 @@ extension OAuthAuthority {
         let grants = stored.grants + [grant].filter { !stored.grants.contains($0) }
         var metadata = RegistrationRequest(
             clientID: stored.clientID, redirectURIs: [redirectURI],
-            tokenEndpointAuthMethod: stored.clientAuthentication ?? "none", grantTypes: grants, clientName: client.name,
+            tokenEndpointAuthMethod: "none", grantTypes: grants, clientName: client.name,
             scope: scopes.isEmpty ? nil : scopes.joined(separator: " "))
         if stored.redirectURI != redirectURI { metadata.redirectURIs.append(stored.redirectURI) }
         var request = try registrationRequest(metadata, to: url, bearer: management.token)
         request.method = .put
         var registration = try registration(
-            in: try await send(request), redirectURI: redirectURI, scopes: scopes, at: endpoint.url, updating: stored)
-        guard registration.clientID == stored.clientID else {
-            throw .unclear("\(issuer) changed the client ID in an update")
+            in: try await send(request), to: request, redirectURI: redirectURI, scopes: scopes, at: endpoint.url,
+            updating: stored)
+        guard registration.clientID == stored.clientID, registration.clientSecret == nil else {
+            throw .unclear("\(issuer) changed the client in an update")
         }
         registration.grants = grants
         return registration
@@ -325,7 +333,8 @@ extension OAuthAuthority {
                 "\(issuer) does not let this app register itself (\(response.status)): register it there yourself, and pass its "
                     + "client ID (on a command line, with --client-id ID)")
         }
-        var registration = try registration(in: response, redirectURI: redirectURI, scopes: scopes, at: endpoint.url)
+        var registration = try registration(
+            in: response, to: request, redirectURI: redirectURI, scopes: scopes, at: endpoint.url)
         registration.grants = grants
         return registration
     }
@@ -336,12 +345,13 @@ extension OAuthAuthority {
         return methods.first { ClientAuthentication(rawValue: $0) != nil } ?? "none"
     }
 
-    /// RFC 7591, section 3.2.1. Some services leave out unchanged secrets in the response to an update.
+    /// RFC 7591, section 3.2.1. Some services leave out an unchanged management token in the response to an update.
     private func registration(
-        in response: ServiceResponse, redirectURI: String, scopes: [String], at endpoint: ServiceURL,
+        in response: ServiceResponse, to request: ServiceRequest, redirectURI: String, scopes: [String],
+        at endpoint: ServiceURL,
         updating stored: ClientRegistration? = nil
     ) throws(AuthorityError) -> ClientRegistration {
-        let object = try ResponseParser(.registration).responseObject(in: response)
+        let object = try ResponseParser(.registration, sent: request.secrets).responseObject(in: response)
         let flaw = "\(issuer) registered this app, but "
         guard !object.isAmbiguous, let clientID = object.members["client_id"]?.string, !clientID.isEmpty,
             clientID.utf8.count <= 2048, clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 })
@@ -354,7 +364,7 @@ extension OAuthAuthority {
         var registration = ClientRegistration(
             issuer: issuer, clientID: clientID, redirectURI: redirectURI, scopes: scopes, createdAt: clock.now)
         let method = object.members["token_endpoint_auth_method"]?.string
-        switch (method, object.secrets["client_secret"] ?? stored?.clientSecret) {
+        switch (method, object.secrets["client_secret"]) {
         case ("none", _), (nil, nil): break
         case (let method, let secret?):
             // Without a method, the default of section 2.
@@ -364,10 +374,9 @@ extension OAuthAuthority {
             registration.clientSecret = secret
             registration.clientAuthentication = method.rawValue
             let expiry = object.members["client_secret_expires_at"]
-            registration.secretExpiresAt =
-                try expiry.map { value throws(AuthorityError) in
-                    try secretExpiry(value, flaw)
-                } ?? stored?.secretExpiresAt
+            registration.secretExpiresAt = try expiry.flatMap { value throws(AuthorityError) in
+                try secretExpiry(value, flaw)
+            }
         case (_?, nil):
             throw .misconfigured(flaw + "requires an authentication for which it sent no secret")
         }
@@ -392,7 +401,7 @@ extension OAuthAuthority {
 }
 
 extension OAuthAuthority: RegisteringAuthority {
-    package var hasRejectedRegistration: Bool { rejected.isRecent }
+    package var hasRejectedRegistration: Bool { registrationState.hasRejection }
 
     package func removeRegistration(
         of account: Account, unless isUsed: () async throws -> Bool
@@ -401,6 +410,7 @@ extension OAuthAuthority: RegisteringAuthority {
             let known = try await registrations.registration(at: issuer),
             known.clientID == account.credentials.clientID, known.management != nil
         else { return }
+        registrationState.hold(nil)
         try await registrations.remove(clientID: known.clientID, at: issuer, unless: isUsed) { registration in
             try await removeAtService(registration)
         }

@@ -35,6 +35,10 @@ struct OAuthExchange: PreparedExchange {
 
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
 
+    /// Returns whether the request went to the token endpoint that the service names now; `nil` if AccountKit has just
+    /// read the endpoint.
+    var isAtCurrentEndpoint: (@Sendable () async -> Bool)?
+
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
         try await exchange(if: mayBeSent).credentials
     }
@@ -47,6 +51,10 @@ struct OAuthExchange: PreparedExchange {
         do throws(AuthorityError) {
             credentials = try parser.credentials(in: response, for: client.id)
         } catch {
+            // An endpoint that the service no longer uses cannot end the session.
+            if let isAtCurrentEndpoint, case .oauthError = error, await !isAtCurrentEndpoint() {
+                throw .unclear("the service may have moved its token endpoint (\(error))")
+            }
             if case .oauthError(.invalidClient, _) = error, await isRegistered() {
                 throw .oauthError(
                     .invalidClient,

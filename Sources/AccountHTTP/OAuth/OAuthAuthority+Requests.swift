@@ -47,7 +47,9 @@ extension OAuthAuthority {
             }
         } catch {
             // A code belongs to the client that requested it, so only the next sign-in can use another one.
-            if case .oauthError(.invalidClient, _) = error, chosen.isRegistration { rejected.insert(chosen.client.id) }
+            if case .oauthError(.invalidClient, _) = error, chosen.isRegistration {
+                registrationState.noteRejection(of: chosen.client.id)
+            }
             throw error
         }
     }
@@ -152,8 +154,13 @@ extension OAuthAuthority {
         if let stored, !documents.isKnown, let endpoint = discovery.endpoint(stored, at: clock.now) {
             do throws(AuthorityError) {
                 // Leave time for discovery.
-                return try await prepareTokens(
+                var exchange = try await prepareTokens(
                     form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout / 2)
+                exchange.isAtCurrentEndpoint = { [documents] in
+                    // If the documents cannot be read, the endpoint is unknown.
+                    (try? await documents.endpoint(.token))?.url == endpoint.url
+                }
+                return exchange
             } catch {
                 guard error.mayMeanMoved else { throw error }
             }

@@ -19,16 +19,20 @@ extension OAuthAuthority: PasswordAuthority {
     /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if the user name or the password is wrong. If they
     ///   are correct but AccountKit cannot identify the user, an `AccountError` with the failure as its cause.
     public func signIn(username: String, password: Secret) async throws -> Account {
-        var form = FormBody()
-        form.append("grant_type", "password")
-        form.append("username", username)
-        form.append("password", password)
         let scopes = try await requestedScopes()
-        let chosen = try await chooseClient(for: scopes, grant: "password")
-        defer { chosen.use?.end() }
-        if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        if let audience = options.audience { form.append("audience", audience) }
-        let credentials = try await requestSignInTokens(form, as: chosen).credentials
+        let credentials = try await registeringAgain(
+            for: scopes, grant: "password"
+        ) { chosen throws(AuthorityError) in
+            var form = FormBody()
+            form.append("grant_type", "password")
+            form.append("username", username)
+            form.append("password", password)
+            if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
+            if let audience = options.audience { form.append("audience", audience) }
+            // The caller stores the account later.
+            registrationState.hold(chosen.use)
+            return try await requestSignInTokens(form, as: chosen).credentials
+        }
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {

@@ -53,7 +53,7 @@ public struct OAuthAuthority: Sendable {
     let discovery: Discovery
     let documents: ServiceDocuments
     let learned: LearnedAuthentication
-    let rejected: RejectedRegistrations
+    let registrationState: RegistrationState
 
     /// Differences for an issuer that an API named; `nil` for one that the app or the user named.
     let api: APIOrigin?
@@ -126,7 +126,7 @@ public struct OAuthAuthority: Sendable {
         self.client = client
         self.api = api
         learned = LearnedAuthentication()
-        rejected = RejectedRegistrations()
+        registrationState = RegistrationState()
         self.scopes = scopes
         self.options = options
         self.timeout = timeout

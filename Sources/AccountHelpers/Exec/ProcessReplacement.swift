@@ -28,12 +28,17 @@ struct ProcessReplacement {
                 switch code {
                 case ENOENT where !isPath: ("\(name): command not found", "check the name, and the folders in PATH")
                 case ENOENT where status != nil:
-                    ("\(name) needs an interpreter that does not exist", "check the first line of the file")
+                    (
+                        "\(name) needs an interpreter or a dynamic loader that does not exist",
+                        "check the first line of a script"
+                    )
                 case ENOENT, ENOTDIR: ("\(name): no such file", "check the path")
                 case EACCES where status?.kind == .directory:
                     ("\(name) is a folder", "specify a program in the folder")
-                case EACCES where isPath:
+                case EACCES where status.map { $0.permissions & 0o111 == 0 } == true:
                     ("\(name): permission denied", "if it is a program, run `chmod u+x \(name)`")
+                case EACCES where isPath:
+                    ("\(name): permission denied", "check the permissions of the file, its folders and its disk")
                 case EACCES:
                     ("\(name): permission denied", "check the permissions of its file, and the folders in PATH")
                 case ENOEXEC: ("\(name) is not a program for this machine", nil)

@@ -57,13 +57,14 @@ struct GitSetup {
     /// Returns the value of `--store` in the command line of a helper; `nil` for the store in the environment.
     static func store(of command: String) -> String? { parts(of: command).store }
 
-    /// Returns the command line of a helper without quotation marks and without its last option `--store`.
+    /// Returns the command line of a helper without quotation marks and without `--store` and everything after it.
     private static func parts(of command: String) -> (command: String, store: String?) {
         let text = String(command.drop { $0 == "!" || $0 == " " }.filter { $0 != "\"" && $0 != "'" })
         guard let option = text.firstRange(of: " --store=") ?? text.firstRange(of: " --store ") else {
             return (text, nil)
         }
-        return (String(text[..<option.lowerBound]), String(text[option.upperBound...]))
+        // Locations contain no spaces.
+        return (String(text[..<option.lowerBound]), String(text[option.upperBound...].prefix { $0 != " " }))
     }
 
     func findings(_ surroundings: ProgramSurroundings) -> [Finding] {

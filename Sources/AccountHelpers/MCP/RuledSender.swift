@@ -45,7 +45,7 @@ final class RuledSender<App: AccountApplication>: Sendable {
             if let requirement = error.accessRequirement {
                 error.hint =
                     try context.helperStore().usesGivenToken
-                    ? "set another token in \(App.tokenVariable), or unset the variable"
+                    ? AccountError.hint(forTokenIn: App.tokenVariable)
                     : "run `\(context.hint.command("login", requirement.signInOptions))`"
             }
             throw error

@@ -41,7 +41,7 @@ struct DockerChange {
             }
             if let other = current[registry] {
                 throw AccountError(
-                    .conflict, "docker uses the helper \(other?.shown ?? "") for \(registry.shown) (\(file.path))",
+                    .misconfigured, "docker uses the helper \(other?.shown ?? "") for \(registry.shown) (\(file.path))",
                     hint: "remove that entry first")
             }
         }

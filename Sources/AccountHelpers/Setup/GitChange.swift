@@ -32,7 +32,7 @@ struct GitChange {
             let works = working.contains { store == nil || GitSetup.store(of: $0) == store }
             guard works || working.isEmpty else {
                 throw AccountError(
-                    .conflict, "git already asks this tool for tokens, with another store",
+                    .misconfigured, "git already asks this tool for tokens, with another store",
                     hint: "remove that helper with `\(tool) setup git --remove` first")
             }
             commands = works ? [] : [["--add", Self.setting, helper]]

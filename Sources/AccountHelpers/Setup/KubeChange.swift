@@ -29,7 +29,7 @@ struct KubeChange {
         guard !isThere || own != nil else {
             if removing { return .unchanged("kubectl does not ask this tool for the token of \(user.shown).") }
             throw AccountError(
-                .conflict, "the kubeconfig has a user \(user.shown) with other credentials",
+                .misconfigured, "the kubeconfig has a user \(user.shown) with other credentials",
                 hint: "choose another name with --name")
         }
         let command: [String]
@@ -77,7 +77,7 @@ struct KubeChange {
             store == nil || own.arguments.value(of: "--store") == store
         else {
             throw AccountError(
-                .conflict, "the kubeconfig already has the user \(user.shown) with another session or store",
+                .misconfigured, "the kubeconfig already has the user \(user.shown) with another session or store",
                 hint: "remove it with --remove first, or choose another name with --name")
         }
         var changes: [String] = []

@@ -51,18 +51,18 @@ struct MCPChange {
         if let current {
             guard isOwn(current) else {
                 throw AccountError(
-                    .conflict, "\(file ?? "") has another server named \(key.shown)",
+                    .misconfigured, "\(file ?? "") has another server named \(key.shown)",
                     hint: "choose another name with --name")
             }
             let set = arguments(of: current)
             guard let url, set.contains(url.text) else {
                 throw AccountError(
-                    .conflict, "\(file ?? "") already has a server \(key.shown) for another URL",
+                    .misconfigured, "\(file ?? "") already has a server \(key.shown) for another URL",
                     hint: "choose another name with --name")
             }
             guard store == nil || set.value(of: "--store") == store else {
                 throw AccountError(
-                    .conflict, "\(file ?? "") already has the server \(key.shown) with another store",
+                    .misconfigured, "\(file ?? "") already has the server \(key.shown) with another store",
                     hint: "remove it with --remove first, or choose another name with --name")
             }
             // The user may have added arguments. Replace only a path that no longer exists.

@@ -108,7 +108,7 @@ extension Account: SealedPayload {
         credentials.clientAuthentication = try record.text("clientAuthentication")
         credentials.signInScopes = try record.texts("signInScopes") ?? []
         credentials.resources = try record.texts("resources") ?? []
-        credentials.tokenEndpoint = try Self.tokenEndpoint(record)
+        credentials.tokenEndpoint = Self.tokenEndpoint(record)
         credentials.isForAPIOnly = try record.flag("isForAPIOnly")
         credentials.isWithheld = try record.flag("isWithheld")
         self.init(
@@ -158,15 +158,17 @@ extension Account: SealedPayload {
         return tokens
     }
 
-    private static func tokenEndpoint(
-        _ fields: [String: ProfileValue]
-    ) throws(RecordPropertyList.Malformed) -> TokenEndpoint? {
-        guard let fields = try fields.dictionary("tokenEndpoint") else { return nil }
-        guard let url = try fields.text("url"), let expiresAt = try fields.date("expiresAt") else {
-            throw RecordPropertyList.unusable
+    /// Returns `nil` for an endpoint that only a later version can read: AccountKit can discover the endpoint again.
+    private static func tokenEndpoint(_ fields: [String: ProfileValue]) -> TokenEndpoint? {
+        do {
+            guard let fields = try fields.dictionary("tokenEndpoint"), let url = try fields.text("url"),
+                let expiresAt = try fields.date("expiresAt")
+            else { return nil }
+            return TokenEndpoint(
+                url: url, authenticationMethods: try fields.texts("authenticationMethods"), expiresAt: expiresAt)
+        } catch {
+            return nil
         }
-        return TokenEndpoint(
-            url: url, authenticationMethods: try fields.texts("authenticationMethods"), expiresAt: expiresAt)
     }
 
     private static func transfer(

@@ -35,7 +35,7 @@ public struct AccessRequirement: Error, Sendable, Hashable {
     /// authentication that it requires.
     package var signInOptions: String {
         let scopes = needsAuthentication ? [] : scopes
-        return (["--step-up"] + scopes.map { "--scope \($0.shellWord)" }).joined(separator: " ")
+        return (["--step-up"] + scopes.map { "--scope=\($0.shellWord)" }).joined(separator: " ")
     }
 }
 

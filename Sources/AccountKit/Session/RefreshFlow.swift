@@ -342,6 +342,7 @@ struct RefreshFlow {
         var renewed = stored
         if let derivation {
             renewed.credentials.keep(credentials, for: derivation.target, at: now)
+            if let endpoint = credentials.tokenEndpoint { renewed.credentials.tokenEndpoint = endpoint }
             if spendsRefreshToken, let next = credentials.refreshToken { renewed.credentials.refreshToken = next }
             return renewed
         }

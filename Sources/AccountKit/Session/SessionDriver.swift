@@ -161,7 +161,7 @@ struct SessionDriver: Sendable {
                 return try await archive.save(
                     account, ifRevision: revision, at: clock.now, leavesRoom: isSignIn, in: transaction)
             } catch let error as AccountError where error.code == .tooLarge && isSignIn && account.makeRoom() {
-                logger?.warning("the archive has no room for the whole profile", metadata: ["error": "\(error)"])
+                logger?.warning("the archive has no room for all data of the account", metadata: ["error": "\(error)"])
             }
         }
     }

@@ -199,12 +199,14 @@ struct OfflineDatabase: Sendable {
 
     /// Writes to the database, even if the task is cancelled, so that the task can still record what it has sent.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        let queue = try await writableQueue()
-        do {
-            return try await Task { try await queue.write(body) }.value
-        } catch {
-            throw AccountError(database: path, error)
-        }
+        try await Task {
+            let queue = try await writableQueue()
+            do {
+                return try await queue.write(body)
+            } catch {
+                throw AccountError(database: path, error)
+            }
+        }.value
     }
 
     private static func make(_ schema: String, _ version: Int, in database: Database) throws {

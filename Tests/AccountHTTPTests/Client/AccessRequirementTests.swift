@@ -39,7 +39,7 @@ struct AccessRequirementTests {
     @Test(arguments: [
         (
             403, #"Bearer error="insufficient_scope", scope="notes:write a`b""#, AccountError.Code.insufficientScope,
-            "--step-up --scope notes:write --scope 'a`b'"
+            "--step-up --scope=notes:write --scope='a`b'"
         ),
         (401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#, .stepUpRequired, "--step-up"),
     ])

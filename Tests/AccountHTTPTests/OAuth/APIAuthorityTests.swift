@@ -1,6 +1,8 @@
 import AccountKit
 import AccountTesting
 import FoundationEssentials
+import InMemoryLogging
+import Logging
 import Synchronization
 import Testing
 
@@ -269,6 +271,36 @@ struct APIAuthorityTests {
             // The response to the update contains no address, so the old one stays valid.
             #expect(stored.management?.url == server.address + "/register/1")
             #expect(stored.management?.token == Secret(status == 200 ? "new" : canary))
+        }
+    }
+
+    @Test func `Does not log a management token that the service repeats`() async throws {
+        let registrations = Self.registrations()
+        let handler = InMemoryLogHandler()
+        var logger = Logger(label: "test") { _ in handler }
+        logger.logLevel = .trace
+        try await LoopbackServer.run { request, address in
+            let uri = request.body.firstMatch(of: /"redirect_uris":\["([^"]*)"/)?.output.1.replacing("\\/", with: "/")
+            switch request.target {
+            case "/register":
+                return .json(
+                    #"{"client_id":"registered","redirect_uris":["\#(uri ?? "")"],"token_endpoint_auth_method":"none","#
+                        + #""registration_client_uri":"\#(address)/register/1","registration_access_token":"\#(canary)"}"#,
+                    status: 201)
+            case "/register/1":
+                return .json(
+                    #"{"error":"invalid_token","error_description":"Invalid token: \#(canary)"}"#, status: 401)
+            default: return Self.respond(to: request, at: address)
+            }
+        } _: { server in
+            for scope in ["a", "b"] {
+                let authority = try APIAuthority(
+                    url: server.address + "/mcp", client: .registration(in: registrations, name: "Notes"),
+                    scopes: [scope], timeout: .seconds(20), clock: FixedClock(), logger: logger)
+                _ = try await authority.beginDeviceSignIn()
+            }
+            #expect(server.targets.contains("/register/1"))
+            #expect(!"\(handler.entries)".contains(canary), "\(handler.entries)")
         }
     }
 

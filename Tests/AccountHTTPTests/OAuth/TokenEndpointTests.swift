@@ -184,4 +184,23 @@ struct TokenEndpointTests {
             #expect(renewed.credentials.tokenEndpoint?.url == server.address + "/token")
         }
     }
+
+    /// The old host still responds, but knows no tokens any more.
+    @Test(arguments: ["/old", "/token"])
+    func `Only the endpoint that the service names can reject a refresh token`(path: String) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == Self.configuration
+                ? .json(discoveryDocument(address)) : .json(#"{"error":"invalid_grant"}"#, status: 400)
+        } _: { server in
+            let error = await #expect(throws: AuthorityError.self) {
+                try await authority(server).refresh(account(server, server.address + path))
+            }
+            #expect(server.targets == [path, Self.configuration])
+            switch error {
+            case .unclear: #expect(path == "/old")
+            case .oauthError(.invalidGrant, _): #expect(path == "/token")
+            default: Issue.record("\(String(describing: error))")
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ import Darwin
         arguments: [
             ("nosuch", ENOENT, 127, "nosuch: command not found"), ("", ENOENT, 127, "'': command not found"),
             ("/no/such", ENOENT, 127, "/no/such: no such file"),
-            ("/etc/passwd", ENOENT, 127, "/etc/passwd needs an interpreter that does not exist"),
+            ("/etc/passwd", ENOENT, 127, "/etc/passwd needs an interpreter or a dynamic loader that does not exist"),
             ("/etc/passwd/x", ENOTDIR, 126, "/etc/passwd/x: no such file"),
             ("/etc/passwd", EACCES, 126, "/etc/passwd: permission denied"),
             ("tool", EACCES, 126, "tool: permission denied"), ("/tmp", EACCES, 126, "/tmp is a folder"),
@@ -31,7 +31,9 @@ import Darwin
     }
 
     @Test func `Names the command that makes a file executable`() {
-        let failure = ProcessReplacement.Failure(running: "./my tool", errno: EACCES)
-        #expect(failure.error.hint == "if it is a program, run `chmod u+x './my tool'`")
+        let text = ProcessReplacement.Failure(running: "/etc/passwd", errno: EACCES)
+        #expect(text.error.hint == "if it is a program, run `chmod u+x /etc/passwd`")
+        let hidden = ProcessReplacement.Failure(running: "./my tool", errno: EACCES)
+        #expect(hidden.error.hint == "check the permissions of the file, its folders and its disk")
     }
 }

@@ -51,7 +51,7 @@ import Testing
     @Test func `Reads the store of a git helper`() {
         #expect(GitSetup.store(of: "!account git-credential") == nil)
         #expect(GitSetup.store(of: "!account git-credential --store=file:") == "file:")
-        #expect(GitSetup.store(of: "!account git-credential '--store=etcd://a b'") == "etcd://a b")
+        #expect(GitSetup.store(of: "!account git-credential '--store=etcd://a/b' --verbose") == "etcd://a/b")
     }
 
     @Test func `Explains git's setup if no helper is configured`() throws {

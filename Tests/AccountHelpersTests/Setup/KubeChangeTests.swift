@@ -27,6 +27,6 @@ struct KubeChangeTests {
 
     @Test func `Refuses to replace the session of an existing AccountKit entry`() throws {
         let error = #expect(throws: AccountError.self) { try corrections(session: "home", "--session=work") }
-        #expect(error?.code == .conflict)
+        #expect(error?.code == .misconfigured)
     }
 }

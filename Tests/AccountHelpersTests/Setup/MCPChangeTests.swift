@@ -25,7 +25,7 @@ struct MCPChangeTests {
     @Test func `Refuses to replace the server of another URL`() throws {
         let before = file(command: "sh", arguments: #""https://api.example.com/b/mcp""#)
         let error = #expect(throws: AccountError.self) { try add(Self.url, to: before) }
-        #expect(error?.code == .conflict)
+        #expect(error?.code == .misconfigured)
         #expect(error?.hint?.contains("--name") == true)
     }
 
@@ -45,6 +45,6 @@ struct MCPChangeTests {
         let text = try add(Self.url, store: "file:", to: #"{"mcpServers": {}}"#)
         #expect(text.contains(#"["mcp", "--store=file:", "\#(Self.url)"]"#), "\(text)")
         let error = #expect(throws: AccountError.self) { try add(Self.url, store: "etcd://other", to: text) }
-        #expect(error?.code == .conflict)
+        #expect(error?.code == .misconfigured)
     }
 }

@@ -34,7 +34,7 @@ private func isJSON(_ bytes: [UInt8]) -> Bool {
     return !hasComma && (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
 }
 
-/// Checks that the parts of a text are texts, and that a text made of the parts has the same parts.
+/// Checks that each part of a JSON text is itself a JSON text, and that a text made of the parts has the same parts.
 private func promiseParts(of text: JSONText) {
     let (members, elements) = (text.members, text.elements)
     for part in elements + members.flatMap({ [$0.name, $0.value] }) {

@@ -1,0 +1,200 @@
+import AccountKit
+import AccountSupport
+import ArgumentParser
+
+/// The ways to sign in.
+extension LoginCommand {
+    func signInOnDevice(
+        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+    ) async throws -> Account {
+        guard let authority = authority as? any DeviceAuthority else {
+            throw AccountError(
+                .invalidArgument, "this service offers no sign-in on another device", hint: "omit --device")
+        }
+        var countdown: Countdown?
+        defer { countdown?.stop() }
+        return try await store.signIn(with: authority) { authorization in
+            try await DevicePrompt.show(
+                authorization, withQRCode: qr, asJSON: options.json, hiding: App.secretVariables)
+            let started = Countdown(from: authorization.lifetime)
+            countdown = started
+            question.beforeAsking { started?.stop() }
+        }
+    }
+
+    /// Signs in with the browser. Falls back to a sign-in on another device, unless the user requested the browser.
+    func signInWithBrowserOrDevice(
+        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+    ) async throws -> Account {
+        guard let browserAuthority = authority as? any BrowserAuthority else {
+            throw AccountError(.invalidArgument, "this service offers no sign-in with a browser", hint: "omit --web")
+        }
+        var isShown = false
+        var page: RedirectPage?
+        var reminder: Task<Void, any Error>?
+        var reader: Task<Void, Never>?
+        defer {
+            page?.remove()
+            reminder?.cancel()
+            reader?.cancel()
+        }
+        do {
+            return try await store.signIn(with: browserAuthority) { signIn in
+                isShown = true
+                if paste { return try receivePasted(signIn) }
+                let url = signIn.url
+                let acceptsPasted = Terminal.isTerminal(.input) && !options.json
+                if options.json {
+                    try BrowserPrompt.print(signIn)
+                } else {
+                    Terminal.say(
+                        "Sign in with your browser. If the browser does not open automatically, open this address:\n\n    \(url)\n\n"
+                            + (acceptsPasted ? Self.pasteText : "")
+                            + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
+                }
+                if acceptsPasted { reader = Task { await Self.receiveLines(signIn) } }
+                if App.acceptsIssuer {
+                    reminder = Task {
+                        try await Task.sleep(for: .seconds(30))
+                        Terminal.say(reminderText(for: authority))
+                    }
+                }
+                question.beforeAsking { [reader, reminder] in
+                    reader?.cancel()
+                    reminder?.cancel()
+                }
+                do {
+                    let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
+                    page = written
+                    // Don't wait: a browser that was not running may stay in the foreground until the user closes it.
+                    Task { await ExternalProgram.openBrowser(written.url, hiding: App.secretVariables) }
+                } catch {
+                    Terminal.say("note: cannot open the browser automatically (\(error)).")
+                }
+            }
+        } catch {
+            let isFinal = error.code != .misconfigured || isShown || web || paste
+            guard !isFinal, authority is any DeviceAuthority else { throw error }
+            do {
+                return try await signInOnDevice(store, authority, question)
+            } catch let second as AccountError where authority is any DiscoveringAuthority {
+                // Report why the browser cannot be used. The second error only says that there is no other way to sign in.
+                throw second.code == .misconfigured ? error : second
+            }
+        }
+    }
+
+    private func reminderText(for authority: any AccountAuthority) -> String {
+        let isRegistered = issuer.clientID == nil && authority is any DiscoveringAuthority
+        return isRegistered
+            ? "Still waiting for the browser. If it shows an error, the service may no longer know the registration of "
+                + "this tool: press Ctrl-C, and add --register to register it again."
+            : "Still waiting for the browser. If it shows an error, press Ctrl-C, and check --client-id and "
+                + "--redirect-uri: they must match the registration at the service exactly."
+    }
+
+    private static var pasteText: String {
+        "You can also open it in a browser on another machine. After the sign-in, that browser goes to an address on its own "
+            + "machine, and may show an error: paste the complete address here.\n"
+    }
+
+    /// Passes pasted addresses to a sign-in that waits for the browser, until the sign-in accepts one.
+    private static func receiveLines(_ signIn: any BrowserSignIn) async {
+        // At the end of the input, the sign-in still waits for the browser.
+        while !Task.isCancelled {
+            let line: String
+            do {
+                guard let next = try await Terminal.nextLine() else { return }
+                line = next
+            } catch let error as AccountError where error.code == .signInRefused {
+                // The line was not complete.
+                continue
+            } catch {
+                return
+            }
+            // The user may press Enter to see whether the command still runs.
+            guard line.contains(where: { !$0.isWhitespace }) else { continue }
+            do {
+                return try signIn.receive(line)
+            } catch {
+                Terminal.say("\(error)")
+            }
+        }
+    }
+
+    private func receivePasted(_ signIn: any BrowserSignIn) throws {
+        if options.json {
+            try BrowserPrompt.print(signIn)
+        } else {
+            Terminal.say(
+                "Open this address in a browser on any machine:\n\n    \(signIn.url)\n\n"
+                    + "After the sign-in, the browser goes to an address on its own machine, and may show an error. "
+                    + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
+        }
+        while true {
+            guard let line = try Terminal.readLine(within: signIn.lifetime) else {
+                throw AccountError(.invalidArgument, "no address was entered")
+            }
+            do {
+                return try signIn.receive(line)
+            } catch {
+                guard Terminal.isTerminal(.input) else { throw error }
+                Terminal.say("\(error)")
+            }
+        }
+    }
+
+    func signInWithToken(
+        _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint, asks: Bool
+    ) async throws -> Account {
+        guard let authority = authority as? any TokenAuthority else {
+            throw AccountError(
+                .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
+        }
+        if asks { return try await store.signIn(with: authority) { try Terminal.promptForSecret("Access token: ") } }
+        if Terminal.isTerminal(.input) {
+            throw AccountError(
+                .invalidArgument,
+                "--with-token reads the token from standard input, which is a terminal here",
+                hint: "use "
+                    + "`\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
+            )
+        }
+        return try await store.signIn(with: authority) {
+            guard let token = try Terminal.readSecretLine() else {
+                throw AccountError(.invalidArgument, "no token on standard input: the first line is empty")
+            }
+            return token
+        }
+    }
+
+    func signInWithPassword(
+        _ store: AccountStore, _ authority: any AccountAuthority
+    ) async throws -> Account {
+        guard let authority = authority as? any PasswordAuthority else {
+            throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
+        }
+        let canPrompt = Terminal.isTerminal(.input)
+        guard canPrompt || passwordStdin && username != nil else {
+            throw AccountError(
+                .invalidArgument,
+                "there is no terminal for a prompt: add --password-stdin and --username NAME"
+                    + (App.offers([.token]) ? ", or --with-token" : ""))
+        }
+        // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
+        return try await store.signIn(with: authority) {
+            let username = try username ?? Terminal.prompt("User name: ")
+            let password: Secret
+            if passwordStdin {
+                guard let line = try Terminal.readSecretLine() else {
+                    throw AccountError(
+                        .invalidArgument, "no password on standard input: the first line is empty")
+                }
+                password = line
+            } else {
+                password = try Terminal.promptForSecret("Password for \(username): ")
+            }
+            return (username, password)
+        }
+    }
+}
