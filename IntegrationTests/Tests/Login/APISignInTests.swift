@@ -96,7 +96,7 @@ struct APISignInTests {
             try await user.server.alter(.resourceMetadata, setting: ["resource": .text(api)])
             let login = try await user.account.logInOnDevice(at: user.server, [api])
             #expect(login.exitCode == 0, "\(login)")
-            #expect(login.errors.contains("no token for it: \(api) must not contain a query"), "\(login)")
+            #expect(login.errors.contains("no token there: \(api) must not contain a query"), "\(login)")
             #expect(try await user.account("rule", "list").output == "")
         }
     }

@@ -156,9 +156,11 @@ struct LoginConversation<App: AccountApplication> {
             guard let api = try context.authority(for: service, timeout: .seconds(30)) as? any DiscoveringAuthority
             else { return }
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
+            // Only the choice among several servers needs an option.
+            let issuer = chosen.accountIssuer
             let requiresClientID = try await chosen.requiresClientID()
             answers.url = url
-            answers.issuer = chosen.accountIssuer
+            answers.issuer = issuer
             if requiresClientID, answers.clientID == nil { try client(of: nil, &answers) }
         } catch let error as AccountError
             where [.misconfigured, .serviceUnavailable, .invalidArgument].contains(error.code) && answers.url == nil
