@@ -7,22 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-struct Endpoint: Sendable {
-    let url: ServiceURL
-    let document: ServiceDocument
-
-    /// The date when ``document`` expires; `nil` if AccountKit must not store it.
-    var freshUntil: Date?
-
-    /// The endpoint as part of an account; `nil` if AccountKit must not store it.
-    var stored: TokenEndpoint? {
-        freshUntil.map {
-            let methods = document.tokenAuthentication?.filter { ClientAuthentication(rawValue: $0) != nil }
-            return TokenEndpoint(url: url.description, authenticationMethods: methods, expiresAt: $0)
-        }
-    }
-}
-
 /// The discovery documents of a service. If the OpenID Connect document omits a value, AccountKit also reads the RFC
 /// 8414 document and uses its value. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {

@@ -1,0 +1,23 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct Endpoint: Sendable {
+    let url: ServiceURL
+    let document: ServiceDocument
+
+    /// The date when ``document`` expires; `nil` if AccountKit must not store it.
+    var freshUntil: Date?
+
+    /// The endpoint as part of an account; `nil` if AccountKit must not store it.
+    var stored: TokenEndpoint? {
+        freshUntil.map {
+            let methods = document.tokenAuthentication?.filter { ClientAuthentication(rawValue: $0) != nil }
+            return TokenEndpoint(url: url.description, authenticationMethods: methods, expiresAt: $0)
+        }
+    }
+}
