@@ -40,7 +40,7 @@ extension AccountError {
         /// There is an archive, but no key to open it.
         public static let noKey = Code(rawValue: "noKey")
 
-        /// The archive is well-formed, but does not open: the key is wrong, or bytes were changed.
+        /// The archive is well-formed, but cannot be opened: the key is wrong, or bytes were changed.
         public static let authenticationFailed = Code(rawValue: "wrongKeyOrDamaged")
 
         /// The file is not an archive, or is incomplete.

@@ -67,7 +67,7 @@ public struct ArchiveStorageConformance: Sendable {
         }
         expect(try await open().read(entry)?.bytes == [2], "a conflict leaves the entry unchanged")
         try await removeEntry()
-        await expectConflict("a write that expects a removed entry") { transaction in
+        await expectConflict("a write that expects an entry that was removed") { transaction in
             _ = try await transaction.replace(entry, with: [3], ifRevision: second)
         }
         let afterRemoval = try await change { transaction, _ in

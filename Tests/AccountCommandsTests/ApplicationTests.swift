@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `Lists the service first and the common options last in the help of login`() throws {
+    @Test func `The help of login lists the service first and common options last`() throws {
         let help = HelpText.withCommonOptionsLast(
             AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200))
         let order = [
@@ -115,7 +115,7 @@ import Testing
 
     // MARK: Hints
 
-    @Test func `Names the command that signs in unless the token is from the environment`() {
+    @Test func `Names the sign-in command unless the token is from the environment`() {
         var signedOut = AccountError(.notSignedIn, "you have signed out: sign in again")
         signedOut.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
         #expect(signedOut.hint == "run `notes account login`")

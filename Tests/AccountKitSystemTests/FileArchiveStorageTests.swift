@@ -150,7 +150,7 @@ import Testing
     @Test(arguments: [
         #": > "$P""#, #"head -c 700 /dev/zero > "$P""#, #"head -c 32 /dev/zero > "$ROOT/Library/Keys/Account.key""#,
     ])
-    func `Quarantines an archive that does not open, unchanged, at a sign-in`(script: String) throws {
+    func `Quarantines an archive that cannot be opened, unchanged, at a sign-in`(script: String) throws {
         try Exerciser.run(folder, "sign-in")
         _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(script)")
         let before = try folder.bytes()

@@ -162,7 +162,7 @@ struct AccountPlaintextTests {
         for token in ["first", "second", "third"] { #expect(!bytes[range.upperBound...].contains(token.utf8)) }
     }
 
-    @Test func `Refuses a number of derived tokens that differs from the record`() throws {
+    @Test func `Refuses more or fewer derived tokens than the record describes`() throws {
         let record = Self.record
         expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(4)) + Self.section(record))
         let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)

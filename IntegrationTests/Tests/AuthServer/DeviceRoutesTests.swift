@@ -24,7 +24,7 @@ struct DeviceRoutesTests {
         )
     }
 
-    @Test("A device gets tokens once after the user approves")
+    @Test("A device gets tokens only once, after the user approves")
     func approves() async throws {
         let test = try TestServer()
         try await test.run { api in

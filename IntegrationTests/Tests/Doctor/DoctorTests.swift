@@ -283,7 +283,7 @@ struct DoctorTests {
         }
     }
 
-    @Test func `doctor --fix keeps an archive that does not open and gives advice`() async throws {
+    @Test func `doctor --fix keeps an archive that cannot be opened and gives advice`() async throws {
         try await SignedInUser.run { user in
             try FileManager.default.removeItem(atPath: user.container.key)
             let archive = try user.container.entry(user.container.archive)

@@ -200,7 +200,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `An archive copied to another etcd prefix does not open`() async throws {
+    @Test func `An archive copied to another etcd prefix cannot be opened`() async throws {
         let etcd = try EtcdServer.shared
         try await run { user, url in
             let prefix = try #require(url.split(separator: "/").last)

@@ -209,7 +209,7 @@ struct ClientRegistrationTests {
         }
     }
 
-    @Test func `Replaces a registration that does not open`() async throws {
+    @Test func `Replaces a registration that cannot be opened`() async throws {
         try await APIUser.run { user in
             try await user.signIn()
             let path = user.container.root + "/" + (try #require(try user.registrations().first))

@@ -1,6 +1,6 @@
 import Testing
 
-/// Signing out although the archive does not open.
+/// Signing out although the archive cannot be opened.
 @Suite(.queued)
 struct UnreadableSignOutTests {
     static let damages: [@Sendable (Container) throws -> Void] = [

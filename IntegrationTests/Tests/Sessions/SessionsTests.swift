@@ -99,7 +99,7 @@ struct SessionsTests {
         }
     }
 
-    @Test func `An archive copied from another session does not open`() async throws {
+    @Test func `An archive copied from another session cannot be opened`() async throws {
         try await run { user in
             let alice = try #require(try user.container.entry(user.container.archive))
             try user.container.write(alice.bytes, to: user.container.archive(of: "work"))

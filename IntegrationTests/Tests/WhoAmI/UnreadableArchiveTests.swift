@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Archives that do not open, and containers that cannot be trusted.
+/// Archives that cannot be opened, and containers that cannot be trusted.
 @Suite(.queued)
 struct UnreadableArchiveTests {
     /// An event that makes an archive unreadable.

@@ -94,8 +94,7 @@ extension LoginCommand {
     }
 
     private static var pasteText: String {
-        "You can also open it in a browser on another machine. After the sign-in, that browser goes to an address on its own "
-            + "machine, and may show an error: paste the complete address here.\n"
+        "If the browser is on another machine, paste the address of its last page here, even if that page shows an error.\n"
     }
 
     /// Passes pasted addresses to a sign-in that waits for the browser, until the sign-in accepts one.

@@ -31,7 +31,7 @@ extension ArchiveKeys {
     }
 
     package func isOpened(_ slot: KeySlot, by opener: KeySlot.Opener, context: SealingContext) -> Bool {
-        // Ignore the reason why a slot does not open.
+        // Ignore the reason why a slot cannot be opened.
         (try? slot.unwrap(with: opener, storeID: storeID, context: context)) != nil
     }
 

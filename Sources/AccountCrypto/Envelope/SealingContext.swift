@@ -1,5 +1,5 @@
 /// The identity of an archive. The context is part of every key and tag, but it is not stored, so that a file from
-/// another app or session does not open.
+/// another app or session cannot be opened.
 package struct SealingContext: Hashable, Sendable {
     /// `lp("AccountKit/1") ‖ lp(app identifier) ‖ lp(session name)`.
     let bytes: [UInt8]

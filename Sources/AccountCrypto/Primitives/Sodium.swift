@@ -29,7 +29,7 @@ package enum Sodium {
         }
     }
 
-    /// Returns the BLAKE2b hash without a key, with 1…64 bytes (RFC 7693).
+    /// Returns the unkeyed BLAKE2b hash, 1 to 64 bytes long (RFC 7693).
     package static func hash(_ message: [UInt8], count: Int = 32) -> [UInt8] {
         precondition((1...64).contains(count))
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

@@ -116,7 +116,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Returns: The value, or `nil` if there is no document yet.
     /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing;
     ///   `inaccessible`, `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or
-    ///   `authenticationFailed` if the document is encrypted and does not open. The document stays unchanged.
+    ///   `authenticationFailed` if the document is encrypted and cannot be opened. The document stays unchanged.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
         guard let attachments, try attachments.files.hasFiles() else { return nil }

@@ -21,7 +21,7 @@ struct FileContent: Sendable {
         }
     }
 
-    /// - Throws: A `SystemCallError`, or an `AccountError` if the file does not open.
+    /// - Throws: A `SystemCallError`, or an `AccountError` if the file cannot be opened.
     func restore(_ input: borrowing FileDescriptor, to output: borrowing FileDescriptor, id: String) throws {
         guard let chunks else { return try copy(input, to: output) }
         let damage = AccountError(

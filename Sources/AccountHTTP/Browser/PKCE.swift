@@ -2,7 +2,7 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-/// A proof for the token endpoint that the sender of the code also made the authorization request (RFC 7636).
+/// Proves to the token endpoint that the sender of the code also sent the authorization request (RFC 7636).
 struct PKCE: Sendable {
     let verifier: Secret
 

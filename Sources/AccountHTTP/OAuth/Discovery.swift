@@ -13,7 +13,7 @@ struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
-    /// Whether an API named the issuer, so that only documents vouch for it.
+    /// Whether an API named the issuer. AccountKit then relies only on what the documents of the API and the issuer say.
     var isFromAPI = false
 
     /// The URLs of the documents. The OpenID Connect document comes first, because nearly every service with a
@@ -58,8 +58,8 @@ struct Discovery: Sendable {
             do throws(AuthorityError) {
                 document.urls[name] = try url(name.rawValue, in: object)
             } catch {
-                // Ignore an invalid URL of the sign-out page, which only the user opens, and of the registration, because
-                // the app may already have a client ID.
+                // Ignore an invalid URL of the sign-out page, because only the user opens it. Also ignore an invalid URL of
+                // the registration, because the app may already have a client ID.
                 if name != .endSession, name != .registration { throw error }
             }
         }

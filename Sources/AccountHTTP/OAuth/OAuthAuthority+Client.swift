@@ -369,7 +369,7 @@ extension OAuthAuthority {
         case (let method, let secret?):
             // Without a method, the default of section 2.
             guard let method = ClientAuthentication(rawValue: method ?? ClientAuthentication.basic.rawValue) else {
-                throw .misconfigured(flaw + "requires an authentication that AccountKit does not support")
+                throw .misconfigured(flaw + "requires an authentication method that AccountKit does not support")
             }
             registration.clientSecret = secret
             registration.clientAuthentication = method.rawValue
@@ -378,7 +378,7 @@ extension OAuthAuthority {
                 try secretExpiry(value, flaw)
             }
         case (_?, nil):
-            throw .misconfigured(flaw + "requires an authentication for which it sent no secret")
+            throw .misconfigured(flaw + "requires authentication, but sent no secret for it")
         }
         // Without a usable address on the same server, AccountKit cannot remove the registration, but can use it.
         if let text = object.members["registration_client_uri"]?.string ?? stored?.management?.url,

@@ -74,7 +74,7 @@ actor MCPBridge {
     private var isGraceOver = false
     var tools = MCPMirroredParameters()
 
-    /// The last version in a request of revision 2026-07-28 or later.
+    /// The protocol version that the last request named; `nil` before the first request of version 2026-07-28 or later.
     var modernVersion: String?
     private var lastSaid: String?
 

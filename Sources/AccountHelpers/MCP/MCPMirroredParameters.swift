@@ -18,7 +18,7 @@ struct MCPMirroredParameters: Sendable {
         var reason: String
     }
 
-    /// The tools with such parameters. The server of the URL names them, so their number is limited.
+    /// The tools with such parameters. Their number is limited, because the server names them.
     private var tools: [String: [Parameter]] = [:]
 
     private static let maximumToolCount = 10_000

@@ -225,7 +225,7 @@ struct AccountMapper {
             return .string(String(decoding: text, as: UTF8.self))
         case .data(let data):
             if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
-                return leaveOut(path, "it is an archive itself, which may contain secrets")
+                return leaveOut(path, "it is itself an archive, which may contain secrets")
             }
             return warnings.search.findsToken(in: data) ? leaveOut(path, "it contains a token") : .data(Data(data))
         case .array(let elements): return .array(elements.compactMap { content($0, at: path) })

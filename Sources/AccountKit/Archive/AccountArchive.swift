@@ -73,7 +73,7 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    /// Returns the account; `nil` if there is none. Throws if the archive does not open.
+    /// Returns the account; `nil` if there is none. Throws if the archive cannot be opened.
     func account(in transaction: any ArchiveTransaction) async throws(AccountError) -> Account? {
         switch await load(in: transaction) {
         case .present(let account, _): return account
@@ -300,7 +300,7 @@ extension ArchiveTransaction {
         _ = try await remove(entry, ifRevision: revision)
     }
 
-    /// Moves aside an entry other than the account, because the entry does not open.
+    /// Moves aside an entry other than the account, because the entry cannot be opened.
     func quarantineLeftover(_ entry: ArchiveEntry, because error: AccountError, _ logger: Logger?) async throws {
         let place = try await quarantine(entry, label: "unreadable")
         _ = try await finishQuarantine(entry)

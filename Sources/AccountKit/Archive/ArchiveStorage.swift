@@ -19,7 +19,7 @@ public protocol ArchiveStorage: Sendable {
     ///
     /// AccountKit treats a storage that has a name as shared:
     ///
-    /// - It neither replaces nor removes an archive that does not open here, because another machine may have the key.
+    /// - It neither replaces nor removes an archive that cannot be opened here, because another machine may have the key.
     /// - It binds encrypted entries to the name. An entry that is copied to a storage with another name does not open
     ///   there. Therefore the name must not change while the storage contains an archive.
     ///

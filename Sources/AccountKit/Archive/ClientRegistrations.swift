@@ -62,7 +62,7 @@ public struct ClientRegistrations: Sendable {
             archive: archive, appIdentifier: appIdentifier, session: .default)
     }
 
-    /// Returns the registration at a service; `nil` if there is none, or if it does not open.
+    /// Returns the registration at a service; `nil` if there is none, or if it cannot be opened.
     ///
     /// - Throws: An `AccountError` if the storage cannot be read.
     package func registration(at issuer: String) async throws(AccountError) -> ClientRegistration? {
@@ -173,7 +173,7 @@ public struct ClientRegistrations: Sendable {
         }
     }
 
-    /// A registration that does not open is worth nothing, so a new one replaces it.
+    /// A registration that cannot be opened is worth nothing, so a new one replaces it.
     private func stored(
         at issuer: String, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async throws -> (registration: ClientRegistration?, revision: ArchiveRevision?) {

@@ -1,4 +1,4 @@
-/// An entry beside the account that does not open.
+/// An entry beside the account that cannot be opened.
 package struct UnreadableEntry: Sendable {
     package let entry: ArchiveEntry
     package let error: AccountError
@@ -9,7 +9,7 @@ package struct UnreadableEntry: Sendable {
 }
 
 extension AccountStore {
-    /// Returns the entries beside the account that do not open, except entries whose key is not available now.
+    /// Returns the entries beside the account that cannot be opened, except entries whose key is not available now.
     package func unreadableEntries() async -> [UnreadableEntry] {
         guard givenToken == nil else { return [] }
         let archive = driver.archive

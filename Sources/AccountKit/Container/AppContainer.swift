@@ -12,7 +12,7 @@ public import Foundation
 /// file to the folder.
 public struct AppContainer: Hashable, Sendable {
     /// The identifier of the app. Every archive of the container is bound to this identifier, so an archive of another
-    /// app does not open here.
+    /// app cannot be opened here.
     public let identifier: String
 
     /// The folder for data that must be kept and backed up, such as `Account.plist`. On Linux, the path is

@@ -4,8 +4,8 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The meaning of a response from the app's service to a request for data or for a change. Such a response never ends a
-/// session. Only this type interprets these responses.
+/// Interprets the responses of the app's service to requests for data and for changes. Such a response never ends a
+/// session.
 package enum ResponseOutcome: Equatable, Sendable {
     case done
     /// The request was not sent, or the service did not carry it out. Retry later, and wait for at least `wait`.

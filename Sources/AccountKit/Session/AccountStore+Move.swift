@@ -66,7 +66,7 @@ extension AccountStore {
     }
 
     /// Returns the incomplete move to this storage; `nil` if there is none. Throws an error if the incoming session
-    /// does not open.
+    /// cannot be opened.
     package func incomingMove(isInteractive: Bool = false) async throws -> SessionMove? {
         guard givenToken == nil else { return nil }
         let incoming = try await driver.archive.incoming(isInteractive: isInteractive) {
@@ -75,7 +75,7 @@ extension AccountStore {
         return incoming.map { SessionMove($0.transfer, isComplete: false) }
     }
 
-    /// Discards an incomplete move to this storage when the user signs out. Moves aside a copy that does not open.
+    /// Discards an incomplete move to this storage when the user signs out. Moves aside a copy that cannot be opened.
     func discardIncoming() async throws(AccountError) {
         var copy: [UInt8]?
         do {

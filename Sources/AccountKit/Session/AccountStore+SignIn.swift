@@ -9,7 +9,7 @@ extension AccountStore {
     /// Signs in with an account that the app obtains from the service.
     ///
     /// The function first checks that it can store an account, then calls `obtain`, and finally replaces the stored
-    /// account. Until that step the old account stays unchanged. If the archive does not open, the function moves it
+    /// account. Until that step the old account stays unchanged. If the archive cannot be opened, the function moves it
     /// aside instead of overwriting it. If several machines share the storage, the sign-in fails instead.
     ///
     /// - Parameter obtain: A function that obtains the account from the service. The function throws an

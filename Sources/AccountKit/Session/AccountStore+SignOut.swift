@@ -10,7 +10,7 @@ extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
     /// If the service is unreachable, the function queues the encrypted tokens for ``deliverRevocations(with:)``. A
-    /// full disk does not prevent a sign-out. If the archive does not open, the function moves the archive aside, and
+    /// full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
     /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
     ///
     /// If the session was moved to another storage, the function removes only what is left in this storage, and the
@@ -177,7 +177,7 @@ package struct RevocationReport: Sendable, Hashable {
 public struct SignOutReport: Sendable {
     /// Whether the tokens were revoked.
     public enum Revocation: Sendable, Hashable {
-        /// No user was signed in, the archive did not open, the app passed no service, or the session was moved to
+        /// No user was signed in, the archive could not be opened, the app passed no service, or the session was moved to
         /// another storage.
         case notNeeded
         /// The service has revoked the tokens, or did not recognize them.
@@ -203,13 +203,13 @@ public struct SignOutReport: Sendable {
         }
     }
 
-    /// The account that was signed out; `nil` if no user was signed in, or if the archive did not open.
+    /// The account that was signed out; `nil` if no user was signed in, or if the archive could not be opened.
     public let account: Account?
 
     /// Whether the tokens were revoked.
     public let revocation: Revocation
 
-    /// The new name of an archive that did not open; `nil` if the archive opened, or if there was no archive.
+    /// The new name of an archive that could not be opened; `nil` if the archive opened, or if there was no archive.
     package let quarantinedArchive: String?
 
     init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {

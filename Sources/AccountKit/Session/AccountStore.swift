@@ -115,7 +115,7 @@ public final class AccountStore: Sendable {
 
     package var isShared: Bool { driver.archive.isShared }
 
-    /// Returns whether a shared storage contains an archive or an incomplete move, even if it does not open.
+    /// Returns whether a shared storage contains an archive or an incomplete move, even if it cannot be opened.
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
         for entry in [ArchiveEntry.account, .incoming] where try await driver.archive.storage.read(entry) != nil {
@@ -135,7 +135,7 @@ public final class AccountStore: Sendable {
     /// property does no I/O.
     public var account: Account? { driver.shared.account }
 
-    /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if there
+    /// The name of the archive that the last sign-in of this store moved aside because it could not be opened; `nil` if there
     /// is no such archive.
     package var quarantinedArchive: String? { driver.shared.quarantinedArchive }
 

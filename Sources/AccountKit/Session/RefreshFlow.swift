@@ -36,7 +36,7 @@ struct RefreshFlow {
     private var connected: Account?
     private var connectionCount = 0
 
-    /// The token for another API that the service refused, so that a plain refresh follows.
+    /// The derived token that the service refused. A plain refresh follows.
     private var refusal: (target: TokenTarget, reason: UnverifiedReason)?
 
     private var hasIntent = false

@@ -17,11 +17,11 @@ struct SessionDriver: Sendable {
     let lockTimeout: Duration
     let logger: Logger?
 
-    /// Whether AccountKit may replace or remove an archive that does not open, even on storage that several machines
+    /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
     /// share.
     var replacesUnreadable = false
 
-    /// Whether an archive that does not open stays in place, because another machine may have its key.
+    /// Whether an archive that cannot be opened stays in place, because another machine may have its key.
     var keepsUnreadable: Bool { archive.isShared && !replacesUnreadable }
 
     /// The key of a refresh. Tasks with the same key share one refresh.
@@ -141,7 +141,8 @@ struct SessionDriver: Sendable {
             do {
                 try await offlineKeys.removeMarked(in: transaction)
             } catch {
-                logger?.warning("offline data of a sign-out could not be removed", metadata: ["error": "\(error)"])
+                logger?.warning(
+                    "the offline data of a signed-out user could not be removed", metadata: ["error": "\(error)"])
             }
         }
         shared.publish(saved, isSignIn: isSignIn)

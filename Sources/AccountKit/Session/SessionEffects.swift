@@ -71,7 +71,7 @@ protocol SessionTransaction {
 
     func withdrawRevocation(_ account: Account) async throws(AccountError)
 
-    /// Records the sign-out, moves aside an archive that does not open, and returns the new name of the archive.
+    /// Records the sign-out, moves aside an archive that cannot be opened, and returns the new name of the archive.
     func quarantine(_ signOut: SignOut) async throws(AccountError) -> String
 
     func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError)

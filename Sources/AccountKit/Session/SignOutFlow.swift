@@ -67,7 +67,7 @@ struct SignOutFlow: Sendable {
 }
 
 extension AccountError {
-    /// Whether the error means that the archive was reached but does not open.
+    /// Whether the error means that the archive was reached but cannot be opened.
     package var isAboutContent: Bool {
         [.noKey, .authenticationFailed, .damaged, .unsupportedVersion].contains(code)
     }

@@ -202,7 +202,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             change: change, state: .sending, attempts: entry.pending.attempts + 1,
             lastProblem: entry.pending.lastProblem, notBefore: nil)
         guard let sending = try await collection.outbox.replace(entry, with: pending) else {
-            // The change was modified in between, so send the new version next.
+            // The change was modified in the meantime, so send the new version next.
             tries[entry.change.id] = nil
             return
         }

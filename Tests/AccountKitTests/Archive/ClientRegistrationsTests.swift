@@ -75,7 +75,7 @@ struct ClientRegistrationsTests {
         #expect(try await registrations().registration(at: issuer) == Self.complete)
     }
 
-    @Test func `Replaces a registration that does not open`() async throws {
+    @Test func `Replaces a registration that cannot be opened`() async throws {
         _ = try await registrations(key: 1).renew(at: issuer) { _ in Self.complete }
         #expect(try await registrations(key: 2).registration(at: issuer) == nil)
         _ = try await registrations(key: 2).renew(at: issuer) { stored in

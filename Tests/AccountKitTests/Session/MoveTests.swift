@@ -290,7 +290,7 @@ struct MoveTests {
         await expectAccountError(.invalidArgument) { try await places.move(.here, to: .here) }
     }
 
-    @Test func `Does not overwrite an archive that does not open in a move`() async throws {
+    @Test func `Does not overwrite an archive that cannot be opened in a move`() async throws {
         try await places.signIn()
         places.there.overwrite(.account, with: [1, 2, 3])
         await expectAccountError(.damaged) { try await places.move() }

@@ -82,7 +82,7 @@ struct OfflineKeysTests {
         #expect(opens(note(with: alices), try await store.offlineKey()))
     }
 
-    @Test func `Keeps an offline key after a failed, but not after a partial sign-out`() async throws {
+    @Test func `Keeps an offline key after a failed sign-out, not after a partial one`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)

@@ -98,7 +98,7 @@ struct RevocationTests {
         #expect(authority.requests == [.revoke])
     }
 
-    @Test func `Seals a queued revocation so that it does not open as an account`() async throws {
+    @Test func `Seals a queued revocation so that it cannot be opened as an account`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         let entry = try #require(storage.entries.first { $0.key.rawValue.hasPrefix("Revocation") })

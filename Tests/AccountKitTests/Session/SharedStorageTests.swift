@@ -73,10 +73,10 @@ struct SharedStorageTests {
         return (storage, store(storage, key: flaw.key))
     }
 
-    // MARK: An archive that does not open
+    // MARK: An archive that cannot be opened
 
     @Test(arguments: Flaw.allCases)
-    func `Neither replaces nor removes a shared archive that does not open`(flaw: Flaw) async throws {
+    func `Neither replaces nor removes a shared archive that cannot be opened`(flaw: Flaw) async throws {
         let (storage, store) = try await scene(flaw)
         let before = storage.entries
         let authority = ScriptedAuthority(clock: clock)

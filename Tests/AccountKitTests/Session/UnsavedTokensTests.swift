@@ -118,7 +118,7 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
     }
 
-    @Test func `Saves no unsaved tokens over an archive that does not open`() async throws {
+    @Test func `Saves no unsaved tokens over an archive that cannot be opened`() async throws {
         let scene = try await Scene()
         scene.base.overwrite(.account, with: [1, 2, 3])
         let count = scene.faulty.callCount
