@@ -136,7 +136,8 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         try App.authority(for: service, timeout: timeout, logger: logger)
     }
 
-    /// Whether the app can sign in by the URL of an API. An app that cannot ignores ``AccountService/url``.
+    /// Whether the app can sign in by the URL of an API. Other apps ignore ``AccountService/url``, or throw an error
+    /// because there is no issuer.
     var acceptsAPIs: Bool {
         let service = AccountService(url: "https://api.example.com")
         return App.acceptsIssuer

@@ -133,7 +133,8 @@ struct Discovery: Sendable {
         return nil
     }
 
-    /// Returns the endpoint that is stored with an account; `nil` if it has expired, or if the issuer must not name it.
+    /// Returns the endpoint that is stored with an account; `nil` if it has expired, if its URL is not valid, or if the
+    /// issuer must not name it. The caller then discovers the endpoint.
     func endpoint(_ stored: TokenEndpoint, at date: Date) -> Endpoint? {
         guard stored.isFresh(at: date), let url = try? ServiceURL(stored.url), flaw(of: url) == nil else { return nil }
         return Endpoint(

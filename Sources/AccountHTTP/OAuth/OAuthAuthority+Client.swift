@@ -268,6 +268,7 @@ extension OAuthAuthority {
         _ stored: ClientRegistration, with management: ClientRegistration.Management, at endpoint: Endpoint,
         redirectURI: String, scopes: [String], grant: String
     ) async throws(AuthorityError) -> ClientRegistration {
+        // The caller registers the app again.
         guard let url = try? ServiceURL(management.url) else { throw .unclear("the stored address is not valid") }
         let scopes = stored.scopes + scopes.filter { !stored.scopes.contains($0) }
         let grants = stored.grants + [grant].filter { !stored.grants.contains($0) }

@@ -149,6 +149,7 @@ actor MCPBridge {
         if method == "notifications/initialized" {
             // A server that does not respond must not stop the client for longer.
             let limit = limits.opening
+            // The timer also ends if it is cancelled.
             let timer = Task { _ = try? await Task.sleep(for: limit) }
             Task {
                 await task.value
