@@ -3,7 +3,7 @@ import AccountKit
 import AccountSupport
 import ArgumentParser
 
-struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
+struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "kube-credential", _superCommandName: "account",
