@@ -21,9 +21,41 @@ struct PromptTests {
                 #expect(outcome.exitCode == 64)
                 #expect(outcome.output == "")
                 for name in names { #expect(outcome.errors.contains(name), "\(outcome)") }
+                let given = arguments.filter { $0.hasPrefix("--") && $0 != "--password" }
+                for name in given { #expect(!outcome.errors.contains(name), "\(outcome)") }
                 #expect(try await server.log()["/oauth/token"] == 0)
                 #expect(!container.exists(container.archive))
             }
+        }
+    }
+
+    @Test func `Without a terminal, login lists only options that GitHub supports`() async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container)("login", "--service", "github")
+            #expect(outcome.exitCode == 64, "\(outcome)")
+            for name in ["--device", "--with-token", "--client-id"] { #expect(outcome.errors.contains(name)) }
+            for name in ["--web", "--password"] { #expect(!outcome.errors.contains(name), "\(outcome)") }
+        }
+    }
+
+    @Test func `Rejects a password as an argument without repeating it`() async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container)("login", "--password", "hunter2")
+            #expect(outcome.exitCode == 64, "\(outcome)")
+            #expect(outcome.errors.contains("the password must not be an argument"), "\(outcome)")
+            #expect(!outcome.errors.contains("hunter2"))
+        }
+    }
+
+    @Test(arguments: [["--issuer"], []])
+    func `Reports a wrong address before asking for the password`(option: [String]) async throws {
+        try await Container.run { container in
+            let login = try Tool.account(in: container).command(
+                ["login"] + option + ["http://127.0.0.1:1", "--password", "--username", "alice"])
+            let session = try await Terminal.run(login)
+            #expect(session.exitCode == 69, "\(session)")
+            #expect(session.screen.contains("check the address"), "\(session)")
+            #expect(!session.screen.contains("Password"), "\(session)")
         }
     }
 

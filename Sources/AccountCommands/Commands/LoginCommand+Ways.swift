@@ -175,10 +175,10 @@ extension LoginCommand {
         }
         let canPrompt = Terminal.isTerminal(.input)
         guard canPrompt || passwordStdin && username != nil else {
+            let missing = [passwordStdin ? nil : "--password-stdin", username == nil ? "--username NAME" : nil]
             throw AccountError(
-                .invalidArgument,
-                "there is no terminal for a prompt: add --password-stdin and --username NAME"
-                    + (App.offers([.token]) ? ", or --with-token" : ""))
+                .invalidArgument, "there is no terminal for a prompt",
+                hint: "add " + missing.compactMap(\.self).joined(separator: " and "))
         }
         // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
         return try await store.signIn(with: authority) {

@@ -131,6 +131,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             guard !withToken else {
                 throw ValidationError("--with-token reads the token from standard input; the argument is not a URL")
             }
+            guard !password, !passwordStdin else {
+                throw ValidationError("the password must not be an argument: --password prompts for it")
+            }
             if let service = App.services.first(where: { $0.name == url.lowercased() }) {
                 throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
             }
@@ -169,7 +172,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let extended = stepUp ? try await stepUpAccount(in: context) : nil
         var service = try service(in: context, answering: answers, extending: extended)
         let authority = try await authority(for: &service, in: context, answering: answers, extending: extended)
-        let way = try answers?.way ?? way(for: authority)
+        let way = try answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: authority.accountIssuer)
@@ -338,19 +341,26 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return advised
     }
 
-    private func way(for authority: any AccountAuthority) throws(AccountError) -> SignInWay {
+    private func way(
+        for authority: any AccountAuthority, of service: AccountService
+    ) throws(AccountError) -> SignInWay {
         if device { return .device }
         if web || paste { return .browser }
         if withToken { return .token }
         if password || passwordStdin || username != nil { return .password }
         guard Terminal.isTerminal(.input) else {
-            let ways: [(SignInWay, String)] = [
-                (.device, "--device"), (.browser, "--web"), (.token, "--with-token"),
-                (.password, "--password-stdin and --username NAME"),
+            let known = App.services.first { $0.name == service.name }
+            let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
+                (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
+                (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),
             ]
-            let offered = ways.filter { App.offers([$0.0]) }.map(\.1).joined(separator: ", or ")
+            let offered = ways.filter { $0.isSupported && App.offers([$0.way]) }.map(\.option)
+            let client =
+                known != nil && service.clientID == nil
+                ? "; all but --with-token also require the client ID of a registered app, with --client-id" : ""
             throw AccountError(
-                .invalidArgument, "there is no terminal for a prompt", hint: "choose how to sign in with \(offered)")
+                .invalidArgument, "there is no terminal for a prompt",
+                hint: "choose how to sign in with \(offered.joined(separator: ", or "))\(client)")
         }
         if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
         if authority is any DeviceAuthority { return .device }

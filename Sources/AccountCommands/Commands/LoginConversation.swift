@@ -231,6 +231,7 @@ struct LoginConversation<App: AccountApplication> {
         while true {
             let text = try line(question)
             if !text.isEmpty { return text }
+            Terminal.say(.failure, "An answer is required. Press Ctrl-C to cancel.")
         }
     }
 

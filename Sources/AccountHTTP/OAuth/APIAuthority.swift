@@ -377,6 +377,10 @@ extension APIAuthority: PasswordAuthority {
     }
 }
 
+extension APIAuthority: DiscoveringPasswordAuthority {
+    package func preparePasswordSignIn() async throws { try await signInAuthority().preparePasswordSignIn() }
+}
+
 extension APIAuthority: TokenAuthority {
     /// Signs in with an existing token. The authorization server must have a user info endpoint.
     public func signIn(token: Secret) async throws -> Account {

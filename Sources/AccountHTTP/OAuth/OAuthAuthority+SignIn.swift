@@ -51,6 +51,13 @@ extension OAuthAuthority: PasswordAuthority {
     }
 }
 
+extension OAuthAuthority: DiscoveringPasswordAuthority {
+    package func preparePasswordSignIn() async throws {
+        _ = try await documents.endpoint(.token)
+        if try await requiresClientID() { throw notRegistered }
+    }
+}
+
 extension OAuthAuthority: TokenAuthority {
     /// Signs in with an existing token, such as a personal access token.
     ///

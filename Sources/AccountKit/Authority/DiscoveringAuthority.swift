@@ -18,6 +18,13 @@ package protocol DiscoveringAuthority: AccountAuthority {
     func requirement(for account: Account) async throws(AccountError) -> AccessRequirement?
 }
 
+/// An authority that can find out whether a sign-in with a password is possible, before the user enters the password.
+package protocol DiscoveringPasswordAuthority: PasswordAuthority {
+    /// Looks up the service and the client. Throws an ``AuthorityError`` if the service cannot be reached, or if it
+    /// requires a client ID that the app does not have.
+    func preparePasswordSignIn() async throws
+}
+
 /// An authority that registers the app at its service (RFC 7591).
 package protocol RegisteringAuthority: AccountAuthority {
     /// Whether the next sign-in should be tried once more, because the service rejected the registration of the app.

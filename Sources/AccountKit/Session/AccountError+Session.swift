@@ -97,7 +97,7 @@ extension AccountError {
             self.init(
                 .serviceUnavailable,
                 "the service could not be reached (\(reason.detail ?? "offline"))",
-                hint: "nothing was changed; try again")
+                hint: "nothing was changed; check the address and the network, and try again")
         case .unclear(let reason) where reason.code == .untrustedTLS:
             self.init(
                 .serviceUnavailable,

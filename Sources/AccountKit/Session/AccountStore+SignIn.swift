@@ -44,6 +44,7 @@ extension AccountStore {
         asking ask: () async throws -> (username: String, password: Secret)
     ) async throws(AccountError) -> Account {
         try await signingIn(advice: "check the user name and password") {
+            try await (authority as? any DiscoveringPasswordAuthority)?.preparePasswordSignIn()
             let (username, password) = try await ask()
             return try await exchanging(with: authority) { exchange in
                 let account = try await shielded {
