@@ -248,7 +248,8 @@ final class Judge: @unchecked Sendable {
             }
             if new.waitsForSignOut { world.coverage.count(.revocationWaits) }
             if let old, old.tokens == new.tokens, old.waitsForSignOut, !new.waitsForSignOut {
-                mustEnd.insert(old.tokens.grant)
+                // A sign-in releases entries before it replaces the account. If its process then dies, the user is still signed in.
+                if !isStored(old.tokens.grant) { mustEnd.insert(old.tokens.grant) }
                 world.coverage.count(.revocationReleased)
             }
         }
