@@ -228,10 +228,13 @@ extension ClientRegistrationTests {
             let path = user.container.home + "/Library/Keys/Clients/Registrations.key"
             try user.container.write([1, 2, 3], to: path)
             #expect(try await user.account("refresh").exitCode == 0)
-            let login = try await user.account("login", "--device", user.api)
-            #expect(login.exitCode == 78, "\(login)")
-            #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
-            #expect(login.errors.contains("`rm \(path)`"), "\(login)")
+            for way in [["--device"], ["--web"], ["--username", "alice", "--password-stdin"]] {
+                let login = try await user.account.with("BROWSER", "true").run(
+                    ["login", user.api] + way, input: ExampleServer.alicePassword + "\n")
+                #expect(login.exitCode == 65, "\(login)")
+                #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
+                #expect(login.errors.contains("`rm \(path)`"), "\(login)")
+            }
             #expect(try await user.server.log()["/oauth/register"] == 1)
             #expect(try await user.call() == 200)
 

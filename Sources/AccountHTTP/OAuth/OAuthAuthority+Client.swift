@@ -94,7 +94,9 @@ extension OAuthAuthority {
 
     /// Chooses the client of a sign-in without a browser. A registration still contains a redirect URI, so that later
     /// sign-ins with a browser can use it.
-    func chooseClient(for scopes: [String], grant: String) async throws(AuthorityError) -> SignInClient {
+    ///
+    /// - Throws: An `AccountError` if the registration cannot be stored; otherwise an `AuthorityError`.
+    func chooseClient(for scopes: [String], grant: String) async throws -> SignInClient {
         let (endpoint, registrations): (Endpoint, ClientRegistrations)
         switch try await clientChoice() {
         case .client(let client): return client
@@ -111,7 +113,7 @@ extension OAuthAuthority {
                     replacing: stored, at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
             }
         } catch {
-            throw AuthorityError(registering: error)
+            throw error is AccountError ? error : AuthorityError(error)
         }
     }
 
@@ -159,7 +161,7 @@ extension OAuthAuthority {
                 return (client, open)
             } catch {
                 await open?.close()
-                throw error is AccountError ? error : AuthorityError(registering: error)
+                throw error is AccountError ? error : AuthorityError(error)
             }
         }
     }
@@ -168,7 +170,7 @@ extension OAuthAuthority {
     /// client.
     func registeringAgain<Value: Sendable>(
         for scopes: [String], grant: String, _ body: (SignInClient) async throws(AuthorityError) -> Value
-    ) async throws(AuthorityError) -> Value {
+    ) async throws -> Value {
         let chosen = try await chooseClient(for: scopes, grant: grant)
         do throws(AuthorityError) {
             return try await body(chosen)
@@ -434,16 +436,6 @@ extension OAuthAuthority: RegisteringAuthority {
         // RFC 7592, section 2.3. After a 401 or 404, the registration is already gone.
         guard [200, 204, 401, 404].contains(response.status) else {
             throw AccountError(.serviceUnavailable, "\(failure) (\(response.status))", hint: hint)
-        }
-    }
-}
-
-extension AuthorityError {
-    /// The error of a registration that could not be made or stored.
-    fileprivate init(registering error: any Error) {
-        switch error {
-        case let error as AccountError: self = .misconfigured("the registration of this app: \(error)")
-        default: self.init(error)
         }
     }
 }
