@@ -245,6 +245,20 @@ extension ClientRegistrationTests {
         }
     }
 
+    @Test func `Keeps the registration that a queued revocation needs`() async throws {
+        try await APIUser.run { user in
+            try await user.signIn()
+            try await user.signIn("--session", "second")
+            try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
+            #expect(try await user.account("logout", "--session", "second").exitCode == 0)
+            try await user.server.clearFaults()
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.clients().count == 1)
+            #expect(try await user.account("doctor", "--fix").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+        }
+    }
+
     /// The code belongs to the rejected client, so the user signs in once more.
     @Test func `Signs in with the browser again if the service rejects the client`() async throws {
         try await APIUser.run { user in
