@@ -199,7 +199,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let session = question.otherSession ?? context.session
         let resources = authority is any DiscoveringAuthority ? account.credentials.resources : []
         await saveSettings(of: service, resources, in: session, context)
-        if context.location != nil { await context.keepRegistration(of: account) }
+        if context.location != nil {
+            await context.keepRegistration(of: account)
+            // Until now, the authority has prevented the removal of the registration.
+            withExtendedLifetime(authority) {}
+        }
         reportReplacement(by: account, in: session, question, context)
         if options.json {
             var document = StateDocument(.verified(account), session: session)

@@ -58,8 +58,9 @@ final class RegistrationState: Sendable {
 
     func noteChoice() { state.withLock { $0.hasRejection = false } }
 
-    /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later. The use
-    /// ends with the next sign-in, with the removal of the registration, or with the authority.
+    /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later, and may
+    /// then have to keep the registration for other machines. The use ends with the next sign-in, with the removal of
+    /// the registration, or with the authority.
     func hold(_ use: RegistrationUse?) { state.withLock { $0.use = use } }
 }
 
@@ -127,6 +128,7 @@ extension OAuthAuthority {
             return try await choose(stored)
         }
         registrationState.noteChoice()
+        registrationState.hold(use)
         return SignInClient(registration, use)
     }
 

@@ -82,6 +82,31 @@ struct APIAuthorityTests {
         }
     }
 
+    @Test func `Keeps its registration in use after a sign-in has returned`() async throws {
+        let root = FileManager.default.temporaryDirectory.path() + "/account-tests-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        // Only registrations in files can be in use.
+        let registrations = ClientRegistrations(container: try AppContainer(root: root, identifier: "test"))
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
+            func isRemoved() async throws -> Bool {
+                try await registrations.remove(clientID: "registered", at: server.address) {
+                    false
+                } removingAtService: { _ in
+                }
+                return try await registrations.registration(at: server.address) == nil
+            }
+            do {
+                let authority = try Self.authority(server, .registration(in: registrations, name: "Notes"))
+                _ = try await authority.beginDeviceSignIn()
+                #expect(try await !isRemoved())
+                withExtendedLifetime(authority) {}
+            }
+            #expect(try await isRemoved())
+        }
+    }
+
     @Test func `Registers, and sends the resource with a password`() async throws {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)
