@@ -153,6 +153,18 @@ struct ClientRegistrationTests {
         }
     }
 
+    @Test func `Removes the registration that a sign-in has replaced`() async throws {
+        try await APIUser.run(["--registration-secrets"]) { user in
+            try await user.signIn()
+            try await user.signIn("--scope", "groups")
+            #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.server.clients().count == 1)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.clients().isEmpty)
+        }
+    }
+
     @Test func `Removes an updated registration with its last session`() async throws {
         try await APIUser.run { user in
             try await user.signIn()

@@ -218,8 +218,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(.warning, StyledText(limit)) }
         }
-        // Also deliver the revocation of the replaced session.
+        // Also deliver the revocation of the replaced session, which needs its client.
         await context.deliverRevocations()
+        if let authority = authority as? any RegisteringAuthority {
+            await context.removeReplacedRegistration(before: account, at: authority)
+        }
     }
 
     private func service(

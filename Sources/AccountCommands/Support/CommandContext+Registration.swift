@@ -24,6 +24,20 @@ extension CommandContext {
         }
     }
 
+    /// Removes the registration that the one of a new session has replaced, in the same way.
+    package func removeReplacedRegistration(before account: Account, at authority: any RegisteringAuthority) async {
+        guard location == nil else { return }
+        do {
+            try await authority.removeReplacedRegistration { clientID in
+                var earlier = account
+                earlier.credentials.clientID = clientID
+                return try await usesClient(of: earlier)
+            }
+        } catch {
+            logger?.debug("an earlier registration of this tool stays", metadata: ["error": "\(error)"])
+        }
+    }
+
     private func usesClient(of account: Account) async throws -> Bool {
         for session in try [.default] + container.sessions()
         where try await archive(of: session, isInteractive: false).usesClient(of: account) {

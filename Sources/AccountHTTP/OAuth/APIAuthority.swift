@@ -407,6 +407,12 @@ extension APIAuthority: RegisteringAuthority {
         }
         try await authority.removeRegistration(of: account, unless: isUsed)
     }
+
+    package func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
+    ) async throws(AccountError) {
+        try await cache.signIn?.removeReplacedRegistration(unless: isUsed)
+    }
 }
 
 extension APIAuthority: DiscoveringAuthority {

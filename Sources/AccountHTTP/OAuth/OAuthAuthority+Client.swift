@@ -38,6 +38,7 @@ final class RegistrationState: Sendable {
         var rejectedIDs: Set<String> = []
         var hasRejection = false
         var use: RegistrationUse?
+        var replaced: ClientRegistration?
     }
 
     private let state = Mutex(State())
@@ -56,7 +57,15 @@ final class RegistrationState: Sendable {
         state.withLock { $0.rejectedIDs.contains(registration.clientID) }
     }
 
-    func noteChoice() { state.withLock { $0.hasRejection = false } }
+    /// The last registration that another one has replaced while no other sign-in used it.
+    var replaced: ClientRegistration? { state.withLock(\.replaced) }
+
+    func noteChoice(of chosen: ClientRegistration, replacing stored: ClientRegistration?) {
+        state.withLock {
+            $0.hasRejection = false
+            if let stored, stored.clientID != chosen.clientID { $0.replaced = stored }
+        }
+    }
 
     /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later, and may
     /// then have to keep the registration for other machines. The use ends with the next sign-in, with the removal of
@@ -122,12 +131,15 @@ extension OAuthAuthority {
         from registrations: ClientRegistrations, _ choose: (ClientRegistration?) async throws -> ClientRegistration
     ) async throws -> SignInClient {
         var use: RegistrationUse?
+        var earlier: ClientRegistration?
         let registration = try await registrations.renew(at: issuer) { stored in
+            // The session of another sign-in in progress may be in a store that is not known here.
+            if try await registrations.isUnused(at: issuer) { earlier = stored }
             let begun = try await registrations.beginUse(at: issuer)
             use = begun
             return try await choose(stored)
         }
-        registrationState.noteChoice()
+        registrationState.noteChoice(of: registration, replacing: earlier)
         registrationState.hold(use)
         return SignInClient(registration, use)
     }
@@ -417,6 +429,20 @@ extension OAuthAuthority: RegisteringAuthority {
         else { return }
         registrationState.hold(nil)
         try await registrations.remove(clientID: known.clientID, at: issuer, unless: isUsed) { registration in
+            try await removeAtService(registration)
+        }
+    }
+
+    package func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
+    ) async throws(AccountError) {
+        guard let registrations = client.registrations, let replaced = registrationState.replaced,
+            replaced.management != nil
+        else { return }
+        registrationState.hold(nil)
+        try await registrations.removeReplaced(replaced) {
+            try await isUsed(replaced.clientID)
+        } removingAtService: { registration in
             try await removeAtService(registration)
         }
     }

@@ -32,4 +32,12 @@ package protocol RegisteringAuthority: AccountAuthority {
     func removeRegistration(
         of account: Account, unless isUsed: () async throws -> Bool
     ) async throws(AccountError)
+
+    /// Removes the registration that a sign-in with this authority has replaced, at the service. Does nothing in the same
+    /// cases as ``removeRegistration(of:unless:)``. Call this method after the session is stored.
+    ///
+    /// - Parameter isUsed: Returns whether a session uses a client.
+    func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
+    ) async throws(AccountError)
 }
