@@ -434,6 +434,14 @@ extension APIAuthority: DiscoveringAuthority {
         }
     }
 
+    package func serviceDocumentation() async throws(AccountError) -> String? {
+        do throws(AuthorityError) {
+            return try await signInAuthority().documents.documentation()
+        } catch {
+            throw AccountError(signIn: error, advice: "check the URL")
+        }
+    }
+
     package func adding(
         _ requirement: AccessRequirement, grantedTo account: Account
     ) throws(AccountError) -> any DiscoveringAuthority {

@@ -82,6 +82,19 @@ struct APIAuthorityTests {
         }
     }
 
+    @Test(arguments: [
+        "https://docs.example/apps#register", "HTTPS://docs.example", "http://docs.example", "docs.example", nil,
+    ])
+    func `Returns the documentation of the service only if it is an https page`(page: String?) async throws {
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1, metadata: ["service_documentation": page.map { "\"\($0)\"" } ?? "7"])
+        } _: { server in
+            let isShown = page?.lowercased().hasPrefix("https://") == true
+            let documentation = try await Self.authority(server).serviceDocumentation()
+            #expect(documentation == (isShown ? page : nil))
+        }
+    }
+
     @Test func `Keeps its registration in use after a sign-in has returned`() async throws {
         let root = FileManager.default.temporaryDirectory.path() + "/account-tests-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: root) }
