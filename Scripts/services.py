@@ -68,7 +68,8 @@ SERVERS = [
             "revocation": "Signs in, refreshes and revokes with a client secret",
             "secret": "Signs in, refreshes and revokes with a client secret",
         },
-        "A client without a secret may not revoke.",
+        "A client without a secret may not revoke. Answers an empty 400 response to a refresh token that it has revoked, so the "
+        "session does not end.",
     ),
     (
         "LemonLDAP::NG 2.16.1",

@@ -36,13 +36,40 @@ import Testing
         let uses = [try await registrations.beginUse(at: issuer), try await registrations.beginUse(at: issuer)]
         for use in uses {
             #expect(try await !isRemoved())
+            #expect(try await !registrations.isUnused(at: issuer))
             use.end()
         }
+        #expect(try await registrations.isUnused(at: issuer))
         #expect(try await !isRemoved(isUsed: true))
         #expect(try await !isRemoved(clientID: "another"))
         #expect(try await registrations.registration(at: issuer) == registration)
         #expect(try await isRemoved())
         #expect(try await registrations.registration(at: issuer) == nil)
+    }
+
+    @Test func `Removes a replaced registration only if nothing uses it`() async throws {
+        var new = registration
+        new.clientID = "new"
+        var removed: [String] = []
+        func remove(_ registration: ClientRegistration, isUsed: Bool = false) async throws {
+            try await registrations.removeReplaced(registration) {
+                isUsed
+            } removingAtService: { registration in
+                removed.append(registration.clientID)
+            }
+        }
+        try await remove(registration)
+        let chosen = new
+        new = try await registrations.renew(at: issuer) { _ in chosen }
+        let use = try await registrations.beginUse(at: issuer)
+        try await remove(registration)
+        use.end()
+        try await remove(registration, isUsed: true)
+        try await remove(new)
+        #expect(removed == [])
+        try await remove(registration)
+        #expect(removed == ["client"])
+        #expect(try await registrations.registration(at: issuer) == new)
     }
 
     @Test func `No sign-in begins to use a registration during its removal`() async throws {

@@ -153,6 +153,18 @@ struct ClientRegistrationTests {
         }
     }
 
+    @Test func `Removes the registration that a sign-in has replaced`() async throws {
+        try await APIUser.run(["--registration-secrets"]) { user in
+            try await user.signIn()
+            try await user.signIn("--scope", "groups")
+            #expect(try await user.server.log()["/oauth/register"] == 2)
+            #expect(try await user.server.clients().count == 1)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.clients().isEmpty)
+        }
+    }
+
     @Test func `Removes an updated registration with its last session`() async throws {
         try await APIUser.run { user in
             try await user.signIn()
@@ -228,10 +240,13 @@ extension ClientRegistrationTests {
             let path = user.container.home + "/Library/Keys/Clients/Registrations.key"
             try user.container.write([1, 2, 3], to: path)
             #expect(try await user.account("refresh").exitCode == 0)
-            let login = try await user.account("login", "--device", user.api)
-            #expect(login.exitCode == 78, "\(login)")
-            #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
-            #expect(login.errors.contains("`rm \(path)`"), "\(login)")
+            for way in [["--device"], ["--web"], ["--username", "alice", "--password-stdin"]] {
+                let login = try await user.account.with("BROWSER", "true").run(
+                    ["login", user.api] + way, input: ExampleServer.alicePassword + "\n")
+                #expect(login.exitCode == 65, "\(login)")
+                #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
+                #expect(login.errors.contains("`rm \(path)`"), "\(login)")
+            }
             #expect(try await user.server.log()["/oauth/register"] == 1)
             #expect(try await user.call() == 200)
 
@@ -239,6 +254,20 @@ extension ClientRegistrationTests {
             try await user.signIn()
             #expect(try await user.server.log()["/oauth/register"] == 2)
             #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Keeps the registration that a queued revocation needs`() async throws {
+        try await APIUser.run { user in
+            try await user.signIn()
+            try await user.signIn("--session", "second")
+            try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
+            #expect(try await user.account("logout", "--session", "second").exitCode == 0)
+            try await user.server.clearFaults()
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.clients().count == 1)
+            #expect(try await user.account("doctor", "--fix").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
         }
     }
 

@@ -74,6 +74,24 @@ struct ConversationTests {
         }
     }
 
+    @Test func `Shows the documentation of a service that registers no tools`() async throws {
+        try await APIUser.run(registration: "off") { user in
+            for (page, shown) in [
+                ("https://docs.example/\u{1B}[31mapps", "https://docs.example/\u{FFFD}[31mapps"),
+                ("http://docs.example/apps", nil),
+            ] {
+                try await user.server.alter(.discovery, setting: ["service_documentation": .text(page)])
+                let session = try await Terminal.run(
+                    user.account.command(["login"]), .wait("another service: "), .type(user.api), .enter,
+                    .wait("Client ID"), .controlC)
+                #expect(session.exitCode == 130, "\(session)")
+                #expect(session.screen.contains("where to register an app") == (shown != nil), "\(session)")
+                #expect(session.screen.contains(shown ?? "Client ID"), "\(session)")
+                #expect(!session.screen.contains("http://docs.example"), "\(session)")
+            }
+        }
+    }
+
     @Test func `A tool that does not support APIs by URL uses the URL as the issuer`() async throws {
         try await Household.run { household in
             try await ExampleServer.run { server in

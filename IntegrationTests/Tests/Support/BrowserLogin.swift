@@ -42,6 +42,7 @@ extension Tool {
 
 /// The parts of a sign-in address.
 struct AuthorizationAddress: Sendable {
+    let client: String
     /// The redirect URI.
     let callback: String
     let state: String
@@ -55,6 +56,7 @@ struct AuthorizationAddress: Sendable {
             }
             return value
         }
+        client = try value("client_id")
         callback = try value("redirect_uri")
         state = try value("state")
         challenge = try value("code_challenge")

@@ -47,7 +47,7 @@ struct DjangoServer: Sendable {
         Int(try await administer("--count-refreshes").trimmingCharacters(in: .newlines))
     }
 
-    /// The number of valid tokens.
+    /// The number of valid tokens, and of registrations that clients can manage.
     func liveTokenCount() async throws -> Int? {
         Int(try await administer("--count-alive").trimmingCharacters(in: .newlines))
     }

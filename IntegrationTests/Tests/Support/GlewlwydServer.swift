@@ -1,3 +1,5 @@
+import Foundation
+
 /// Debian's Glewlwyd on loopback: an authorization server that is not part of this project; see
 /// `Fixtures/glewlwyd/server.py`.
 struct GlewlwydServer: Sendable {
@@ -19,10 +21,26 @@ struct GlewlwydServer: Sendable {
     func run<Result: Sendable>(
         port: Int? = nil, redirectURIs: [String] = [], _ test: (String) async throws -> Result
     ) async throws -> Result {
+        let command = command(port: try port ?? FreePort.find(), redirectURIs.flatMap { ["--redirect-uri", $0] })
+        return try await ServerProcess.run(command, test)
+    }
+
+    private func command(port: Int, _ options: [String]) -> Command {
         let words = ["python3", "-B", BuiltProducts.fixture("glewlwyd/server.py"), "--folder", folder]
-        let options =
-            ["--port", String(try port ?? FreePort.find())] + redirectURIs.flatMap { ["--redirect-uri", $0] }
-        return try await ServerProcess.run(Command(words: words + options), test)
+        return Command(words: words + ["--port", String(port)] + options)
+    }
+
+    /// Revokes alice's refresh tokens, as she would on the server's profile page.
+    func revokeAll(at issuer: String) async throws {
+        guard let port = URL(string: issuer)?.port else { throw Unexpected(issuer) }
+        let outcome = try await command(port: port, ["--revoke-all"]).run()
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+
+    /// The number of events in the server's log that contain a text, such as `Access token generated`.
+    func eventCount(_ text: String) throws -> Int {
+        let log = try String(contentsOfFile: folder + "/glewlwyd.log", encoding: .utf8)
+        return log.split(separator: "\n").count { $0.contains(text) }
     }
 }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// nanoidp on loopback: an authorization server that is not part of this project; see `Fixtures/nanoidp/server.py`.
 struct NanoIDPServer: Sendable {
     static let password = "correct horse battery staple"
@@ -22,6 +24,30 @@ struct NanoIDPServer: Sendable {
         let words = [python, "-B", BuiltProducts.fixture("nanoidp/server.py"), "--folder", folder]
         return try await ServerProcess.run(
             Command(words: words + ["--port", String(try port ?? FreePort.find())]), test)
+    }
+
+    /// The number of times that a refresh token was exchanged for a new one.
+    func refreshCount(at issuer: String) async throws -> Int {
+        struct Audit: Decodable {
+            struct Entry: Decodable {
+                let status: String
+                let details: [String: JSON]
+            }
+
+            let entries: [Entry]
+        }
+
+        let text = try await HTTP.get(issuer + "/api/audit?event_type=token_request&limit=1000").text
+        let entries = try JSONDecoder().decode(Audit.self, from: Data(text.utf8)).entries
+        return entries.count { $0.status == "success" && $0.details["grant_type"] == .text("refresh_token") }
+    }
+
+    /// Removes alice from the server's users, as an administrator would, which ends her sessions.
+    func removeAlice(at issuer: String) async throws {
+        let users = #"{"config_version": 1, "users": {"bob": {"password": "another password"}}}"#
+        try Data(users.utf8).write(to: URL(filePath: folder + "/configuration/users.yaml"))
+        let response = try await HTTP.postForm(issuer + "/api/config/reload", "")
+        guard response.status == 200 else { throw Unexpected(response.text) }
     }
 }
 

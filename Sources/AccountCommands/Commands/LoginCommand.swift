@@ -202,7 +202,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let session = question.otherSession ?? context.session
         let resources = authority is any DiscoveringAuthority ? account.credentials.resources : []
         await saveSettings(of: service, resources, in: session, context)
-        if context.location != nil { await context.keepRegistration(of: account) }
+        if context.location != nil {
+            await context.keepRegistration(of: account)
+            // Until now, the authority has prevented the removal of the registration.
+            withExtendedLifetime(authority) {}
+        }
         reportReplacement(by: account, in: session, question, context)
         if options.json {
             var document = StateDocument(.verified(account), session: session)
@@ -217,8 +221,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(.warning, StyledText(limit)) }
         }
-        // Also deliver the revocation of the replaced session.
+        // Also deliver the revocation of the replaced session, which needs its client.
         await context.deliverRevocations()
+        if let authority = authority as? any RegisteringAuthority {
+            await context.removeReplacedRegistration(before: account, at: authority)
+        }
     }
 
     private func service(

@@ -161,7 +161,19 @@ struct LoginConversation<App: AccountApplication> {
             let requiresClientID = try await chosen.requiresClientID()
             answers.url = url
             answers.issuer = issuer
-            if requiresClientID, answers.clientID == nil { try client(of: nil, &answers) }
+            guard requiresClientID, answers.clientID == nil else { return }
+            if let page = try await chosen.serviceDocumentation() {
+                Terminal.say(
+                    nil,
+                    """
+
+                    \(chosen.accountIssuer ?? url) requires a client ID. Its documentation may say where to register an app:
+
+                        \(page)
+
+                    """)
+            }
+            try client(of: nil, &answers)
         } catch let error as AccountError
             where [.misconfigured, .serviceUnavailable, .invalidArgument].contains(error.code) && answers.url == nil
         {

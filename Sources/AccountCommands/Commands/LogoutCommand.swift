@@ -51,7 +51,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 let store = try context.archive(of: session)
                 let data = try await data(of: store, context)
-                let (report, page) = try await signOut(store, context)
+                let (report, page, registration) = try await signOut(store, context)
                 if report.account != nil { await data?.remove() }
                 parts.append(
                     Document.Part(
@@ -64,6 +64,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 // Don't try if the revocation of this session is queued, because then the service is unreachable.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
+                }
+                // The revocations needed the registration.
+                if let registration {
+                    await context.removeRegistration(of: registration.account, at: registration.authority)
                 }
             } catch let error as AccountError where all {
                 Terminal.say(.failure, "session \(session): \(error)")
@@ -102,10 +106,13 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         return data
     }
 
-    /// - Returns: The report and, if the service cannot revoke tokens, the page where the user signs out.
+    /// - Returns: The report; if the service cannot revoke tokens, the page where the user signs out; and the account
+    ///   whose registration may now be removed.
     private func signOut(
         _ store: AccountStore, _ context: CommandContext<App>
-    ) async throws -> (report: SignOutReport, page: String?) {
+    ) async throws -> (
+        report: SignOutReport, page: String?, registration: (account: Account, authority: any RegisteringAuthority)?
+    ) {
         var authority: (any AccountAuthority)?
         var signedIn: Account?
         if !local, let account = await store.load().account {
@@ -133,12 +140,6 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 "`\(context.hint.command("logout", "--force"))` removes the archive; the other machines are then signed out too"
             throw force ? error : await context.adding(advice, to: error, about: store)
         }
-        // A session that was moved continues elsewhere, and a pending revocation needs the registration.
-        if let signedIn, signedIn.move == nil, report.account != nil, RevocationResult.of(report).0 != .queued,
-            let authority = authority as? any RegisteringAuthority
-        {
-            await context.removeRegistration(of: signedIn, at: authority)
-        }
         if report.quarantinedArchive != nil, store.isShared {
             Terminal.say(
                 "Other machines that use this store are signed out too. The tokens in the archive stay valid at the service until "
@@ -147,8 +148,15 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if let incoming {
             Terminal.say("Discarded a session from \(incoming.place), whose move to this store was not completed.")
         }
-        guard case .notSupported = report.revocation else { return (report, nil) }
-        return (report, await (authority as? any EndSessionAuthority)?.endSessionURL())
+        var registration: (account: Account, authority: any RegisteringAuthority)?
+        // A session that was moved continues elsewhere.
+        if let signedIn, signedIn.move == nil, report.account != nil,
+            let authority = authority as? any RegisteringAuthority
+        {
+            registration = (signedIn, authority)
+        }
+        guard case .notSupported = report.revocation else { return (report, nil, registration) }
+        return (report, await (authority as? any EndSessionAuthority)?.endSessionURL(), registration)
     }
 
     private func text(_ session: SessionName, _ report: SignOutReport, endingAt page: String?) -> String {

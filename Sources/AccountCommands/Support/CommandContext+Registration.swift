@@ -12,32 +12,38 @@ extension CommandContext {
         }
     }
 
-    /// Removes the registration of the tool that a session used, unless a session or a sign-in uses it. The sessions in
-    /// a shared store are not known completely, so their registrations stay.
+    /// Removes the registration of the tool that a session used, unless a session, a queued revocation or a sign-in uses
+    /// it. The sessions in a shared store are not known completely, so their registrations stay.
     package func removeRegistration(of account: Account, at authority: any RegisteringAuthority) async {
         guard location == nil else { return }
         do {
-            try await authority.removeRegistration(of: account) {
-                for session in try [.default] + container.sessions() {
-                    switch try await archive(of: session, isInteractive: false).load() {
-                    case .verified(let found), .unverified(let found, _):
-                        if found.usesSameClient(as: account) { return true }
-                    case .unreadable: return true
-                    case .signedOut: continue
-                    }
-                }
-                return false
-            }
+            try await authority.removeRegistration(of: account) { try await usesClient(of: account) }
         } catch {
             // The user is signed out. The next sign-in uses the registration again.
             logger?.debug("the registration of this tool stays", metadata: ["error": "\(error)"])
         }
     }
-}
 
-extension Account {
-    fileprivate func usesSameClient(as other: Account) -> Bool {
-        issuer == other.issuer && credentials.clientID == other.credentials.clientID
+    /// Removes the registration that the one of a new session has replaced, in the same way.
+    package func removeReplacedRegistration(before account: Account, at authority: any RegisteringAuthority) async {
+        guard location == nil else { return }
+        do {
+            try await authority.removeReplacedRegistration { clientID in
+                var earlier = account
+                earlier.credentials.clientID = clientID
+                return try await usesClient(of: earlier)
+            }
+        } catch {
+            logger?.debug("an earlier registration of this tool stays", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func usesClient(of account: Account) async throws -> Bool {
+        for session in try [.default] + container.sessions()
+        where try await archive(of: session, isInteractive: false).usesClient(of: account) {
+            return true
+        }
+        return false
     }
 }
 

@@ -10,7 +10,7 @@ extension OAuthAuthority: BrowserAuthority {
     /// loopback interface, stops listening when it ends, and shows its result in the browser.
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError`
-    ///   if no port is available.
+    ///   if no port is available, or if the registration of the app cannot be stored.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
         try await beginBrowserSignIn(deliveryTime: .seconds(15))
     }

@@ -411,6 +411,12 @@ extension APIAuthority: RegisteringAuthority {
         }
         try await authority.removeRegistration(of: account, unless: isUsed)
     }
+
+    package func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
+    ) async throws(AccountError) {
+        try await cache.signIn?.removeReplacedRegistration(unless: isUsed)
+    }
 }
 
 extension APIAuthority: DiscoveringAuthority {
@@ -427,6 +433,14 @@ extension APIAuthority: DiscoveringAuthority {
     package func requiresClientID() async throws(AccountError) -> Bool {
         do throws(AuthorityError) {
             return try await signInAuthority().requiresClientID()
+        } catch {
+            throw AccountError(signIn: error, advice: "check the URL")
+        }
+    }
+
+    package func serviceDocumentation() async throws(AccountError) -> String? {
+        do throws(AuthorityError) {
+            return try await signInAuthority().documents.documentation()
         } catch {
             throw AccountError(signIn: error, advice: "check the URL")
         }

@@ -53,6 +53,7 @@ struct Discovery: Sendable {
             tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
             revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object),
             challengeMethods: strings("code_challenge_methods_supported", in: object),
+            documentation: page("service_documentation", in: object),
             supportsClientMetadata: object["client_id_metadata_document_supported"] == .boolean(true))
         for name in EndpointName.allCases {
             do throws(AuthorityError) {
@@ -100,6 +101,13 @@ struct Discovery: Sendable {
     private func strings(_ name: String, in document: JSONObject) -> [String]? {
         guard case .array(let values)? = document[name] else { return nil }
         return values.compactMap(\.string)
+    }
+
+    /// Returns a page that the user may open in a browser. AccountKit sends nothing there.
+    private func page(_ name: String, in document: JSONObject) -> String? {
+        guard let text = document[name]?.string, text.utf8.count <= 2048, text.lowercased().hasPrefix("https://")
+        else { return nil }
+        return text
     }
 
     private func string(_ name: String, in document: JSONObject) throws(AuthorityError) -> String? {

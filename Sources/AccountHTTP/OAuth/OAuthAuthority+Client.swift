@@ -38,6 +38,7 @@ final class RegistrationState: Sendable {
         var rejectedIDs: Set<String> = []
         var hasRejection = false
         var use: RegistrationUse?
+        var replaced: ClientRegistration?
     }
 
     private let state = Mutex(State())
@@ -56,10 +57,19 @@ final class RegistrationState: Sendable {
         state.withLock { $0.rejectedIDs.contains(registration.clientID) }
     }
 
-    func noteChoice() { state.withLock { $0.hasRejection = false } }
+    /// The last registration that another one has replaced while no other sign-in used it.
+    var replaced: ClientRegistration? { state.withLock(\.replaced) }
 
-    /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later. The use
-    /// ends with the next sign-in, with the removal of the registration, or with the authority.
+    func noteChoice(of chosen: ClientRegistration, replacing stored: ClientRegistration?) {
+        state.withLock {
+            $0.hasRejection = false
+            if let stored, stored.clientID != chosen.clientID { $0.replaced = stored }
+        }
+    }
+
+    /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later, and may
+    /// then have to keep the registration for other machines. The use ends with the next sign-in, with the removal of
+    /// the registration, or with the authority.
     func hold(_ use: RegistrationUse?) { state.withLock { $0.use = use } }
 }
 
@@ -94,7 +104,9 @@ extension OAuthAuthority {
 
     /// Chooses the client of a sign-in without a browser. A registration still contains a redirect URI, so that later
     /// sign-ins with a browser can use it.
-    func chooseClient(for scopes: [String], grant: String) async throws(AuthorityError) -> SignInClient {
+    ///
+    /// - Throws: An `AccountError` if the registration cannot be stored; otherwise an `AuthorityError`.
+    func chooseClient(for scopes: [String], grant: String) async throws -> SignInClient {
         let (endpoint, registrations): (Endpoint, ClientRegistrations)
         switch try await clientChoice() {
         case .client(let client): return client
@@ -111,7 +123,7 @@ extension OAuthAuthority {
                     replacing: stored, at: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
             }
         } catch {
-            throw AuthorityError(registering: error)
+            throw error is AccountError ? error : AuthorityError(error)
         }
     }
 
@@ -119,12 +131,16 @@ extension OAuthAuthority {
         from registrations: ClientRegistrations, _ choose: (ClientRegistration?) async throws -> ClientRegistration
     ) async throws -> SignInClient {
         var use: RegistrationUse?
+        var earlier: ClientRegistration?
         let registration = try await registrations.renew(at: issuer) { stored in
+            // The session of another sign-in in progress may be in a store that is not known here.
+            if try await registrations.isUnused(at: issuer) { earlier = stored }
             let begun = try await registrations.beginUse(at: issuer)
             use = begun
             return try await choose(stored)
         }
-        registrationState.noteChoice()
+        registrationState.noteChoice(of: registration, replacing: earlier)
+        registrationState.hold(use)
         return SignInClient(registration, use)
     }
 
@@ -159,7 +175,7 @@ extension OAuthAuthority {
                 return (client, open)
             } catch {
                 await open?.close()
-                throw error is AccountError ? error : AuthorityError(registering: error)
+                throw error is AccountError ? error : AuthorityError(error)
             }
         }
     }
@@ -168,7 +184,7 @@ extension OAuthAuthority {
     /// client.
     func registeringAgain<Value: Sendable>(
         for scopes: [String], grant: String, _ body: (SignInClient) async throws(AuthorityError) -> Value
-    ) async throws(AuthorityError) -> Value {
+    ) async throws -> Value {
         let chosen = try await chooseClient(for: scopes, grant: grant)
         do throws(AuthorityError) {
             return try await body(chosen)
@@ -417,6 +433,20 @@ extension OAuthAuthority: RegisteringAuthority {
         }
     }
 
+    package func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
+    ) async throws(AccountError) {
+        guard let registrations = client.registrations, let replaced = registrationState.replaced,
+            replaced.management != nil
+        else { return }
+        registrationState.hold(nil)
+        try await registrations.removeReplaced(replaced) {
+            try await isUsed(replaced.clientID)
+        } removingAtService: { registration in
+            try await removeAtService(registration)
+        }
+    }
+
     private func removeAtService(_ registration: ClientRegistration) async throws(AccountError) {
         let failure = "the registration of this app at \(issuer) could not be removed"
         let hint = "the next sign-in uses it again"
@@ -434,16 +464,6 @@ extension OAuthAuthority: RegisteringAuthority {
         // RFC 7592, section 2.3. After a 401 or 404, the registration is already gone.
         guard [200, 204, 401, 404].contains(response.status) else {
             throw AccountError(.serviceUnavailable, "\(failure) (\(response.status))", hint: hint)
-        }
-    }
-}
-
-extension AuthorityError {
-    /// The error of a registration that could not be made or stored.
-    fileprivate init(registering error: any Error) {
-        switch error {
-        case let error as AccountError: self = .misconfigured("the registration of this app: \(error)")
-        default: self.init(error)
         }
     }
 }

@@ -5,10 +5,11 @@ extension OAuthAuthority: DeviceAuthority {
 
     /// Requests a code that the user enters on another device (RFC 8628, section 3.1).
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service does not support device authorization.
-    public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service does not support device authorization; an
+    ///   `AccountError` if the registration of the app cannot be stored.
+    public func beginDeviceSignIn() async throws -> DeviceAuthorization {
         guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
-            throw .misconfigured(
+            throw AuthorityError.misconfigured(
                 "\(issuer) does not support sign-in on another device; sign in with a browser (on a command line, with --web, "
                     + "or with --paste for a browser on another machine) or with a password (--password)")
         }

@@ -29,8 +29,6 @@ extension OAuthAuthority: PasswordAuthority {
             form.append("password", password)
             if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
             if let audience = options.audience { form.append("audience", audience) }
-            // The caller stores the account later.
-            registrationState.hold(chosen.use)
             return try await requestSignInTokens(form, as: chosen).credentials
         }
         do {

@@ -32,6 +32,9 @@ struct ServiceDocument: Sendable, Equatable {
     var revocationAuthentication: [String]?
     var challengeMethods: [String]?
 
+    /// The `https` page with information for developers; `nil` if the document does not contain one.
+    var documentation: String?
+
     /// Whether a client ID may be the URL of a document (draft-ietf-oauth-client-id-metadata-document, section 5).
     var supportsClientMetadata = false
 }

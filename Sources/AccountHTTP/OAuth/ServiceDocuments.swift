@@ -50,6 +50,8 @@ final class ServiceDocuments: Sendable {
 
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
 
+    func documentation() async throws(AuthorityError) -> String? { try await found(.first).document.documentation }
+
     func listsGrant(_ grant: String) async throws(AuthorityError) -> Bool {
         let first = try await found(.first)
         if first.document.grants?.contains(grant) == true { return true }

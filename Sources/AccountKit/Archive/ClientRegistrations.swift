@@ -129,6 +129,12 @@ public struct ClientRegistrations: Sendable {
         return use
     }
 
+    /// Returns whether no sign-in uses the registration at a service. Call this function in
+    /// ``renew(at:timeout:choosing:)``, because no other sign-in begins there.
+    package func isUnused(at issuer: String) async throws -> Bool {
+        try await lock(at: issuer, isShared: false) != nil
+    }
+
     private func lock(at issuer: String, isShared: Bool) async throws -> RegistrationUse? {
         guard let storage = storage as? FileArchiveStorage else { return RegistrationUse(nil) }
         guard let lock = try await storage.tryLock(Self.lockName(of: issuer), isShared: isShared) else { return nil }
@@ -148,16 +154,37 @@ public struct ClientRegistrations: Sendable {
         clientID: String?, at issuer: String, unless isUsed: () async throws -> Bool,
         removingAtService removeAtService: (ClientRegistration) async throws -> Void
     ) async throws(AccountError) {
+        try await whileUnused(at: issuer, unless: isUsed) { stored in
+            guard let stored, stored.clientID == clientID else { return }
+            try await removeAtService(stored)
+            try await remove(stored)
+        }
+    }
+
+    /// Removes a registration that another one has replaced, unless a session or a sign-in uses it.
+    package func removeReplaced(
+        _ registration: ClientRegistration, unless isUsed: () async throws -> Bool,
+        removingAtService removeAtService: (ClientRegistration) async throws -> Void
+    ) async throws(AccountError) {
+        try await whileUnused(at: registration.issuer, unless: isUsed) { stored in
+            guard stored?.clientID != registration.clientID else { return }
+            try await removeAtService(registration)
+        }
+    }
+
+    /// Runs `body` with the stored registration while no sign-in can begin, unless a sign-in is in progress.
+    private func whileUnused(
+        at issuer: String, unless isUsed: () async throws -> Bool,
+        _ body: (ClientRegistration?) async throws -> Void
+    ) async throws(AccountError) {
         try await AccountError.wrappingErrors {
             try await storage.withRefreshLease(timeout: .seconds(10)) { _ in
-                guard let registration = try await registration(at: issuer), registration.clientID == clientID,
-                    let lock = try await lock(at: issuer, isShared: false)
-                else { return }
+                let stored = try await registration(at: issuer)
+                guard let lock = try await lock(at: issuer, isShared: false) else { return }
                 defer { lock.end() }
                 // A sign-in stores its session before it ends its use.
                 guard try await !isUsed() else { return }
-                try await removeAtService(registration)
-                try await remove(registration)
+                try await body(stored)
             }
         }
     }

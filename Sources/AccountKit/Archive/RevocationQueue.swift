@@ -83,6 +83,17 @@ struct RevocationQueue: Sendable {
         }
     }
 
+    /// Returns whether a revocation needs the client of an account. Assumes so for an entry that does not open. A
+    /// revocation that the service has refused probably never succeeds, so it needs no client.
+    func needsClient(of account: Account) async throws -> Bool {
+        for entry in records.entries {
+            guard let stored = try await records.archive.storage.read(entry) else { continue }
+            guard let queued = try? await records.open(stored.bytes).payload else { return true }
+            if queued.refusalCount == 0, queued.account.usesSameClient(as: account) { return true }
+        }
+        return false
+    }
+
     /// Returns the entries that open. The other entries stay in the queue. This function acquires no lock, so the
     /// result may include an entry of a sign-out in progress.
     func pending(isInteractive: Bool = false) async -> [Pending] {

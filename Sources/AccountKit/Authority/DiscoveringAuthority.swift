@@ -10,6 +10,10 @@ package protocol DiscoveringAuthority: AccountAuthority {
     /// one. Asks the API and the service.
     func requiresClientID() async throws(AccountError) -> Bool
 
+    /// Returns the `https` page with information for developers that the service names (`service_documentation`; RFC
+    /// 8414, section 2); `nil` if it names none. The text may contain control characters.
+    func serviceDocumentation() async throws(AccountError) -> String?
+
     /// Returns the same authority with further scopes and parameters for the next sign-in.
     func adding(_ requirement: AccessRequirement, grantedTo account: Account) throws(AccountError)
         -> any DiscoveringAuthority
@@ -38,5 +42,13 @@ package protocol RegisteringAuthority: AccountAuthority {
     ///   this call and the removal.
     func removeRegistration(
         of account: Account, unless isUsed: () async throws -> Bool
+    ) async throws(AccountError)
+
+    /// Removes the registration that a sign-in with this authority has replaced, at the service. Does nothing in the same
+    /// cases as ``removeRegistration(of:unless:)``. Call this method after the session is stored.
+    ///
+    /// - Parameter isUsed: Returns whether a session uses a client.
+    func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
     ) async throws(AccountError)
 }

@@ -122,6 +122,25 @@ extension AccountStore {
     package func pendingRevocations() async throws -> [PendingRevocation] {
         await driver.revocations.pending().map { PendingRevocation($0.payload) }
     }
+
+    /// Returns whether the stored account or a queued revocation uses the client of another account. Assumes so for an
+    /// archive or an entry that does not open.
+    package func usesClient(of other: Account) async throws -> Bool {
+        // Read the queue last: a sign-out queues its revocation before it removes the account.
+        switch await load() {
+        case .verified(let account), .unverified(let account, _):
+            if account.usesSameClient(as: other) { return true }
+        case .unreadable: return true
+        case .signedOut: break
+        }
+        return try await driver.revocations.needsClient(of: other)
+    }
+}
+
+extension Account {
+    func usesSameClient(as other: Account) -> Bool {
+        issuer == other.issuer && credentials.clientID == other.credentials.clientID
+    }
 }
 
 package struct PendingRevocation: Sendable, Hashable {

@@ -82,6 +82,44 @@ struct APIAuthorityTests {
         }
     }
 
+    @Test(arguments: [
+        "https://docs.example/apps#register", "HTTPS://docs.example", "http://docs.example", "docs.example", nil,
+    ])
+    func `Returns the documentation of the service only if it is an https page`(page: String?) async throws {
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1, metadata: ["service_documentation": page.map { "\"\($0)\"" } ?? "7"])
+        } _: { server in
+            let isShown = page?.lowercased().hasPrefix("https://") == true
+            let documentation = try await Self.authority(server).serviceDocumentation()
+            #expect(documentation == (isShown ? page : nil))
+        }
+    }
+
+    @Test func `Keeps its registration in use after a sign-in has returned`() async throws {
+        let root = FileManager.default.temporaryDirectory.path() + "/account-tests-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        // Only registrations in files can be in use.
+        let registrations = ClientRegistrations(container: try AppContainer(root: root, identifier: "test"))
+        try await LoopbackServer.run {
+            Self.respond(to: $0, at: $1)
+        } _: { server in
+            func isRemoved() async throws -> Bool {
+                try await registrations.remove(clientID: "registered", at: server.address) {
+                    false
+                } removingAtService: { _ in
+                }
+                return try await registrations.registration(at: server.address) == nil
+            }
+            do {
+                let authority = try Self.authority(server, .registration(in: registrations, name: "Notes"))
+                _ = try await authority.beginDeviceSignIn()
+                #expect(try await !isRemoved())
+                withExtendedLifetime(authority) {}
+            }
+            #expect(try await isRemoved())
+        }
+    }
+
     @Test func `Registers, and sends the resource with a password`() async throws {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)

@@ -67,6 +67,20 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
+    @Test(
+        arguments: [
+            (.accept, false), (.refuse(.noResponse(.timeout)), true), (.refuse(.oauthError(.invalidClient)), false),
+        ] as [(ScriptedAuthority.Response, Bool)])
+    func `A queued revocation needs its client until the service refuses it`(
+        answer: ScriptedAuthority.Response, isUsed: Bool
+    ) async throws {
+        let (store, report) = try await signedOut(InMemoryArchiveStorage(), answering: answer)
+        var account = try #require(report.account)
+        #expect(try await store.usesClient(of: account) == isUsed)
+        account.credentials.clientID = "another client"
+        #expect(try await !store.usesClient(of: account))
+    }
+
     @Test func `Revokes no token after a failed sign-out`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)

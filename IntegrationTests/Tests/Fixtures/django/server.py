@@ -28,8 +28,8 @@ environment with prepare.sh, then run:
         stay valid. Works while the server is running.
 
     server.py --database FILE --count-alive
-        Prints the number of valid access and refresh tokens. Works while the
-        server is running.
+        Prints the number of valid access and refresh tokens, and of registrations
+        that clients can manage. Works while the server is running.
 
     server.py --database FILE --count-refreshes
         Prints the number of times that a refresh token was exchanged for a new
@@ -272,6 +272,12 @@ def configure(arguments, origin):
             "OAUTH_DEVICE_VERIFICATION_URI": f"{origin}/o/device/",
             "OAUTH_DEVICE_VERIFICATION_URI_COMPLETE": lambda code: f"{origin}/o/device/?user_code={code}",
             "DEVICE_FLOW_INTERVAL": 1,
+            # Clients that register themselves may be public, unlike those of the package's own documents.
+            "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": [
+                "client_secret_post",
+                "client_secret_basic",
+                "none",
+            ],
             "DCR_ENABLED": True,
             "DCR_REGISTRATION_PERMISSION_CLASSES": ("oauth2_provider.dcr.AllowAllDCRPermission",),
             "CIMD_ENABLED": True,
@@ -421,6 +427,14 @@ def populate():
         client.full_clean()
 
 
+def access_tokens():
+    """All access tokens, except those with which clients manage their registrations."""
+    from oauth2_provider.models import get_access_token_model
+    from oauth2_provider.settings import oauth2_settings
+
+    return get_access_token_model().objects.exclude(scope=oauth2_settings.DCR_REGISTRATION_SCOPE)
+
+
 def revoke_all():
     from django.db import transaction
     from oauth2_provider import models
@@ -433,7 +447,7 @@ def revoke_all():
             revoked += 1
         # An ID token is accepted as a bearer token too; a code or an approved device
         # could still be exchanged for new tokens.
-        models.get_access_token_model().objects.all().delete()
+        access_tokens().delete()
         models.get_id_token_model().objects.all().delete()
         models.get_grant_model().objects.all().delete()
         models.get_device_grant_model().objects.filter(user__isnull=False).delete()
@@ -441,9 +455,7 @@ def revoke_all():
 
 
 def expire_all():
-    from oauth2_provider.models import get_access_token_model
-
-    expired = get_access_token_model().objects.update(expires=timezone.now() - timedelta(minutes=1))
+    expired = access_tokens().update(expires=timezone.now() - timedelta(minutes=1))
     print(f"expired {expired} access tokens", file=sys.stderr)
 
 

@@ -14,8 +14,13 @@ administration API, one user, two clients and the OpenID Connect plugin:
         so another run with the same FOLDER and --port continues with the same
         data.
 
+    server.py --folder FOLDER --port PORT --revoke-all
+        Revokes alice's refresh tokens, as she would on the server's profile page.
+        Works while the server is running.
+
 Refresh tokens are single-use, and the reuse of a token ends its chain. Redirect
-URIs are compared exactly. Only clients with a secret can revoke tokens.
+URIs are compared exactly. Only clients with a secret can revoke tokens. Clients
+can register themselves, and manage their registrations.
 
 The user is alice, the password "correct horse battery staple". Clients:
 account-cli-public (no secret) and account-cli-secret (client_secret_basic, the
@@ -35,6 +40,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -81,6 +87,7 @@ def parse_arguments():
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--redirect-uri", metavar="URI", action="append", default=[])
     parser.add_argument("--access-token-seconds", metavar="N", type=int, default=3600)
+    parser.add_argument("--revoke-all", action="store_true", help="revoke alice's refresh tokens and exit")
     return parser.parse_args()
 
 
@@ -134,7 +141,7 @@ def configuration(arguments, origin, database):
 
 
 class Administration:
-    """The administration API, with the cookies of a session."""
+    """The server's API, with the cookies of a session."""
 
     def __init__(self, origin):
         self.api = origin + "/api"
@@ -213,7 +220,10 @@ def plugin(arguments, issuer):
             "introspection-revocation-allowed": True,
             "introspection-revocation-allow-target-client": True,
             "introspection-revocation-auth-scope": [],
-            "register-client-allowed": False,
+            "register-client-allowed": True,
+            "register-client-auth-scope": [],
+            "register-client-credentials-scope": [],
+            "register-client-management-allowed": True,
             "session-management-allowed": False,
             "subject-type": "public",
             "oauth-as-iss-id": True,
@@ -246,12 +256,23 @@ def populate(administration, arguments, issuer):
     administration.send("POST", "/mod/plugin/", plugin(arguments, issuer))
 
 
+def revoke_all(origin):
+    session = Administration(origin)
+    session.send("POST", "/auth/", {name: USER[name] for name in ("username", "password")})
+    for token in json.loads(session.send("GET", "/oidc/token/")):
+        if token["enabled"]:
+            session.send("DELETE", "/oidc/token/" + urllib.parse.quote(token["token_hash"], safe=""))
+
+
 def main():
     arguments = parse_arguments()
+    origin = f"http://{HOST}:{arguments.port}"
+    if arguments.revoke_all:
+        revoke_all(origin)
+        return
     os.umask(0o077)  # the database contains tokens
     arguments.folder = arguments.folder.resolve()
     arguments.folder.mkdir(exist_ok=True)
-    origin = f"http://{HOST}:{arguments.port}"
     issuer = origin + "/api/oidc"
     database = arguments.folder / "glewlwyd.sqlite3"
     is_new = not database.exists()
