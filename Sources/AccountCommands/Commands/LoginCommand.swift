@@ -131,8 +131,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             guard !withToken else {
                 throw ValidationError("--with-token reads the token from standard input; the argument is not a URL")
             }
-            guard !password, !passwordStdin else {
-                throw ValidationError("the password must not be an argument: --password prompts for it")
+            guard !password else {
+                throw ValidationError(
+                    "the argument is not a URL, such as https://api.example.com; --password prompts for the password")
             }
             if let service = App.services.first(where: { $0.name == url.lowercased() }) {
                 throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
@@ -221,11 +222,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(.warning, StyledText(limit)) }
         }
-        // Also deliver the revocation of the replaced session, which needs its client.
-        await context.deliverRevocations()
         if let authority = authority as? any RegisteringAuthority {
-            await context.removeReplacedRegistration(before: account, at: authority)
+            await context.removeReplacedRegistration(before: account, in: context.store, at: authority)
         }
+        // Also deliver the revocation of the replaced session.
+        await context.deliverRevocations()
     }
 
     private func service(

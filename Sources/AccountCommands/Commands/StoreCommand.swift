@@ -52,8 +52,13 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
         let target = to.map { StoreLocation(text: $0, source: "--to") } ?? context.location
         let (sourceName, targetName) = (context.name(of: source), context.name(of: target))
         let store = try context.archive(of: context.session, at: source)
+        // During the move, other machines may already use the session.
+        if target?.isFiles == false, let account = await store.load().account {
+            await context.keepRegistration(of: account)
+        }
         let account = try await store.moveSession(
             to: try context.archive(of: context.session, at: target), named: targetName, from: sourceName)
+        // Another process may have signed in before the move.
         if target?.isFiles == false { await context.keepRegistration(of: account) }
         if options.json {
             try JSONDocument.print(

@@ -24,9 +24,14 @@ extension CommandContext {
         }
     }
 
-    /// Removes the registration that the one of a new session has replaced, in the same way.
-    package func removeReplacedRegistration(before account: Account, at authority: any RegisteringAuthority) async {
-        guard location == nil else { return }
+    /// Removes the registration that a sign-in in `store` has replaced, in the same way. A session that was moved may
+    /// still use the registration elsewhere.
+    func removeReplacedRegistration(
+        before account: Account, in store: AccountStore, at authority: any RegisteringAuthority
+    ) async {
+        guard location == nil, authority.hasReplacedRegistration, !store.replacesMovedSession else { return }
+        // The revocation of the replaced session needs its client.
+        await deliverRevocations(of: archive, isRequested: true)
         do {
             try await authority.removeReplacedRegistration { clientID in
                 var earlier = account

@@ -128,7 +128,8 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return (!progress.isFinished, progress.code)
         }
         guard isFirst else { return }
-        client.use?.end()
+        // After a success, the authority keeps the registration in use: the caller may have to keep it for other machines.
+        if case .failure = result { client.use?.end() }
         let secrets = request.secrets + (code.map { [$0] } ?? [])
         let isAwaited =
             switch result {

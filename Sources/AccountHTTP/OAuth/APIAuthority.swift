@@ -412,6 +412,8 @@ extension APIAuthority: RegisteringAuthority {
         try await authority.removeRegistration(of: account, unless: isUsed)
     }
 
+    package var hasReplacedRegistration: Bool { cache.signIn?.hasReplacedRegistration ?? false }
+
     package func removeReplacedRegistration(
         unless isUsed: (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {

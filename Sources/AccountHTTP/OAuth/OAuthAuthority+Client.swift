@@ -57,7 +57,7 @@ final class RegistrationState: Sendable {
         state.withLock { $0.rejectedIDs.contains(registration.clientID) }
     }
 
-    /// The last registration that another one has replaced while no other sign-in used it.
+    /// The last registration that this authority has replaced, if no other sign-in used it then.
     var replaced: ClientRegistration? { state.withLock(\.replaced) }
 
     func noteChoice(of chosen: ClientRegistration, replacing stored: ClientRegistration?) {
@@ -67,10 +67,18 @@ final class RegistrationState: Sendable {
         }
     }
 
-    /// Keeps a registration in use after the sign-in has returned, because the caller stores the account later, and may
-    /// then have to keep the registration for other machines. The use ends with the next sign-in, with the removal of
-    /// the registration, or with the authority.
+    /// Keeps a registration in use after the sign-in has returned. The caller stores the account later, and may then have
+    /// to keep the registration for other machines. The use ends with the next sign-in, with ``endUse()``, or with the
+    /// authority.
     func hold(_ use: RegistrationUse?) { state.withLock { $0.use = use } }
+
+    func endUse() {
+        state.withLock {
+            // The sign-in has the same object.
+            $0.use?.end()
+            $0.use = nil
+        }
+    }
 }
 
 extension OAuthClient {
@@ -427,19 +435,21 @@ extension OAuthAuthority: RegisteringAuthority {
             let known = try await registrations.registration(at: issuer),
             known.clientID == account.credentials.clientID, known.management != nil
         else { return }
-        registrationState.hold(nil)
+        registrationState.endUse()
         try await registrations.remove(clientID: known.clientID, at: issuer, unless: isUsed) { registration in
             try await removeAtService(registration)
         }
     }
 
+    package var hasReplacedRegistration: Bool { registrationState.replaced?.management != nil }
+
     package func removeReplacedRegistration(
         unless isUsed: (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {
-        guard let registrations = client.registrations, let replaced = registrationState.replaced,
-            replaced.management != nil
+        guard hasReplacedRegistration, let registrations = client.registrations,
+            let replaced = registrationState.replaced
         else { return }
-        registrationState.hold(nil)
+        registrationState.endUse()
         try await registrations.removeReplaced(replaced) {
             try await isUsed(replaced.clientID)
         } removingAtService: { registration in
@@ -457,7 +467,9 @@ extension OAuthAuthority: RegisteringAuthority {
         request.method = .delete
         let response: ServiceResponse
         do throws(AuthorityError) {
-            response = try await send(request)
+            // Other sign-ins wait for this request.
+            response = try await transport.send(
+                request, timeout: min(timeout, .seconds(5)), clock: clock, logger: logger)
         } catch {
             throw AccountError(.serviceUnavailable, failure, hint: hint, cause: RequestFailure(error))
         }

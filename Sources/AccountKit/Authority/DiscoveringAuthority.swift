@@ -44,6 +44,9 @@ package protocol RegisteringAuthority: AccountAuthority {
         of account: Account, unless isUsed: () async throws -> Bool
     ) async throws(AccountError)
 
+    /// Whether a sign-in with this authority has replaced a registration that the service can remove.
+    var hasReplacedRegistration: Bool { get }
+
     /// Removes the registration that a sign-in with this authority has replaced, at the service. Does nothing in the same
     /// cases as ``removeRegistration(of:unless:)``. Call this method after the session is stored.
     ///

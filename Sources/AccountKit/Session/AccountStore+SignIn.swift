@@ -310,10 +310,13 @@ extension AccountStore {
     ) async throws(AccountError) -> StoredSignIn {
         try await driver.withTransaction { transaction in
             switch await driver.load(transaction) {
-            case .absent: return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
+            case .absent:
+                driver.shared.replacesMovedSession = false
+                return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
             case .present(let old, let revision):
                 // A moved session continues in another storage.
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
+                driver.shared.replacesMovedSession = old.move != nil
                 try await driver.discardLeftover(of: old, in: transaction)
                 var account = account
                 if account.isSameUser(as: old) {

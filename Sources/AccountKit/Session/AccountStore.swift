@@ -139,6 +139,9 @@ public final class AccountStore: Sendable {
     /// is no such archive.
     package var quarantinedArchive: String? { driver.shared.quarantinedArchive }
 
+    /// Whether the last sign-in of this store replaced what a move to another storage had left here.
+    package var replacesMovedSession: Bool { driver.shared.replacesMovedSession }
+
     /// Returns the changes of the account from now on, in order and without tokens.
     ///
     /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older events, so a slow reader

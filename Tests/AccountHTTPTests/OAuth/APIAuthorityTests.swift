@@ -95,7 +95,8 @@ struct APIAuthorityTests {
         }
     }
 
-    @Test func `Keeps its registration in use after a sign-in has returned`() async throws {
+    @Test(arguments: [true, false])
+    func `Keeps its registration in use after a sign-in has returned`(usesBrowser: Bool) async throws {
         let root = FileManager.default.temporaryDirectory.path() + "/account-tests-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: root) }
         // Only registrations in files can be in use.
@@ -112,7 +113,12 @@ struct APIAuthorityTests {
             }
             do {
                 let authority = try Self.authority(server, .registration(in: registrations, name: "Notes"))
-                _ = try await authority.beginDeviceSignIn()
+                if usesBrowser {
+                    let signIn = try await authority.beginBrowserSignIn()
+                    await signIn.finish(with: .success(account(at: server.address)))
+                } else {
+                    _ = try await authority.beginDeviceSignIn()
+                }
                 #expect(try await !isRemoved())
                 withExtendedLifetime(authority) {}
             }
