@@ -44,7 +44,7 @@ struct GlewlwydTests {
                 for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
                 for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
             }
-            let verified = try await account("whoami", "--verify")
+            let verified = try await account.verify()
             #expect(verified.output == "Alice Liddell\n", "\(verified)")
         }
     }
@@ -55,7 +55,7 @@ struct GlewlwydTests {
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
             #expect(login.address.callback == alice.redirectURI)
             #expect(login.page.heading == "You are signed in")
-            #expect(try await alice.account("whoami", "--verify").output == "Alice Liddell\n")
+            #expect(try await alice.account.verify().output == "Alice Liddell\n")
             try await expectNoneSpentTwice(alice.account)
         }
     }

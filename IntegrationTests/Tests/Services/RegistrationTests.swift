@@ -123,7 +123,7 @@ struct RegistrationTests {
                 let first = try await account.storedToken()
                 #expect(try await HTTP.get(issuer + "/userinfo", bearer: first).status == 200)
                 try await expectOneExchange(of: account, in: container) { try await server.refreshCount(at: issuer) }
-                #expect(try await account("whoami", "--verify").output == "alice\n")
+                #expect(try await account.verify().output == "alice\n")
                 let token = try await account.storedToken()
                 #expect(try await account("logout").exitCode == 0)
                 #expect(try registrations(in: container).isEmpty)
@@ -149,11 +149,13 @@ struct RegistrationTests {
                     try #require(login.outcome.exitCode == 0, "\(login.outcome)")
                 }
                 #expect(try registrations(in: container).count == 1)
-                #expect(try await account("whoami", "--verify").output == "Alice Liddell\n")
+                let verified = try await account.verify()
+                #expect(verified.output == "Alice Liddell\n", "\(verified)")
                 try await expectOneExchange(of: account, in: container) {
                     try server.eventCount("Access token generated")
                 }
-                #expect(try await account("whoami", "--verify").output == "Alice Liddell\n")
+                let refreshed = try await account.verify()
+                #expect(refreshed.output == "Alice Liddell\n", "\(refreshed)")
 
                 // The response to a revoked refresh token is an empty 400 response, which may have another reason.
                 try await server.revokeAll(at: issuer)
