@@ -45,7 +45,8 @@ struct Browser: Sendable {
         var arguments = ["--headless=new", "--user-data-dir=\(dataFolder)", "--disable-dev-shm-usage"]
         // Chromium's sandbox does not run as root, and all pages come from the tests.
         if Privileges.isRoot { arguments.append("--no-sandbox") }
-        let timeouts = ["implicit": 2, "pageLoad": 5, "script": 2].mapValues { JSON.integer($0 * 60_000) }
+        // The HTTP client waits 90 seconds for a response.
+        let timeouts = ["implicit": 80, "pageLoad": 80, "script": 80].mapValues { JSON.integer($0 * 1000) }
         let capabilities: [String: JSON] = [
             "browserName": .text("chrome"),
             // The time in milliseconds for which chromedriver waits for elements, pages and scripts.
@@ -57,7 +58,12 @@ struct Browser: Sendable {
         guard case .object(let members) = response, case .text(let id)? = members["sessionId"] else {
             throw Unexpected("chromedriver started no session: \(response)")
         }
-        return Browser(session: "\(driver)/session/\(id)")
+        let browser = Browser(session: "\(driver)/session/\(id)")
+        // Canaille checks each field with htmx. If this request ends after the form was sent, its cookie replaces the new
+        // cookie of the form, and Canaille rejects the password.
+        _ = try await browser.command("Network.enable")
+        _ = try await browser.command("Network.setBlockedURLs", ["urls": .array([.text("*/htmx/*")])])
+        return browser
     }
 
     private func close() async throws { _ = try await Self.send(.DELETE, session) }
@@ -71,14 +77,17 @@ struct Browser: Sendable {
     /// The command had no effect, since the element's page is no longer shown.
     private struct StaleElement: Error {}
 
+    private struct NoSuchElement: Error {}
+
     private static func send(_ method: HTTPMethod, _ url: String, _ body: [String: JSON]? = nil) async throws -> JSON {
         let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
         let response = try await HTTP.send(
             method, url, body: bytes, contentType: "application/json", timeout: .minutes(6))
         let value = try JSONDecoder().decode(Response.self, from: Data(response.text.utf8)).value
         guard response.status == 200 else {
-            if case .object(let problem) = value, case .text("stale element reference")? = problem["error"] {
-                throw StaleElement()
+            if case .object(let problem) = value, case .text(let error)? = problem["error"] {
+                if error == "stale element reference" { throw StaleElement() }
+                if error == "no such element" { throw NoSuchElement() }
             }
             throw Unexpected("the browser: \(response.text.prefix(1000))")
         }
@@ -97,6 +106,15 @@ struct Browser: Sendable {
 
     /// Waits for an element that matches a CSS selector, and returns the path of the first match.
     private func element(_ selector: String) async throws -> String {
+        do {
+            return try await find(selector)
+        } catch is NoSuchElement {
+            let text = try await get(try await find("body") + "/text")
+            throw Unexpected("the browser shows no \(selector), but: \(text.prefix(1000))")
+        }
+    }
+
+    private func find(_ selector: String) async throws -> String {
         let found = try await post("element", ["using": .text("css selector"), "value": .text(selector)])
         guard case .object(let reference) = found, case .text(let id)? = reference.values.first else {
             throw Unexpected("the browser found \(found)")
