@@ -88,6 +88,7 @@ struct RevocationQueue: Sendable {
     func needsClient(of account: Account) async throws -> Bool {
         for entry in records.entries {
             guard let stored = try await records.archive.storage.read(entry) else { continue }
+            // An entry that does not open may need the client. If the client stays registered, no session is lost.
             guard let queued = try? await records.open(stored.bytes).payload else { return true }
             if queued.refusalCount == 0, queued.account.usesSameClient(as: account) { return true }
         }
