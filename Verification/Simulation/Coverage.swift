@@ -16,6 +16,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case lateTokensRevoked = "tokens that came too late were revoked"
     case definiteRefusalOfRefresh = "ended by the service: refresh"
     case definiteRefusalOfCheck = "ended by the service: check"
+    case clientRejectedTwice = "ended by the service: a client without a user"
     case refresh = "refreshed"
     case derivation = "a token for another API was issued"
     case adoption = "adopted the tokens of another process"

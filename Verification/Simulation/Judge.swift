@@ -41,6 +41,9 @@ final class Judge: @unchecked Sendable {
     /// Whether a disk operation of a process has failed.
     private(set) var wasHindered = false
 
+    /// Whether a process has ended during the schedule.
+    private var hasCrash = false
+
     /// The sign-ins that must have ended at the service at the end, and the sign-ins whose revocation the service received.
     private(set) var mustEnd: Set<Int> = []
     private var told: Set<Int> = []
@@ -50,6 +53,16 @@ final class Judge: @unchecked Sendable {
 
     /// The number of refused revocations.
     private var refusals: [Tokens: Int] = [:]
+
+    /// The `invalid_client` responses to requests for a client without a user, since the session last stored new tokens.
+    private struct Rejections {
+        var count: Int
+        var earliest: Date
+        var latest: Date
+    }
+
+    /// By sign-in.
+    private var rejections: [Int: Rejections] = [:]
 
     /// Sign-ins that were replaced by others.
     private var replaced: Set<Int> = []
@@ -130,6 +143,8 @@ final class Judge: @unchecked Sendable {
         }
         if [.update, .updateProfile].contains(operation?.kind) { world.coverage.count(.update) }
         if isTokenChange {
+            // After a crash or a failure of the disk, the record of a rejection may be left.
+            if !wasHindered, !hasCrash { rejections[new.tokens.grant] = nil }
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
             if operation?.lease?.isLost == true || turn.process.unsavedLate.contains(new.tokens) {
                 world.coverage.count(.lateTokensSaved)
@@ -180,6 +195,21 @@ final class Judge: @unchecked Sendable {
             world.coverage.count(.signOut)
             if isRefreshing(stored.tokens.grant) { world.coverage.count(.signOutDuringRefresh) }
             if operation.kind == .signOut { mustEnd.insert(stored.tokens.grant) } else { excuse(stored.tokens.grant) }
+            return
+        }
+        if stored.credentials.machine != nil {
+            let rejections = rejections[stored.tokens.grant]
+            let isDefinite =
+                rejections.map { $0.count > 1 && $0.latest.timeIntervalSince($0.earliest) >= 300 } ?? false
+            guard isDefinite else {
+                violate(
+                    .onlyUserOrRejectionClears,
+                    "\(stored.token) was cleared, although the service had not rejected the client for five minutes")
+                return
+            }
+            // The service may accept the client again.
+            excuse(stored.tokens.grant)
+            world.coverage.count(.clientRejectedTwice)
             return
         }
         // The service may have rejected unsaved tokens of the process instead of the stored tokens.
@@ -287,6 +317,23 @@ final class Judge: @unchecked Sendable {
                 world.coverage.count(.revocationGivenUp)
             }
         default: break
+        }
+    }
+
+    /// The service has rejected the client of a session without a user.
+    func rejectedClient(of account: Account) {
+        guard account.credentials.machine != nil else { return }
+        let known = rejections[account.tokens.grant]
+        rejections[account.tokens.grant] = Rejections(
+            count: (known?.count ?? 0) + 1, earliest: min(known?.earliest ?? world.date, world.date),
+            latest: max(known?.latest ?? world.date, world.date))
+    }
+
+    /// The clock was set. The time since a rejection may be measured by either time.
+    func clockJumped() {
+        for grant in rejections.keys {
+            rejections[grant]!.earliest = min(rejections[grant]!.earliest, world.date)
+            rejections[grant]!.latest = max(rejections[grant]!.latest, world.date)
         }
     }
 
@@ -484,6 +531,7 @@ final class Judge: @unchecked Sendable {
     /// - Parameter isKilled: Whether the process could not finish its exchanges.
     func died(_ process: SimulatedProcess, with turns: [Turn], isKilled: Bool) {
         for tokens in process.unsaved { excuse(tokens.grant) }
+        hasCrash = true
         guard isKilled else { return }
         for (_, spent, _) in process.unwritten { excused.insert(spent) }
         for turn in turns {

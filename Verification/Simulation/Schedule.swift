@@ -149,6 +149,7 @@ struct Schedule {
         world.coverage.count(isForward ? .clockForward : .clockBack)
         world.note("the clock goes \(isForward ? "forward" : "back") by \(Int(seconds)) s")
         world.date += isForward ? seconds : -seconds
+        world.judge.clockJumped()
     }
 
     private func cancel() {

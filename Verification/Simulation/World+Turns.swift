@@ -203,8 +203,9 @@ extension World {
                 throw AuthorityError.noResponse(.timeout)
             }
             let signal = trouble(turn.call)
-            if case .refresh = turn.call, case .oauthError(.invalidClient, _) = signal {
+            if case .refresh(let account) = turn.call, case .oauthError(.invalidClient, _) = signal {
                 coverage.count(.unknownClient)
+                judge.rejectedClient(of: account)
             }
             if case .revoke(let account) = turn.call { judge.answered(signal, toRevocationOf: account.tokens) }
             throw signal
@@ -238,6 +239,10 @@ extension World {
                 return .credentials(new)
             }
             turn.truth = .refused(account.tokens)
+            if account.credentials.machine != nil {
+                judge.rejectedClient(of: account)
+                throw AuthorityError.oauthError(.invalidClient)
+            }
             throw AuthorityError.oauthError(.invalidGrant)
         case .derive(let account, let derivation):
             let byRefresh = derivation == .refresh

@@ -204,7 +204,7 @@ struct Weather {
     var isFenced: Bool { store == .fenced }
 
     init(_ mistake: Mistake?, using random: inout SeededGenerator) {
-        policy = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
+        policy = [.strict, .strict, .strict, .rotating, .lasting, .without, .machine].randomElement(using: &random)!
         revoking = [.single, .single, .single, .all, .all, .refuses, .notSupported].randomElement(using: &random)!
         knowsSpent = Bool.random(using: &random)
         lifetime = Bool.random(using: &random) ? 3600 : nil
@@ -218,7 +218,9 @@ struct Weather {
         crashes = [0, 0, 1, 2, 3].randomElement(using: &random)!
         signals = [0, 0, 1, 2, 3].randomElement(using: &random)!
         cancellations = [0, 0, 0.02, 0.05, 0.1].randomElement(using: &random)!
-        clockJumps = [0, 0.01, 0.04].randomElement(using: &random)!
+        let clockJumps = [0, 0.01, 0.04].randomElement(using: &random)!
+        // The session of a client ends only after rejections that are five minutes apart.
+        self.clockJumps = policy == .machine ? clockJumps + 0.06 : clockJumps
         let store: Store =
             switch Int.random(in: 0..<12, using: &random) {
             case 0...1: .unfenced

@@ -143,6 +143,43 @@ extension LoginCommand {
         }
     }
 
+    /// Sets the scopes and the secret of a sign-in as a client. Such a sign-in has no default scopes.
+    func prepareClientCredentials(of service: inout AccountService) throws {
+        if service.usesDefaultScopes, request.scopes.isEmpty { service.scopes = [] }
+        service.usesDefaultScopes = false
+        guard App.acceptsIssuer else { return }
+        guard service.clientID != nil else {
+            throw AccountError(
+                .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")
+        }
+        if clientSecretStdin {
+            let hint = "pipe the secret from your password manager, or set \(Self.secretVariable)"
+            guard !Terminal.isTerminal(.input) else {
+                throw AccountError(
+                    .invalidArgument,
+                    "--client-secret-stdin reads the client secret from standard input, which is a terminal here",
+                    hint: hint)
+            }
+            guard let secret = try Terminal.readSecretLine() else {
+                throw AccountError(
+                    .invalidArgument, "no client secret on standard input: the first line is empty", hint: hint)
+            }
+            service.clientSecret = secret
+        } else if Environment.value(Self.secretVariable) == nil {
+            throw AccountError(
+                .invalidArgument, "--client-credentials requires the client secret",
+                hint: "set \(Self.secretVariable), or add --client-secret-stdin")
+        }
+    }
+
+    func signInAsClient(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Account {
+        guard let authority = authority as? any ClientAuthority else {
+            throw AccountError(
+                .invalidArgument, "this service offers no sign-in without a user", hint: "omit --client-credentials")
+        }
+        return try await store.signIn(asClientWith: authority)
+    }
+
     func signInWithToken(
         _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint, asks: Bool
     ) async throws -> Account {

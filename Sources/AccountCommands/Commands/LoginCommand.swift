@@ -30,6 +30,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             "", " https://api.example.com", " --service github --client-id Iv1.0123456789abcdef",
             " --issuer https://auth.example.com --client-id my-tool",
             " --issuer https://auth.example.com --with-token < token.txt",
+            " --issuer https://auth.example.com --client-credentials --client-id nightly",
         ]
     }
 
@@ -86,6 +87,20 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             "Read an access token from the first line of standard input.", visibility: App.visibility(of: .token)))
     var withToken = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Sign in as the client in --client-id, without a user; the client secret is in \(secretVariable).",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientCredentials = false
+
+    @Flag(
+        help: ArgumentHelp(
+            """
+            With --client-credentials, read the client secret from the first line of standard input. The secret is \
+            not stored: later token requests need \(secretVariable).
+            """, visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientSecretStdin = false
+
     @Option(
         help: ArgumentHelp(
             "User name, for --password or for a service that does not identify the user.",
@@ -117,7 +132,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
+    static var secretVariable: String { App.environmentPrefix + "_CLIENT_SECRET" }
+
     func validate() throws {
+        try validateClientCredentials()
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
         if username != nil, withToken {
@@ -147,9 +165,32 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
+    /// Refuses options that are meaningless for a sign-in without a user.
+    private func validateClientCredentials() throws {
+        guard clientCredentials else {
+            if clientSecretStdin { throw ValidationError("--client-secret-stdin requires --client-credentials") }
+            return
+        }
+        let others: [(name: String, isGiven: Bool)] = [
+            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
+            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
+            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
+            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
+            ("--client-metadata-url", issuer.clientMetadataURL != nil),
+        ]
+        if let other = others.first(where: \.isGiven) {
+            throw ValidationError("--client-credentials signs in without a user: omit \(other.name)")
+        }
+        if url != nil {
+            throw ValidationError(
+                "--client-credentials requires the address of the service: use --issuer instead of the URL of an API")
+        }
+    }
+
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !withToken, !stepUp,
+            !clientCredentials,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
@@ -164,7 +205,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Whether the options choose how to sign in, or for which user.
-    var choosesWay: Bool { device || web || paste || password || passwordStdin || withToken || username != nil }
+    var choosesWay: Bool {
+        clientCredentials || device || web || paste || password || passwordStdin || withToken || username != nil
+    }
 
     private func signIn(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
@@ -190,6 +233,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     }
                 case .password: try await signInWithPassword(store, authority)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
+                case .client: try await signInAsClient(store, authority)
                 }
             }
         } catch {
@@ -215,11 +259,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let name = session == .default ? "" : " (session \(session))"
-            Terminal.say(.success, "Signed in as \(bold: account.shownName)\(place)\(name).")
+            let client = account.credentials.machine == nil ? "" : "the client "
+            Terminal.say(.success, "Signed in as \(client)\(bold: account.shownName)\(place)\(name).")
             let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
             let hint = context.hint(for: session)
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(.warning, StyledText(limit)) }
+            if clientSecretStdin, Environment.value(Self.secretVariable) == nil {
+                Terminal.say("note: the client secret is not stored: set \(Self.secretVariable) to renew the token.")
+            }
         }
         // Also deliver the revocation of the replaced session, which needs its client.
         await context.deliverRevocations()
@@ -238,6 +286,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request)
         service.username = username
         service.clientSecret = answers?.clientSecret
+        if clientCredentials { try prepareClientCredentials(of: &service) }
         service.registersAgain = register
         if let account { try addEarlierScopes(of: account, to: &service, in: context) }
         return service
@@ -334,11 +383,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
     private func advised(_ error: any Error, hasTypedSecret: Bool) -> any Error {
-        let variable = App.environmentPrefix + "_CLIENT_SECRET"
+        let variable = Self.secretVariable
         guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
             return error
         }
-        if hasTypedSecret {
+        if clientCredentials {
+            advised.hint = "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"
+        } else if hasTypedSecret {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
             advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
@@ -351,6 +402,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func way(
         for authority: any AccountAuthority, of service: AccountService
     ) throws(AccountError) -> SignInWay {
+        if clientCredentials { return .client }
         if device { return .device }
         if web || paste { return .browser }
         if withToken { return .token }

@@ -29,7 +29,7 @@ struct LoginConversation<App: AccountApplication> {
             case .browser?: words.append("--web")
             case .password?: words.append("--password")
             case .token?: words.append("--with-token")
-            case nil: break
+            case .client?, nil: break
             }
             return words
         }

@@ -81,6 +81,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(document)
         } else if let account = state.account {
             try Terminal.printLine(account.shownName)
+            if let note = StateText.clientNote(account) { Terminal.say(note) }
         }
         if let account = state.account, state.isExpired(at: SystemWallClock().now) {
             return Terminal.say(StateText.end(of: account, context.hint))

@@ -23,11 +23,15 @@ struct StateDocument: Encodable {
         var issuer: String?
         var profile: [String: ProfileValue]?
 
+        /// `true` if the session belongs to a client, not to a user.
+        var isClient: Bool?
+
         init(_ account: Account) {
             id = account.id
             username = account.username
             issuer = account.issuer
             profile = account.profile.fields.isEmpty ? nil : account.profile.fields
+            isClient = account.credentials.machine == nil ? nil : true
         }
     }
 

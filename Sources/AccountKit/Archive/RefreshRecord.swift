@@ -26,6 +26,9 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     var refusedSince: Date?
     var refusedAt: Date?
 
+    /// The date of the first of consecutive `invalid_client` responses.
+    var clientRejectedSince: Date?
+
     /// Whether refusals have continued for at least a minute. A single refusal may be a mistake of a proxy or a
     /// deployment.
     var isRefused: Bool {
@@ -68,6 +71,12 @@ struct RefreshRecord: Codable, Equatable, Sendable {
         } else if reason.code != .offline {
             (refusedSince, refusedAt) = (nil, nil)
         }
+        if reason.isInvalidClient {
+            // A date in the future means that the clock was set back.
+            clientRejectedSince = min(clientRejectedSince ?? now, now)
+        } else if reason.code != .offline {
+            clientRejectedSince = nil
+        }
         let longest = reason.code == .offline ? Self.longestPauseOffline : Self.longestPause
         let own = BackOff(first: Self.firstPause, longest: longest).pause(after: count) * jitter
         let asked = reason.retryAfter.map { TimeInterval($0.components.seconds) } ?? 0
@@ -89,7 +98,11 @@ struct RefreshRecord: Codable, Equatable, Sendable {
 extension UnverifiedReason {
     /// Whether the service responded with `invalid_request`, as some services do if they no longer recognize a refresh
     /// token.
-    fileprivate var isInvalidRequest: Bool {
-        code == .misconfigured && detail?.hasPrefix(OAuthErrorCode.invalidRequest.rawValue) == true
+    fileprivate var isInvalidRequest: Bool { isError(.invalidRequest) }
+
+    fileprivate var isInvalidClient: Bool { isError(.invalidClient) }
+
+    private func isError(_ error: OAuthErrorCode) -> Bool {
+        code == .misconfigured && detail?.hasPrefix(error.rawValue) == true
     }
 }

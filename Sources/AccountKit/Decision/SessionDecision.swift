@@ -94,6 +94,25 @@ package enum SessionDecision {
         }
     }
 
+    /// The time for which a service must reject the client before the session of a machine ends.
+    package static let clientRejectionLimit = Duration.seconds(300)
+
+    /// Decides what a failed request for another access token of a machine's session means. The request spends no
+    /// token, so the next request may succeed. A single `invalid_client` may be a mistake of a deployment, or of one
+    /// process whose secret is wrong.
+    ///
+    /// - Parameter clientRejectedFor: The time since the first of consecutive `invalid_client` responses; `nil` if the
+    ///   last response was not `invalid_client`.
+    package static func afterMachineRequest(_ failure: AuthorityError, clientRejectedFor: Duration?) -> Refresh {
+        guard case .oauthError(.invalidClient, _) = failure else { return .keep(afterTokenExchange(failure)) }
+        if let clientRejectedFor, clientRejectedFor >= clientRejectionLimit {
+            return .clear(OAuthErrorCode.invalidClient.rawValue)
+        }
+        var reason = reason(for: failure)
+        reason.detail? += "; if the service still rejects the client in five minutes, the session ends"
+        return .keep(reason)
+    }
+
     /// Decides what a failed request for a derived token means. A service also responds with `invalid_grant` if the
     /// user has not consented to the API, or if the service requires another factor. In these cases the refresh token
     /// is still valid.

@@ -46,7 +46,8 @@ struct CheckFlow {
         }
         let isExpired = account.credentials.expires(within: .zero, of: now)
         if isExpired, let move = account.move { return .ended(.unverified(account, .init(move))) }
-        if isExpired, account.credentials.refreshToken != nil {
+        // No service can identify a user of a machine's token, so request another token.
+        if isExpired && account.credentials.isRenewable || account.credentials.machine != nil {
             return await refresh(account, isAfterRefusal: false, effects)
         }
         return await verify(account, isRefreshed: false, effects)
@@ -69,6 +70,8 @@ struct CheckFlow {
 
     private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
         if mismatch(account) != nil { return await check(account, effects) }
+        // During this check, the service issued the token to another process.
+        if account.credentials.machine != nil { return .ended(.verified(account)) }
         let failure: AuthorityError
         do throws(AuthorityError) {
             let identity = try await effects.verify(account)

@@ -132,7 +132,10 @@ final class LiveSessionEffects: SessionEffects {
         guard let exchange = exchange.take() else {
             preconditionFailure("a flow prepares an exchange before it sends it")
         }
-        let lease = derivation?.means == .tokenExchange ? nil : lease?.current
+        // Without the record of an intent, a shared storage keeps the lease only for a short time. A second request would
+        // do no harm if nothing is spent.
+        let isMachineRequest = derivation == nil && account.credentials.machine != nil
+        let lease = derivation?.means == .tokenExchange || isMachineRequest ? nil : lease?.current
         let limit = service.tokenRequestTimeout
         guard await lease?.lasts(for: limit) != false else {
             exchange.abandon()
@@ -188,7 +191,9 @@ private struct LiveTransaction: SessionTransaction {
                 return .paused(reason)
             }
             try effects.commit()
-            guard isSpending else { return .begun(unfinished: record?.date) }
+            guard isSpending else {
+                return .begun(unfinished: record?.date, clientRejectedSince: record?.clientRejectedSince)
+            }
             driver.archive.unsaved.markSpending()
             return .begun(
                 unfinished: try await driver.archive.journal.recordIntent(at: driver.clock.now, in: transaction))

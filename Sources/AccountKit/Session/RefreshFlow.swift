@@ -22,6 +22,9 @@ import Foundation
 /// If the service refuses a token for another API, the refusal may concern only this request. A plain refresh follows,
 /// and its response determines whether the session has ended. A token exchange spends no refresh token, so the flow
 /// records no intent for it.
+///
+/// The session of a machine has no refresh token: the flow requests another access token as the client, and records no
+/// intent. Only `invalid_client` ends such a session; see ``SessionDecision/afterMachineRequest(_:clientRejectedFor:)``.
 struct RefreshFlow {
     private static let connectionLimit = 3
 
@@ -43,6 +46,9 @@ struct RefreshFlow {
 
     /// The date when an earlier refresh of these tokens began, whose response was never stored.
     private var unfinishedRefresh: Date?
+
+    /// The date of the first of consecutive `invalid_client` responses.
+    private var clientRejectedSince: Date?
 
     private var conflictCount = 0
 
@@ -109,7 +115,9 @@ struct RefreshFlow {
         } catch {
             // Nothing was sent, so no failure is a rejection of the tokens.
             let reason = SessionDecision.reason(for: error)
-            if reason.code == .cancelled || derivation != nil && reason.isAboutRequest { return .kept(stored, reason) }
+            // Another process may have the client secret that is missing here.
+            let mayConcernOnlyThis = reason.isAboutRequest && (derivation != nil || isMachineRequest)
+            if reason.code == .cancelled || mayConcernOnlyThis { return .kept(stored, reason) }
             return await keep(stored, reason, error, effects)
         }
     }
@@ -151,7 +159,8 @@ struct RefreshFlow {
             try await transaction.prepareSave()
             switch try await transaction.beginExchange(isSpending: spendsRefreshToken) {
             case .paused(let reason): return .ended(.kept(stored, reason))
-            case .begun(let unfinished):
+            case .begun(let unfinished, let clientRejectedSince):
+                self.clientRejectedSince = clientRejectedSince
                 // After a refused token for another API, the record comes from this flow.
                 if !hasIntent { unfinishedRefresh = unfinished }
                 hasIntent = true
@@ -182,7 +191,11 @@ struct RefreshFlow {
         }
         switch derivation?.means {
         case nil:
-            switch SessionDecision.afterRefresh(failure) {
+            let decision =
+                isMachineRequest
+                ? SessionDecision.afterMachineRequest(failure, clientRejectedFor: clientRejectedFor)
+                : SessionDecision.afterRefresh(failure)
+            switch decision {
             case .clear(let detail): return .rejected(detail)
             case .keep(let reason): return .failed(reason, failure)
             }
@@ -271,7 +284,7 @@ struct RefreshFlow {
             do throws(AccountError) {
                 let saved = try await transaction.save(renewed, ifRevision: revision)
                 // After a token exchange, the record of an interrupted refresh still applies to the refresh token.
-                if spendsRefreshToken { try? await transaction.forgetRefreshRecord() }
+                if !isTokenExchange { try? await transaction.forgetRefreshRecord() }
                 return .ended(.renewed(saved))
             } catch {
                 switch error.code {
@@ -322,7 +335,7 @@ struct RefreshFlow {
         if stored.move != nil { return false }
         // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict
         // another machine may have refreshed the session: some services accept a spent token for a while.
-        if !spendsRefreshToken || conflictCount > 0 { return false }
+        if isTokenExchange || conflictCount > 0 { return false }
         return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
     }
 
@@ -389,7 +402,7 @@ struct RefreshFlow {
         _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
     ) async -> RefreshOutcome {
         // A token exchange records no intent, and after a refusal no other request needs to wait.
-        if !spendsRefreshToken, reason.isAboutRequest { return .kept(stored, reason) }
+        if isTokenExchange, reason.isAboutRequest { return .kept(stored, reason) }
         do throws(AccountError) {
             return try await effects.withTransaction { transaction in
                 let content = await transaction.load()
@@ -422,13 +435,28 @@ struct RefreshFlow {
 
     // MARK: Helpers
 
-    private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
+    private var isTokenExchange: Bool { derivation?.means == .tokenExchange }
+
+    /// Whether the flow requests another access token for a session without a user.
+    private var isMachineRequest: Bool { derivation == nil && account.credentials.machine != nil }
+
+    /// The time since the first of consecutive `invalid_client` responses; `nil` if the service has issued the stored
+    /// token since then. Removing the record after a success may have failed. The dates in the record have no fractions
+    /// of a second.
+    private var clientRejectedFor: Duration? {
+        guard let since = clientRejectedSince, since.timeIntervalSince(account.credentials.issuedAt) > -1 else {
+            return nil
+        }
+        return .seconds(now.timeIntervalSince(since))
+    }
+
+    private var spendsRefreshToken: Bool { !isTokenExchange && !isMachineRequest }
 
     private func obstacle(in stored: Account) -> UnverifiedReason? {
-        guard spendsRefreshToken else { return nil }
+        if isTokenExchange { return nil }
         if let move = stored.move { return .init(move) }
-        return stored.credentials.refreshToken == nil
-            ? .init(.notChecked, detail: "there is no refresh token") : nil
+        let isPossible = derivation == nil ? stored.credentials.isRenewable : stored.credentials.refreshToken != nil
+        return isPossible ? nil : .init(.notChecked, detail: "there is no refresh token")
     }
 
     /// Returns whether to use the stored tokens for a request: they are the tokens to replace, or a missing token can

@@ -79,7 +79,8 @@ protocol SessionTransaction {
 
 enum ExchangeStart: Sendable {
     /// The request may be sent. `unfinished` is the date of an earlier refresh that left its record.
-    case begun(unfinished: Date?)
+    /// `clientRejectedSince` is the date of the first of consecutive `invalid_client` responses.
+    case begun(unfinished: Date?, clientRejectedSince: Date? = nil)
 
     /// The refresh of another process has failed in the meantime, so the flow sends nothing now.
     case paused(UnverifiedReason)

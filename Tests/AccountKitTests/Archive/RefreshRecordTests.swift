@@ -47,6 +47,24 @@ struct RefreshRecordTests {
         #expect(!isRefused((.init(.misconfigured, detail: "invalid_client"), 0), (refusal, 60)))
     }
 
+    @Test func `Dates the first of consecutive rejections of the client`() {
+        let rejection = UnverifiedReason(.misconfigured, detail: "invalid_client: unknown")
+        func since(_ failures: (UnverifiedReason, after: TimeInterval)...) -> TimeInterval? {
+            var record = RefreshRecord()
+            for (reason, seconds) in failures { record.fail(reason, at: now.addingTimeInterval(seconds), jitter: 1) }
+            return record.clientRejectedSince?.timeIntervalSince(now)
+        }
+        #expect(since((rejection, 0)) == 0)
+        #expect(since((rejection, 0), (rejection, 100), (rejection, 200)) == 0)
+        #expect(since((rejection, 0), (.init(.offline), 30), (rejection, 60)) == 0)
+        // Any other response starts over.
+        #expect(since((rejection, 0), (.init(.serverError), 30), (rejection, 60)) == 60)
+        #expect(since((.init(.misconfigured, detail: "invalid_request"), 0), (rejection, 60)) == 60)
+        #expect(since((rejection, 0), (.init(.misconfigured, detail: "invalid_request"), 60)) == nil)
+        // The clock was set back.
+        #expect(since((rejection, 0), (rejection, -600)) == -600)
+    }
+
     @Test func `Retries a refresh after at most 5 s if the service was unreachable`() {
         var record = RefreshRecord()
         var waits: [Double?] = []

@@ -3,6 +3,30 @@ import Testing
 
 /// Checks the table of responses in the documentation of `SessionDecision`, row by row.
 struct SessionDecisionTests {
+    @Test func `Ends a machine's session after two rejections of the client`() {
+        let rejection = AuthorityError.oauthError(.invalidClient, description: "unknown")
+        for seconds in [nil, 0, 299] {
+            let decision = SessionDecision.afterMachineRequest(
+                rejection, clientRejectedFor: seconds.map { .seconds($0) })
+            #expect(Verdict(decision) == .keep(.misconfigured))
+        }
+        let decision = SessionDecision.afterMachineRequest(rejection, clientRejectedFor: .seconds(300))
+        #expect(Verdict(decision) == .clear("invalid_client"))
+    }
+
+    @Test func `Keeps a machine's session after every other failure`() {
+        let failures = Fixture.authorityErrors + Self.otherRejections.map { .oauthError($0) }
+        for failure in failures where failure != .oauthError(.invalidClient) {
+            let decision = SessionDecision.afterMachineRequest(failure, clientRejectedFor: .seconds(1e6))
+            #expect(!Verdict(decision).isClear, "\(failure)")
+        }
+    }
+
+    private static let otherRejections: [OAuthErrorCode] = [
+        .invalidGrant, .invalidRequest, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidTarget,
+        .accessDenied, "login_required", "unknown",
+    ]
+
     /// The request that the service responded to.
     enum Request: CaseIterable { case verify, refresh, signIn, revoke }
 
@@ -35,7 +59,7 @@ struct SessionDecisionTests {
                 }
         }
 
-        private init(_ decision: SessionDecision.Refresh) {
+        init(_ decision: SessionDecision.Refresh) {
             self =
                 switch decision {
                 case .keep(let reason): .keep(reason.code, retryAfter: reason.retryAfter)

@@ -119,7 +119,7 @@ enum EffectResult: Sendable {
     case saved(Account)
     case queued(RevocationQueue.Pending)
     case quarantined(place: String)
-    case intentRecorded(unfinished: Date?)
+    case intentRecorded(unfinished: Date?, clientRejectedSince: Date? = nil)
     case postponed(UnverifiedReason)
 }
 
@@ -256,7 +256,8 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
 
     func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart {
         switch perform(isSpending ? .recordIntent : .beginExchange) {
-        case .intentRecorded(let unfinished)?: return .begun(unfinished: unfinished)
+        case .intentRecorded(let unfinished, let rejectedSince)?:
+            return .begun(unfinished: unfinished, clientRejectedSince: rejectedSince)
         case .postponed(let reason)?: return .paused(reason)
         case .failed(let error)?: throw error
         case nil: throw Self.abandoned
