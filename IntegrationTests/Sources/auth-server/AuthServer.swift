@@ -232,7 +232,9 @@ struct AuthServer: AsyncParsableCommand {
             try await application.build().runService()
         } catch let error as IOError {
             let reason = String(cString: strerror(error.errnoCode))
-            throw Failure(description: "cannot listen on \(host.urlText):\(port): \(reason). Choose another port, with --port or PORT=8081.")
+            throw Failure(
+                description: "cannot listen on \(host.urlText):\(port): \(reason). Choose another port, with --port or "
+                    + "PORT=8081.")
         }
     }
 
