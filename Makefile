@@ -38,10 +38,11 @@ fleet-demo:
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	@Examples/fleet-demo.sh
 
-# Starts the test authorization server, for experiments: http://127.0.0.1:8080, or PORT=n. Ctrl-C ends it.
+# Builds `account` as well, and starts the test authorization server, for experiments: http://127.0.0.1:8080, or PORT=n. Ctrl-C ends it.
 auth-server: PORT = 8080
 auth-server:
 	@Scripts/bootstrap.sh build
+	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	@"$$($(SWIFT) build $(INTEGRATION) --show-bin-path)/auth-server" --port $(PORT)
 

@@ -121,10 +121,11 @@ extension AccountApplication {
 
     package static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
+    static var clientSecretVariable: String { environmentPrefix + "_CLIENT_SECRET" }
 
     /// Variables withheld from the programs that these commands run, such as a browser or a program that prints a key.
     static var secretVariables: [String] {
-        [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] + storeCredentials
+        [tokenVariable, keyVariable, clientSecretVariable] + storeCredentials
     }
 
     /// Credentials of an etcd cluster (etcdctl(1)). `ETCDCTL_CACERT` is not secret.

@@ -202,7 +202,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     public var username: String?
 
     /// The client secret that the user entered. AccountKit encrypts the secret and stores it with the account, not with
-    /// the service.
+    /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.
     public var clientSecret: Secret?
 
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
@@ -240,7 +240,7 @@ public struct AccountService: Sendable, Equatable, Codable {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer
         clientID = account.credentials.clientID
-        acceptsGivenSecret = account.credentials.clientSecret == .unknown
+        acceptsGivenSecret = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
     }
 }
 

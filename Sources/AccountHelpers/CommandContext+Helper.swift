@@ -53,6 +53,6 @@ extension CommandContext {
 
 extension Credentials {
     func isWorthRefreshing(insteadOf refused: Secret, at date: Date) -> Bool {
-        refreshToken != nil && accessToken == refused && !expires(within: .zero, of: date)
+        isRenewable && accessToken == refused && !expires(within: .zero, of: date)
     }
 }

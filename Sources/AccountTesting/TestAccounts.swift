@@ -28,6 +28,23 @@ extension Account {
             profile: ["email": "alice@example.com", "name": "Alice Liddell"])
     }
 
+    /// Returns the account of a client without a user, with a token that was received at `date`. The session has no
+    /// refresh token: AccountKit requests another access token when this one expires.
+    ///
+    /// - Parameters:
+    ///   - id: The client ID.
+    ///   - date: The time at which the token was received.
+    ///   - duration: The lifetime of the access token after `date`, or `nil` if the lifetime is unknown.
+    public static func machine(
+        id: String = "nightly", at date: Date, expiringIn duration: Duration? = .seconds(3600)
+    ) -> Account {
+        var credentials = Credentials(
+            accessToken: Secret("access-1"), clientID: id, issuedAt: date,
+            expiresAt: duration.map { date.addingTimeInterval($0.seconds) })
+        credentials.machine = MachineGrant()
+        return Account(id: id, issuer: "https://auth.example.com", credentials: credentials, verifiedAt: date)
+    }
+
     /// Returns an account whose access token was received at `date` and is valid for an hour.
     public static func fresh(at date: Date) -> Account { testing(at: date) }
 

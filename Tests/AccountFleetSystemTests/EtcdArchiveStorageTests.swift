@@ -1,9 +1,9 @@
-import AccountKit
 import AccountTesting
 import Foundation
 import Testing
 
 @testable import AccountFleet
+@testable import AccountKit
 
 /// Tests that share one etcd node. Each test has its own prefix.
 @Suite(.sharedCluster) struct EtcdArchiveStorageTests {
@@ -340,6 +340,21 @@ import Testing
             _ = try await storage.acquireRefreshLease(timeout: .zero)
         }
         #expect(try cluster.timeToLive(ofLeaseOf: "unfinished/exerciser/default/.refresh") == 75)
+    }
+
+    @Test func `Releases the lease at once after a failure before the request`() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("unsent")
+        let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        let transaction = try await lease.beginTransaction(timeout: .seconds(60))
+        var record = RefreshRecord()
+        record.fail(UnverifiedReason(.offline), at: Date(timeIntervalSince1970: 0), jitter: 1)
+        _ = try await transaction.replace(.refreshRecord, with: try record.encode(), ifRevision: nil)
+        #expect(try cluster.timeToLive(ofLeaseOf: "unsent/exerciser/default/.refresh") == 15)
+        await transaction.end()
+        await lease.end()
+        let next = try await storage.acquireRefreshLease(timeout: .zero)
+        await next.end()
     }
 
     @Test func `Reports etcd members, quorum, TLS and the refreshing process`() async throws {

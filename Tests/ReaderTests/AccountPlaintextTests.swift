@@ -25,6 +25,14 @@ struct AccountPlaintextTests {
         return account
     }
 
+    private static func machine(_ grant: MachineGrant) -> Account {
+        var account = Account(
+            id: "nightly",
+            credentials: Credentials(accessToken: Secret("access"), issuedAt: Date(timeIntervalSince1970: 0)))
+        account.credentials.machine = grant
+        return account
+    }
+
     // MARK: Encoding and decoding
 
     @Test(arguments: [
@@ -40,6 +48,7 @@ struct AccountPlaintextTests {
             credentials: Credentials(
                 accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
+        machine(MachineGrant()), machine(MachineGrant(scopes: ["read", "write"], audience: "urn:api")),
         refreshing(with: nil), refreshing(with: []), refreshing(with: ["client_secret_post", "client_secret_basic"]),
     ])
     func `Encodes and decodes an account without changes`(account: Account) throws {
@@ -47,6 +56,20 @@ struct AccountPlaintextTests {
         #expect(kept == account)
         let count = try #require(plaintext.unpaddedCount)
         #expect(try AccountPlaintext.decode(plaintext, count: count) == account)
+    }
+
+    @Test func `Stores the grant of a machine's session only`() {
+        #expect(Self.account.sealedRecord["machine"] == nil)
+        #expect(Self.machine(MachineGrant()).sealedRecord["machine"] == ["grant": "client_credentials"])
+    }
+
+    @Test(arguments: [["scopes": ["a"]], "client_credentials", ["grant": "x", "scopes": "a"]] as [ProfileValue])
+    func `Refuses an account with a malformed grant`(value: ProfileValue) {
+        var record = Self.account.sealedRecord
+        record["machine"] = value
+        #expect(throws: RecordPropertyList.Malformed.self) {
+            try Account(record: record, secrets: Self.account.sealedSecrets)
+        }
     }
 
     @Test func `Writes the secrets first, in the order of their tags`() throws {

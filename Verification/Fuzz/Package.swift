@@ -32,11 +32,13 @@ let package = Package(
             ],
             exclude: [
                 "Browser", "Client", "OAuth/APIAuthority.swift", "OAuth/APIOrigin.swift",
+                "OAuth/MachineAuthority.swift",
                 "OAuth/OAuthAuthority+Client.swift", "OAuth/OAuthClient.swift", "OAuth/ProtectedResource.swift",
                 "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
                 "OAuth/OAuthAuthority+Advice.swift",
                 "OAuth/OAuthAuthority+Derivation.swift", "OAuth/OAuthAuthority+Device.swift",
                 "OAuth/OAuthAuthority+Exchange.swift", "OAuth/OAuthAuthority+Introspection.swift",
+                "OAuth/OAuthAuthority+Machine.swift",
                 "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift",
                 "Transport/BodyTransfer.swift", "Transport/ExchangeBody.swift",

@@ -182,6 +182,9 @@ final class Judge: @unchecked Sendable {
             if operation.kind == .signOut { mustEnd.insert(stored.tokens.grant) } else { excuse(stored.tokens.grant) }
             return
         }
+        if stored.credentials.machine != nil {
+            return violate(.onlyUserOrRejectionClears, "\(stored.token) was cleared, but it belongs to no user")
+        }
         // The service may have rejected unsaved tokens of the process instead of the stored tokens.
         let candidates = turn.process.unsaved.filter { $0.grant == stored.tokens.grant } + [stored.tokens]
         guard let refused = candidates.first(where: turn.process.refused.keys.contains) else {

@@ -48,6 +48,8 @@ struct Service {
         case lasting
         /// The service issues no refresh tokens.
         case without
+        /// The accounts are of clients without a user, which request another token without a refresh token.
+        case machine
     }
 
     /// How the service handles a revocation.
@@ -161,7 +163,9 @@ struct Service {
 
     /// A second use of a spent token may end the session.
     private mutating func isToBeRedeemed(_ tokens: Tokens) -> Bool {
-        guard !grants[tokens.grant].hasEnded, let refresh = tokens.refresh else { return false }
+        guard !grants[tokens.grant].hasEnded else { return false }
+        if policy == .machine { return true }
+        guard let refresh = tokens.refresh else { return false }
         guard isRotating, refresh != grants[tokens.grant].newest else { return true }
         if policy == .strict { grants[tokens.grant].hasEnded = true }
         return false
@@ -188,11 +192,13 @@ struct Service {
             switch policy {
             case .strict, .rotating: Secret("r\(grant).\(newest)")
             case .lasting: newest == 0 ? Secret("r\(grant).0") : nil
-            case .without: nil
+            case .without, .machine: nil
             }
-        return Credentials(
+        var credentials = Credentials(
             accessToken: Secret("a\(grant).\(newest)"), refreshToken: refresh, clientID: grants[grant].client,
             issuedAt: date,
             expiresAt: lifetime.map { date.addingTimeInterval($0) })
+        if policy == .machine { credentials.machine = MachineGrant() }
+        return credentials
     }
 }

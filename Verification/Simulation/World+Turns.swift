@@ -238,7 +238,7 @@ extension World {
                 return .credentials(new)
             }
             turn.truth = .refused(account.tokens)
-            throw AuthorityError.oauthError(.invalidGrant)
+            throw AuthorityError.oauthError(account.credentials.machine == nil ? .invalidGrant : .invalidClient)
         case .derive(let account, let derivation):
             let byRefresh = derivation == .refresh
             if byRefresh {

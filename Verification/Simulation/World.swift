@@ -204,7 +204,7 @@ struct Weather {
     var isFenced: Bool { store == .fenced }
 
     init(_ mistake: Mistake?, using random: inout SeededGenerator) {
-        policy = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
+        policy = [.strict, .strict, .strict, .rotating, .lasting, .without, .machine].randomElement(using: &random)!
         revoking = [.single, .single, .single, .all, .all, .refuses, .notSupported].randomElement(using: &random)!
         knowsSpent = Bool.random(using: &random)
         lifetime = Bool.random(using: &random) ? 3600 : nil

@@ -65,6 +65,21 @@ struct ClientCredentialsTests {
         }
     }
 
+    @Test("A client with a secret gets a token for itself, which identifies no user")
+    func clientGrant() async throws {
+        let pairs = [("grant_type", "client_credentials"), ("client_id", "account-cli")]
+        try await TestServer(settings: Self.settings([.basic])).run { api in
+            let response = try await api.form("/oauth/token", pairs, headers: Self.field(Self.secret))
+            #expect(response.status == 200)
+            #expect(response.json["access_token"] != nil)
+            #expect(response.json["refresh_token"] == nil)
+        }
+        try await TestServer().run { api in
+            let response = try await api.form("/oauth/token", pairs)
+            #expect(response.error == "unsupported_grant_type")
+        }
+    }
+
     @Test("The device and revocation endpoints require the client secret")
     func everywhere() async throws {
         try await TestServer(settings: Self.settings([.basic])).run { api in

@@ -19,6 +19,34 @@ struct StoreTests {
         }
     }
 
+    @Test func `Machines share the session of a client without a user`() async throws {
+        let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
+        try await Container.run { container in
+            try await ExampleServer.run(["--client-secret", "s3cret"]) { server in
+                let account = try Tool.account(in: container)
+                    .with("ACCOUNT_STORE", url).with("ACCOUNT_CLIENT_SECRET", "s3cret")
+                let login = try await account(
+                    "login", "--client-credentials", "--issuer", server.issuer, "--client-id", "account-cli")
+                #expect(login.exitCode == 0, "\(login)")
+                try await server.clearLog()
+                try await Container.run { other in
+                    try FileManager.default.createDirectory(
+                        atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
+                        attributes: [.posixPermissions: 0o700])
+                    try FileManager.default.copyItem(atPath: container.key, toPath: other.key)
+                    let old = try await account.storedToken()
+                    let machine = account.with("ACCOUNT_HOME", other.home)
+                    let refresh = try await machine("refresh")
+                    #expect(refresh.exitCode == 0, "\(refresh)")
+                    let new = try await account.storedToken()
+                    #expect(new != old)
+                    #expect(try await machine.storedToken() == new)
+                    #expect(try await server.log()["/oauth/token"] == 1)
+                }
+            }
+        }
+    }
+
     @Test func `A second machine with the key shares the session and the refresh`() async throws {
         try await run { user, url in
             #expect(!FileManager.default.fileExists(atPath: user.container.archive))

@@ -57,6 +57,25 @@ struct AuthlibTests {
         }
     }
 
+    @Test(arguments: ["basic", "post"])
+    func `Signs in as a client without a user`(method: String) async throws {
+        try await run(secretMethod: method) { user in
+            let options = ["--issuer", user.issuer, "--client-id", user.client, "--scope", "profile"]
+            let login = try await user.account.run(["login", "--client-credentials"] + options)
+            #expect(login.exitCode == 0, "\(login)")
+            try await user.server.expireTokens(of: user.client)
+            let whoami = try await user.account("whoami", "--verify")
+            #expect(whoami.output == user.client + "\n", "\(whoami)")
+            #expect(try await user.account("refresh").exitCode == 0)
+            let token = try await user.account.storedToken()
+            let log = try await user.server.log(of: user.client)
+            #expect(log.filter { $0.status == 200 }.map(\.grant) == Array(repeating: "client_credentials", count: 3))
+            let logout = try await user.account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+            #expect(try await !user.accepts(token))
+        }
+    }
+
     @Test func `Names the scope that user info requires`() async throws {
         try await run { alice in
             let words = ["login", "--issuer", alice.issuer, "--client-id", alice.client, "--username", "alice"]

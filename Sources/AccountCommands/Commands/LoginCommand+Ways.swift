@@ -143,6 +143,55 @@ extension LoginCommand {
         }
     }
 
+    /// Returns the service of a sign-in as a client, with its secret. Such a sign-in has no default scopes.
+    func machineService(from chosen: AccountService, repeating account: Account?) throws -> AccountService {
+        var service = chosen
+        (service.scopes, service.usesDefaultScopes) = (request.scopes, false)
+        if let account, let machine = account.credentials.machine {
+            service.issuer = account.issuer
+            service.clientID = account.credentials.clientID
+            if request.scopes.isEmpty { service.scopes = machine.scopes }
+            service.audience = request.audience ?? machine.audience
+            if request.resources.isEmpty { service.resources = account.credentials.resources }
+        }
+        guard service.clientID != nil else {
+            throw AccountError(
+                .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")
+        }
+        service.clientSecret = try clientSecret()
+        return service
+    }
+
+    private func clientSecret() throws -> Secret {
+        let variable = App.clientSecretVariable
+        guard clientSecretStdin else {
+            if let secret = Environment.value(variable) { return Secret(secret) }
+            throw AccountError(
+                .invalidArgument, "a sign-in as a client requires the client secret",
+                hint: "set \(variable), or add --client-credentials --client-secret-stdin")
+        }
+        let hint = "pipe the secret from your password manager, or set \(variable)"
+        guard !Terminal.isTerminal(.input) else {
+            throw AccountError(
+                .invalidArgument,
+                "--client-secret-stdin reads the client secret from standard input, which is a terminal here",
+                hint: hint)
+        }
+        guard let secret = try Terminal.readSecretLine() else {
+            throw AccountError(
+                .invalidArgument, "no client secret on standard input: the first line is empty", hint: hint)
+        }
+        return secret
+    }
+
+    func signInAsClient(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Account {
+        guard let authority = authority as? any ClientAuthority else {
+            throw AccountError(
+                .invalidArgument, "this service offers no sign-in without a user", hint: "omit --client-credentials")
+        }
+        return try await store.signIn(asClientWith: authority)
+    }
+
     func signInWithToken(
         _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint, asks: Bool
     ) async throws -> Account {

@@ -30,6 +30,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             "", " https://api.example.com", " --service github --client-id Iv1.0123456789abcdef",
             " --issuer https://auth.example.com --client-id my-tool",
             " --issuer https://auth.example.com --with-token < token.txt",
+            " --issuer https://auth.example.com --client-credentials --client-id nightly",
         ]
     }
 
@@ -86,6 +87,20 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             "Read an access token from the first line of standard input.", visibility: App.visibility(of: .token)))
     var withToken = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Sign in as the client in --client-id, without a user; the client secret is in \(App.clientSecretVariable).",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientCredentials = false
+
+    @Flag(
+        help: ArgumentHelp(
+            """
+            With --client-credentials, read the client secret from the first line of standard input. The secret is \
+            not stored: later token requests need \(App.clientSecretVariable).
+            """, visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientSecretStdin = false
+
     @Option(
         help: ArgumentHelp(
             "User name, for --password or for a service that does not identify the user.",
@@ -118,6 +133,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     func validate() throws {
+        try validateClientCredentials()
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
         if username != nil, withToken {
@@ -148,9 +164,35 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
+    /// Refuses options that are meaningless for a sign-in without a user.
+    private func validateClientCredentials() throws {
+        guard clientCredentials else {
+            if clientSecretStdin { throw ValidationError("--client-secret-stdin requires --client-credentials") }
+            return
+        }
+        guard App.acceptsIssuer else {
+            throw ValidationError("this tool does not support --client-credentials: its service is fixed")
+        }
+        let others: [(name: String, isGiven: Bool)] = [
+            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
+            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
+            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
+            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
+            ("--client-metadata-url", issuer.clientMetadataURL != nil),
+        ]
+        if let other = others.first(where: \.isGiven) {
+            throw ValidationError("--client-credentials signs in without a user: omit \(other.name)")
+        }
+        if url != nil {
+            throw ValidationError(
+                "--client-credentials requires the address of the service: use --issuer instead of the URL of an API")
+        }
+    }
+
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !withToken, !stepUp,
+            !clientCredentials,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
@@ -165,15 +207,35 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Whether the options choose how to sign in, or for which user.
-    var choosesWay: Bool { device || web || paste || password || passwordStdin || withToken || username != nil }
+    var choosesWay: Bool {
+        clientCredentials || device || web || paste || password || passwordStdin || withToken || username != nil
+    }
+
+    /// Returns the account of a client without a user, to sign in as the same client again; `nil` if the session belongs
+    /// to a user, or if an option or answer says how or where to sign in.
+    private func repeatedMachine(
+        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
+    ) async -> Account? {
+        guard !choosesWay, !stepUp, serviceName == nil, url == nil, issuer.issuer == nil, issuer.clientID == nil,
+            answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
+            let account = await context.archive.load().account, account.credentials.machine != nil,
+            answers?.issuer == nil || answers?.issuer == account.issuer
+        else { return nil }
+        return account
+    }
 
     private func signIn(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async throws {
         let extended = stepUp ? try await stepUpAccount(in: context) : nil
         var service = try service(in: context, answering: answers, extending: extended)
-        let authority = try await authority(for: &service, in: context, answering: answers, extending: extended)
-        let way = try answers?.way ?? way(for: authority, of: service)
+        let repeated = await repeatedMachine(in: context, answering: answers)
+        let isMachine = clientCredentials || repeated != nil
+        let authority =
+            isMachine && App.acceptsIssuer
+            ? try context.authority(for: try machineService(from: service, repeating: repeated), timeout: .seconds(30))
+            : try await authority(for: &service, in: context, answering: answers, extending: extended)
+        let way = try isMachine ? .client : answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: authority.accountIssuer)
@@ -191,10 +253,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     }
                 case .password: try await signInWithPassword(store, authority)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
+                case .client: try await signInAsClient(store, authority)
                 }
             }
         } catch {
-            let error = advised(error, hasTypedSecret: service.clientSecret != nil)
+            let error = advised(error, isMachine: isMachine, hasTypedSecret: service.clientSecret != nil)
             let advice =
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
@@ -216,11 +279,16 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let name = session == .default ? "" : " (session \(session))"
-            Terminal.say(.success, "Signed in as \(bold: account.shownName)\(place)\(name).")
+            let client = account.credentials.machine == nil ? "" : "the client "
+            Terminal.say(.success, "Signed in as \(client)\(bold: account.shownName)\(place)\(name).")
             let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
             let hint = context.hint(for: session)
             let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(.warning, StyledText(limit)) }
+            if clientSecretStdin, Environment.value(App.clientSecretVariable) == nil {
+                let variable = App.clientSecretVariable
+                Terminal.say("note: the client secret is not stored: set \(variable) to renew the token.")
+            }
         }
         if let authority = authority as? any RegisteringAuthority {
             await context.removeReplacedRegistration(before: account, in: context.store, at: authority)
@@ -334,12 +402,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
-    private func advised(_ error: any Error, hasTypedSecret: Bool) -> any Error {
-        let variable = App.environmentPrefix + "_CLIENT_SECRET"
+    private func advised(_ error: any Error, isMachine: Bool, hasTypedSecret: Bool) -> any Error {
+        let variable = App.clientSecretVariable
         guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
             return error
         }
-        if hasTypedSecret {
+        if isMachine {
+            advised.hint = "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"
+        } else if hasTypedSecret {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
             advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
@@ -356,11 +426,16 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if web || paste { return .browser }
         if withToken { return .token }
         if password || passwordStdin || username != nil { return .password }
+        // An app whose only service is a ``MachineAuthority`` needs no user, and so no terminal.
+        if !App.acceptsIssuer, !App.offers([.device, .browser, .password, .token]), App.offers([.client]) {
+            return .client
+        }
         guard Terminal.isTerminal(.input) else {
             let known = App.services.first { $0.name == service.name }
             let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
                 (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
                 (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),
+                (.client, "--client-credentials", App.acceptsIssuer && known == nil && service.url == nil),
             ]
             let offered = ways.filter { $0.isSupported && App.offers([$0.way]) }.map(\.option)
             let client =

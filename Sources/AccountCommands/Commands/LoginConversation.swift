@@ -29,7 +29,7 @@ struct LoginConversation<App: AccountApplication> {
             case .browser?: words.append("--web")
             case .password?: words.append("--password")
             case .token?: words.append("--with-token")
-            case nil: break
+            case .client?, nil: break
             }
             return words
         }
@@ -199,7 +199,7 @@ struct LoginConversation<App: AccountApplication> {
         let given = CommandLine.arguments.drop { $0 != "login" }.dropFirst().map(\.shellWord)
         let hint = answers.session.map { context.hint(for: $0) } ?? context.hint
         var words = given.isEmpty ? hint.command("login") : "\(context.tool) login " + given.joined(separator: " ")
-        if answers.clientSecret != nil { words = "\(App.environmentPrefix)_CLIENT_SECRET=… " + words }
+        if answers.clientSecret != nil { words = "\(App.clientSecretVariable)=… " + words }
         var answers = answers
         if given.contains(where: { $0.hasPrefix("--client-id") }) { answers.clientID = nil }
         for option in answers.options(withSession: !given.isEmpty) { words += " " + option.shellWord }

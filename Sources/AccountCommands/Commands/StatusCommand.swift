@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import ArgumentParser
 
 #if canImport(FoundationEssentials)
@@ -90,13 +91,14 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         switch state {
         case _ where App.environmentToken != nil: rows += rowsOfGivenToken(context)
         case .verified(let account), .unverified(let account, _):
-            rows.append(("Signed in", account.shownName))
+            let isClient = account.credentials.machine != nil
+            rows.append(("Signed in", account.shownName + (isClient ? " (a client, not a user)" : "")))
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
             }
             rows.append(("Confirmed", account.verifiedAt.map(time) ?? "never"))
-            rows.append(("Expires", expiry(of: account.credentials)))
+            rows.append(("Expires", expiry(of: account)))
             if let move = account.move {
                 rows.append(("Moved", StateText.text(move, context.hint)))
             } else if account.isOver(at: Date()) {
@@ -185,7 +187,13 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if rows.contains(where: { ["Problem", "Moved", "Refresh"].contains($0.label) }) {
             return "run `\(context.hint.command("doctor"))` for details"
         }
-        if account.credentials.refreshToken != nil { return "nothing: commands refresh the tokens automatically" }
+        if account.credentials.machine != nil {
+            guard App.acceptsIssuer, Environment.value(App.clientSecretVariable) == nil else {
+                return "nothing: commands request new tokens automatically"
+            }
+            return "set \(App.clientSecretVariable), which each request for a new token needs"
+        }
+        if account.isRenewable { return "nothing: commands refresh the tokens automatically" }
         guard account.credentials.expiresAt != nil else { return nil }
         return "sign in again before the session expires: `\(context.hint.command("login"))`"
     }
@@ -195,11 +203,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return relative.hasPrefix("on ") ? relative : "\(relative) (\(StateText.date(date)))"
     }
 
-    private func expiry(of credentials: Credentials) -> String {
-        guard let expiresAt = credentials.expiresAt else { return "unknown" }
-        let isExpired = credentials.expires(within: .zero, of: Date())
-        let isRenewable = credentials.refreshToken != nil
-        let state = isRenewable ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
+    private func expiry(of account: Account) -> String {
+        guard let expiresAt = account.credentials.expiresAt else { return "unknown" }
+        let isExpired = account.credentials.expires(within: .zero, of: Date())
+        let state = account.isRenewable ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
         return (isExpired ? "expired " : "") + time(expiresAt) + state
     }
 }

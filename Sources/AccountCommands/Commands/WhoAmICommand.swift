@@ -55,7 +55,9 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             } else {
                 let authority = try context.authority(of: account, timeout: .seconds(5))
                 state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
-                    await context.store.checkSession(with: authority, timeout: .seconds(5))
+                    verify && account.credentials.machine != nil
+                        ? await context.store.confirmMachine(with: authority, timeout: .seconds(5))
+                        : await context.store.checkSession(with: authority, timeout: .seconds(5))
                 }
             }
         }
@@ -81,6 +83,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(document)
         } else if let account = state.account {
             try Terminal.printLine(account.shownName)
+            if let note = StateText.clientNote(account) { Terminal.say(note) }
         }
         if let account = state.account, state.isExpired(at: SystemWallClock().now) {
             return Terminal.say(StateText.end(of: account, context.hint))

@@ -70,6 +70,12 @@ struct SessionInspection<App: AccountApplication> {
                             advice: ": the next sign-in or sign-out removes it",
                             repair: { try await store.removeMoveLeftover() }))
                 }
+                if account.credentials.machine != nil {
+                    findings.append(
+                        Finding(
+                            problem: "session \(session) belongs to the client \(account.shownName), not to a user",
+                            isNote: true))
+                }
                 if let move = account.move {
                     findings.append(
                         Finding(

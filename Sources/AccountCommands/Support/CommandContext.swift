@@ -58,6 +58,12 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         archive.observeExchanges(SignalGuard.shared)
     }
 
+    /// The session that the user chose with an option, a variable or the settings, and not with a rule. Only this session
+    /// may use the client secret in the environment, which belongs to one client at one service.
+    private var chosenSession: SessionName? {
+        try? App.chosenSession(options.session.map(SessionName.init), preferences)
+    }
+
     package func hint(for other: SessionName) -> CommandHint {
         other == session ? hint : CommandHint(session: other, store: options.store)
     }
@@ -116,8 +122,12 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
-        let named = AccountService(of: account, remembered: readableService(of: other ?? session))
-        let unnamed = AccountService(of: account, remembered: nil)
+        var named = AccountService(of: account, remembered: readableService(of: other ?? session))
+        var unnamed = AccountService(of: account, remembered: nil)
+        if account.credentials.machine != nil, (other ?? session) == chosenSession {
+            let secret = Environment.value(App.clientSecretVariable).map { Secret($0) }
+            (named.clientSecret, unnamed.clientSecret) = (secret, secret)
+        }
         do {
             return try authority(for: named, timeout: timeout)
         } catch  where named != unnamed {

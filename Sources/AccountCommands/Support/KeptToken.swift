@@ -21,10 +21,10 @@ package struct KeptToken: Sendable, Equatable {
     /// expired.
     package let expiresAt: Date?
 
-    package let isRenewable: Bool
+    package private(set) var isRenewable: Bool
 
     /// The place to which the token's session was moved, if any. The session can be refreshed only at that place.
-    package var move: SessionMove?
+    package var move: SessionMove? { didSet { if move != nil { isRenewable = false } } }
 
     init(secret: Secret, issuedAt: Date, expiresAt: Date?, isRenewable: Bool) {
         self.secret = secret
@@ -38,7 +38,7 @@ package struct KeptToken: Sendable, Equatable {
     /// user.
     package init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
         guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
-        let isRenewable = credentials.refreshToken != nil
+        let isRenewable = credentials.isRenewable
         switch kind {
         case .access:
             self.init(

@@ -2,7 +2,7 @@ import AccountKit
 import ArgumentParser
 
 enum SignInWay {
-    case device, browser, password, token
+    case device, browser, password, token, client
 
     fileprivate func isOffered(by authority: any AccountAuthority) -> Bool {
         switch self {
@@ -10,6 +10,7 @@ enum SignInWay {
         case .browser: authority is any BrowserAuthority
         case .password: authority is any PasswordAuthority
         case .token: authority is any TokenAuthority
+        case .client: authority is any ClientAuthority
         }
     }
 }

@@ -23,11 +23,15 @@ struct StateDocument: Encodable {
         var issuer: String?
         var profile: [String: ProfileValue]?
 
+        /// `true` if the session belongs to a client without a user.
+        var isMachine: Bool?
+
         init(_ account: Account) {
             id = account.id
             username = account.username
             issuer = account.issuer
             profile = account.profile.fields.isEmpty ? nil : account.profile.fields
+            isMachine = account.credentials.machine == nil ? nil : true
         }
     }
 

@@ -62,6 +62,11 @@ package enum StateText {
         return text + "."
     }
 
+    /// Explains that a session has no user; `nil` for the session of a user.
+    static func clientNote(_ account: Account) -> String? {
+        account.credentials.machine == nil ? nil : "This session belongs to a client, not to a user."
+    }
+
     /// The error of a command that needs a token, after a session without a refresh token has ended.
     static func end(of account: Account, _ hint: CommandHint) -> AccountError {
         let place = account.issuer.map { " at \($0)" } ?? ""
@@ -114,7 +119,7 @@ package enum StateText {
         of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, _ hint: CommandHint
     ) -> String? {
         let credentials = account.credentials
-        guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
+        guard !account.isRenewable, let expiresAt = credentials.expiresAt else { return nil }
         let end = "This session lasts until \(date(expiresAt)) (\(relative(expiresAt)))"
         if isToken { return end + "." }
         let request =
@@ -174,7 +179,7 @@ package enum StateText {
 
 extension Account {
     func isOver(at date: Date) -> Bool {
-        credentials.refreshToken == nil && credentials.expires(within: .zero, of: date)
+        !isRenewable && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
     }
 }

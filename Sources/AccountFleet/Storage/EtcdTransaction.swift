@@ -46,10 +46,10 @@ final class EtcdTransaction: ArchiveTransaction {
         var operations = [EtcdOperation.put(key, bytes)]
         // The record of the intent comes before the token request. If this process is killed, other processes wait for
         // the maximum duration of a token request.
-        if entry == .refreshRecord, let refresh, let longer = try await storage.longerLease(of: refresh) {
+        let isIntent = try await announcesRequest(entry, bytes)
+        if isIntent, let refresh, let longer = try await storage.longerLease(of: refresh) {
             operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
         }
-        let isIntent = operations.count > 1
         let new = try await commit(
             operations, about: entry, if: [.modRevision(key, try expected(revision, entry))],
             isDone: { $0?.value == bytes })
@@ -57,6 +57,15 @@ final class EtcdTransaction: ArchiveTransaction {
         if entry == .refreshRecord { refresh?.isExchanging = isIntent }
         await storage.replica.replace(entry, with: bytes, revision: new)
         return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
+    }
+
+    /// Returns whether an entry is the record of a refresh that announces a request, which may spend the refresh token. The
+    /// record of a failure does not, even if the flow fails before it records an intent. Assumes an announcement if the
+    /// record is unreadable.
+    private func announcesRequest(_ entry: ArchiveEntry, _ bytes: [UInt8]) async throws -> Bool {
+        guard entry == .refreshRecord else { return false }
+        guard let record = RefreshRecord.decode(bytes) else { return true }
+        return record.isIntent(after: try await stored(.refreshRecord).flatMap { RefreshRecord.decode($0.value) })
     }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {

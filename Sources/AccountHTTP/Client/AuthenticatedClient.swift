@@ -195,7 +195,7 @@ public struct AuthenticatedClient: Sendable {
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
         // A response of an API cannot end the session, so check the session with the authority.
-        if account.credentials.refreshToken == nil, asksAuthority,
+        if !account.isRenewable, asksAuthority,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
             throw store.notSignedIn(signOut)

@@ -9,6 +9,9 @@ extension OAuthAuthority: AccountAuthority {
     ///   belongs to another service, or if the service has no user info endpoint.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
         try checkIssuer(of: account)
+        guard account.credentials.machine == nil else {
+            throw .misconfigured("this session belongs to a client, not to a user")
+        }
         let identity = try await identity(of: account)
         guard identity.id == account.id else { throw .otherUser(id: identity.id) }
         return identity
@@ -41,7 +44,7 @@ extension OAuthAuthority: AccountAuthority {
     }
 
     /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client to which the service
-    /// issued the refresh token.
+    /// issued the refresh token. For the session of a client without a user, requests another access token.
     ///
     /// If an earlier response narrowed the scopes of the session, AccountKit requests all scopes of the sign-in. If the
     /// service rejects this request with `invalid_scope`, the refresh token remains unused, and AccountKit sends a
@@ -57,6 +60,7 @@ extension OAuthAuthority: AccountAuthority {
 
     func prepareRefresh(of account: Account) async throws(AuthorityError) -> OAuthExchange {
         try checkIssuer(of: account)
+        if let machine = account.credentials.machine { return try await prepareTokens(for: machine, of: account) }
         guard let refreshToken = account.credentials.refreshToken else {
             throw .misconfigured("the account has no refresh token: sign in again")
         }
@@ -112,6 +116,7 @@ extension OAuthAuthority: AccountAuthority {
         try checkIssuer(of: account)
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         let client = client(of: account.credentials)
+        if account.credentials.machine != nil, client?.secret == nil { throw missingSecret(of: client) }
         var isTaken = false
         var refusal: AuthorityError?
         if let refreshToken = account.credentials.refreshToken {

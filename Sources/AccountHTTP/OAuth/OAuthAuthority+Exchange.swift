@@ -30,6 +30,9 @@ struct OAuthExchange: PreparedExchange {
     /// The resources of a sign-in, which each refresh repeats (RFC 8707, section 2.2).
     var resources: [String] = []
 
+    /// The request of the session of a client without a user.
+    var machine: MachineGrant?
+
     /// The registrations that may contain the client. The user cannot correct the ID of a registered client.
     var registrations: ClientRegistrations?
 
@@ -68,6 +71,16 @@ struct OAuthExchange: PreparedExchange {
         credentials.tokenEndpoint = endpoint
         credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
         credentials.clientAuthentication = client.authentication?.rawValue
+        if let machine {
+            credentials.machine = machine
+            // RFC 6749, section 4.4.3: the response should contain no refresh token.
+            (credentials.refreshToken, credentials.idToken) = (nil, nil)
+            // The secret may change during the session, and the archive must not contain it.
+            credentials.clientSecret = .unknown
+        } else if owner?.account.credentials.machine != nil {
+            // A token for another API. Its ID token, if any, cannot name the user of this session.
+            (credentials.idToken, credentials.clientSecret) = (nil, .unknown)
+        }
         try checkIDToken(in: &credentials)
         return (credentials, response)
     }

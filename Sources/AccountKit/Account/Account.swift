@@ -125,6 +125,9 @@ public struct Account: Sendable, Equatable, Identifiable {
     /// Whether the ID says nothing about the user: it is empty or random.
     package var isUnidentified: Bool { id.isEmpty || id.hasPrefix(Self.localIDPrefix) }
 
+    /// Whether AccountKit can obtain another access token without the user. After a move, only the other storage can.
+    package var isRenewable: Bool { move == nil && credentials.isRenewable }
+
     /// Returns whether both accounts belong to the same user of the same service.
     package func isSameUser(as other: Account) -> Bool {
         id == other.id && issuer == other.issuer

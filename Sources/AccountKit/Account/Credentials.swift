@@ -67,6 +67,9 @@ public struct Credentials: Sendable, Equatable {
     /// no program until the service confirms the account.
     package var isWithheld = false
 
+    /// How to obtain another access token without a user and a refresh token; `nil` for the session of a user.
+    package var machine: MachineGrant?
+
     /// Creates credentials.
     public init(
         accessToken: Secret, refreshToken: Secret? = nil, idToken: Secret? = nil, tokenType: String = "Bearer",
@@ -81,6 +84,9 @@ public struct Credentials: Sendable, Equatable {
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
     }
+
+    /// Whether AccountKit can obtain another access token without the user.
+    package var isRenewable: Bool { refreshToken != nil || machine != nil }
 
     /// Returns whether the access token expires within `duration` after `date`; `false` if the expiry is unknown.
     public func expires(within duration: Duration, of date: Date) -> Bool {
@@ -113,6 +119,10 @@ public struct Credentials: Sendable, Equatable {
         var result = response
         result.refreshToken = response.refreshToken ?? refreshToken
         result.idToken = response.idToken ?? idToken
+        if let machine {
+            result.machine = machine
+            (result.refreshToken, result.idToken, result.isWithheld) = (nil, nil, false)
+        }
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
         let granted = signInScopes.isEmpty ? scopes : signInScopes
         // Ignore `offline_access`: some responses leave it out, and it is not a scope of an API.

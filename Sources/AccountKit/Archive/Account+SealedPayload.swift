@@ -25,6 +25,12 @@ extension Account: SealedPayload {
             fields["tokenEndpoint"] = .dictionary(record)
         }
         if credentials.isForAPIOnly { fields["isForAPIOnly"] = .boolean(true) }
+        if let machine = credentials.machine {
+            var record: [String: ProfileValue] = ["grant": .string(machine.type)]
+            if !machine.scopes.isEmpty { record["scopes"] = .array(machine.scopes.map { .string($0) }) }
+            record["audience"] = machine.audience.map { .string($0) }
+            fields["machine"] = .dictionary(record)
+        }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
         for (name, texts) in [
             ("scopes", credentials.scopes), ("signInScopes", credentials.signInScopes),
@@ -111,6 +117,7 @@ extension Account: SealedPayload {
         credentials.tokenEndpoint = Self.tokenEndpoint(record)
         credentials.isForAPIOnly = try record.flag("isForAPIOnly")
         credentials.isWithheld = try record.flag("isWithheld")
+        credentials.machine = try Self.machine(record)
         self.init(
             id: id, issuer: try record.text("issuer"), username: try record.text("username"), credentials: credentials,
             profile: UserProfile(try record.dictionary("profile") ?? [:]), verifiedAt: try record.date("verifiedAt"))
@@ -169,6 +176,15 @@ extension Account: SealedPayload {
         } catch {
             return nil
         }
+    }
+
+    private static func machine(
+        _ fields: [String: ProfileValue]
+    ) throws(RecordPropertyList.Malformed) -> MachineGrant? {
+        guard let fields = try fields.dictionary("machine") else { return nil }
+        guard let type = try fields.text("grant") else { throw RecordPropertyList.unusable }
+        return MachineGrant(
+            type: type, scopes: try fields.texts("scopes") ?? [], audience: try fields.text("audience"))
     }
 
     private static func transfer(

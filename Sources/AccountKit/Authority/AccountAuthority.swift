@@ -23,7 +23,7 @@ public protocol AccountAuthority: Sendable {
     func verify(_ account: Account) async throws -> Identity
 
     /// Exchanges the refresh token for a new access token. AccountKit calls this function only for an account with a
-    /// refresh token.
+    /// refresh token, or for the account of a client without a user.
     ///
     /// - Returns: The new credentials. A value that the response leaves out is `nil` or empty, and the store then keeps
     ///   the old value.

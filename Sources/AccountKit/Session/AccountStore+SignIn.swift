@@ -55,6 +55,17 @@ extension AccountStore {
         }
     }
 
+    /// Signs in as a client, without a user. See ``signIn(obtaining:)``.
+    @discardableResult
+    package func signIn(asClientWith authority: any ClientAuthority) async throws(AccountError) -> Account {
+        try await signingIn(advice: "check the client ID and the client secret") {
+            try await exchanging(with: authority) { exchange in
+                let account = try await shielded { try await authority.signInAsClient() }
+                return try await self.storeOrRevoke(account, with: authority, exchange)
+            }
+        }
+    }
+
     /// Signs in with an access token that the user provides, after the service has confirmed the token. See
     /// ``signIn(obtaining:)``.
     @discardableResult

@@ -30,7 +30,7 @@ extension AccountStore {
         let account = try await usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
         let credentials = account.credentials
         if let move = account.move, credentials.expires(within: .zero, of: clock.now) { throw AccountError(move) }
-        if credentials.refreshToken == nil, let end = credentials.expiresAt, end <= clock.now {
+        if !account.isRenewable, let end = credentials.expiresAt, end <= clock.now {
             throw AccountError(
                 .notSignedIn,
                 "the session at \(account.issuer ?? "the service") ended on \(LocalTime.text(of: end)), and there is no "
@@ -46,7 +46,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
         let (credentials, now) = (account.credentials, clock.now)
-        guard !credentials.isGood(for: minimumValidity, at: now), credentials.refreshToken != nil else {
+        guard !credentials.isGood(for: minimumValidity, at: now), account.isRenewable else {
             return account
         }
         let isUsable = !credentials.expires(within: .zero, of: now)
@@ -63,7 +63,7 @@ extension AccountStore {
         if account.credentials.accessToken == refused.credentials.accessToken {
             if let move = account.move { throw AccountError(move) }
             let age = clock.now.timeIntervalSince(account.credentials.issuedAt)
-            guard account.credentials.refreshToken != nil, !(0..<60).contains(age) else { return nil }
+            guard account.isRenewable, !(0..<60).contains(age) else { return nil }
             account = try await renewed(account, with: authority, timeout, isUsable: false)
         }
         try account.checkIsSameUser(as: refused)
@@ -137,7 +137,7 @@ extension AccountStore {
         try refuseGivenToken()
         let account = try await loadedAccount(of: authority)
         if let move = account.move { throw AccountError(move) }
-        guard account.credentials.refreshToken != nil else {
+        guard account.isRenewable else {
             throw AccountError(
                 .misconfigured, "the service issued no refresh token, so the session cannot be refreshed",
                 hint: "sign in again")

@@ -207,6 +207,9 @@ public final class AccountStore: Sendable {
     /// If the access token has expired according to the local clock, AccountKit refreshes it first. If the service
     /// rejects the token, AccountKit refreshes it once. AccountKit stores the profile from the response.
     ///
+    /// No service can identify the user of a client without a user: such a session counts as verified until its access
+    /// token expires.
+    ///
     /// - Parameters:
     ///   - authority: The service.
     ///   - maximumAge: The time for which a confirmation by the service is valid. During this time, the function does
@@ -219,7 +222,23 @@ public final class AccountStore: Sendable {
         with authority: any AccountAuthority, maximumAge: Duration = .zero, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
         if let givenToken { return await check(givenToken, with: authority, maximumAge: maximumAge, timeout) }
-        let flow = CheckFlow(now: clock.now, maximumAge: maximumAge.seconds) { authority.mismatch(with: $0) }
+        return await checkSession(
+            CheckFlow(now: clock.now, maximumAge: maximumAge.seconds), with: authority, timeout: timeout)
+    }
+
+    /// Confirms the session of a client without a user by a request for another access token.
+    package func confirmMachine(
+        with authority: any AccountAuthority, timeout: Duration? = .seconds(10)
+    ) async -> SessionState {
+        let flow = CheckFlow(now: clock.now, maximumAge: 0, requestsMachineToken: true)
+        return await checkSession(flow, with: authority, timeout: timeout)
+    }
+
+    private func checkSession(
+        _ flow: CheckFlow, with authority: any AccountAuthority, timeout: Duration?
+    ) async -> SessionState {
+        var flow = flow
+        flow.mismatch = { authority.mismatch(with: $0) }
         let effects = LiveSessionEffects(driver, authority: authority, deadline: timeout.map { .now + $0 })
         let state = await flow.run(effects)
         driver.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])

@@ -13,6 +13,9 @@ struct CheckFlow {
     /// The number of seconds for which a confirmation is valid. If it is 0, the flow always asks the service.
     let maximumAge: TimeInterval
 
+    /// Whether to confirm the session of a client without a user by a request for another access token.
+    var requestsMachineToken = false
+
     var mismatch: @Sendable (Account) -> String? = { _ in nil }
 
     private enum Step {
@@ -46,7 +49,7 @@ struct CheckFlow {
         }
         let isExpired = account.credentials.expires(within: .zero, of: now)
         if isExpired, let move = account.move { return .ended(.unverified(account, .init(move))) }
-        if isExpired, account.credentials.refreshToken != nil {
+        if isExpired || requestsMachineToken && account.credentials.machine != nil, account.isRenewable {
             return await refresh(account, isAfterRefusal: false, effects)
         }
         return await verify(account, isRefreshed: false, effects)
@@ -69,6 +72,8 @@ struct CheckFlow {
 
     private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
         if mismatch(account) != nil { return await check(account, effects) }
+        // No service can identify the user of this token. The service has issued the token, which has not expired.
+        if account.credentials.machine != nil { return .ended(.verified(account)) }
         let failure: AuthorityError
         do throws(AuthorityError) {
             let identity = try await effects.verify(account)

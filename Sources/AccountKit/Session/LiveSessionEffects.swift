@@ -132,7 +132,9 @@ final class LiveSessionEffects: SessionEffects {
         guard let exchange = exchange.take() else {
             preconditionFailure("a flow prepares an exchange before it sends it")
         }
-        let lease = derivation?.means == .tokenExchange ? nil : lease?.current
+        // A request that spends no refresh token needs no lease: a second request does no harm.
+        let isSpending = derivation.map { $0.means == .refresh } ?? (account.credentials.machine == nil)
+        let lease = isSpending ? lease?.current : nil
         let limit = service.tokenRequestTimeout
         guard await lease?.lasts(for: limit) != false else {
             exchange.abandon()

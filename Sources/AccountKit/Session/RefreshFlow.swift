@@ -8,13 +8,14 @@ import Foundation
 /// can store the response, and does not send a token while another request with this token is in progress.
 ///
 /// 1. `connect`, without the lock: check whether another process has already refreshed the tokens, and connect to the
-/// token endpoint. 2. `begin`, under the lock: read the account again, withdraw its tokens from the revocation queue,
-/// check that the result can be saved, and record the intent. After this step, the flow is not cancelled. 3.
-/// `exchange`, without the lock: send the request if the lease lasts for the whole exchange. 4. `store`, under the
-/// lock: if the spent tokens are still stored, save the new tokens and remove the record of the intent. Otherwise leave
-/// the account unchanged, and revoke the new tokens. 5. If the service refused the request, under the lock: `clear` the
-/// account after a definite rejection; otherwise `keep` the account and record the failure. Do this only if the tokens
-/// that were sent are still stored.
+///    token endpoint.
+/// 2. `begin`, under the lock: read the account again, withdraw its tokens from the revocation queue, check that the
+///    result can be saved, and record the intent. After this step, the flow is not cancelled.
+/// 3. `exchange`, without the lock: send the request if the lease lasts for the whole exchange.
+/// 4. `store`, under the lock: if the spent tokens are still stored, save the new tokens and remove the record of the
+///    intent. Otherwise leave the account unchanged, and revoke the new tokens.
+/// 5. If the service refused the request, under the lock: `clear` the account after a definite rejection; otherwise
+///    `keep` the account and record the failure. Do this only if the tokens that were sent are still stored.
 ///
 /// If the lock or the lease was lost, a change fails with a conflict. The flow then acquires the lock and the lease
 /// again, and repeats step 4.
@@ -22,6 +23,10 @@ import Foundation
 /// If the service refuses a token for another API, the refusal may concern only this request. A plain refresh follows,
 /// and its response determines whether the session has ended. A token exchange spends no refresh token, so the flow
 /// records no intent for it.
+///
+/// The session of a client without a user has no refresh token. Step 3 requests another access token as the client, and
+/// needs no intent. No response ends such a session: it contains nothing that the service could reject, and the client
+/// secret comes from the program.
 struct RefreshFlow {
     private static let connectionLimit = 3
 
@@ -109,7 +114,8 @@ struct RefreshFlow {
         } catch {
             // Nothing was sent, so no failure is a rejection of the tokens.
             let reason = SessionDecision.reason(for: error)
-            if reason.code == .cancelled || derivation != nil && reason.isAboutRequest { return .kept(stored, reason) }
+            let mayConcernOnlyThis = derivation != nil || !spendsRefreshToken
+            if reason.code == .cancelled || mayConcernOnlyThis && reason.isAboutRequest { return .kept(stored, reason) }
             return await keep(stored, reason, error, effects)
         }
     }
@@ -180,21 +186,19 @@ struct RefreshFlow {
         } catch {
             failure = error
         }
-        switch derivation?.means {
-        case nil:
+        guard spendsRefreshToken else { return .failed(SessionDecision.afterTokenExchange(failure), failure) }
+        guard let derivation else {
             switch SessionDecision.afterRefresh(failure) {
             case .clear(let detail): return .rejected(detail)
             case .keep(let reason): return .failed(reason, failure)
             }
-        case .refresh?:
-            switch SessionDecision.afterDerivation(failure) {
-            case .refreshOnce(let reason):
-                refusal = derivation.map { ($0.target, reason) }
-                derivation = nil
-                return .derivationRefused
-            case .keep(let reason): return .failed(reason, failure)
-            }
-        case .tokenExchange?: return .failed(SessionDecision.afterTokenExchange(failure), failure)
+        }
+        switch SessionDecision.afterDerivation(failure) {
+        case .refreshOnce(let reason):
+            refusal = (derivation.target, reason)
+            self.derivation = nil
+            return .derivationRefused
+        case .keep(let reason): return .failed(reason, failure)
         }
     }
 
@@ -271,7 +275,7 @@ struct RefreshFlow {
             do throws(AccountError) {
                 let saved = try await transaction.save(renewed, ifRevision: revision)
                 // After a token exchange, the record of an interrupted refresh still applies to the refresh token.
-                if spendsRefreshToken { try? await transaction.forgetRefreshRecord() }
+                if !isTokenExchange { try? await transaction.forgetRefreshRecord() }
                 return .ended(.renewed(saved))
             } catch {
                 switch error.code {
@@ -322,7 +326,7 @@ struct RefreshFlow {
         if stored.move != nil { return false }
         // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict
         // another machine may have refreshed the session: some services accept a spent token for a while.
-        if !spendsRefreshToken || conflictCount > 0 { return false }
+        if isTokenExchange || conflictCount > 0 { return false }
         return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
     }
 
@@ -388,7 +392,7 @@ struct RefreshFlow {
     private func keep(
         _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
     ) async -> RefreshOutcome {
-        // A token exchange records no intent, and after a refusal no other request needs to wait.
+        // The refusal may concern only this API, or the client secret of this process, so other requests need not wait.
         if !spendsRefreshToken, reason.isAboutRequest { return .kept(stored, reason) }
         do throws(AccountError) {
             return try await effects.withTransaction { transaction in
@@ -422,13 +426,20 @@ struct RefreshFlow {
 
     // MARK: Helpers
 
-    private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
+    private var isTokenExchange: Bool { derivation?.means == .tokenExchange }
+
+    /// Whether the request spends the refresh token. If not, the flow records no intent, and no response ends the
+    /// session.
+    private var spendsRefreshToken: Bool {
+        let isMachineRequest = derivation == nil && account.credentials.machine != nil
+        return !isTokenExchange && !isMachineRequest
+    }
 
     private func obstacle(in stored: Account) -> UnverifiedReason? {
-        guard spendsRefreshToken else { return nil }
+        if isTokenExchange { return nil }
         if let move = stored.move { return .init(move) }
-        return stored.credentials.refreshToken == nil
-            ? .init(.notChecked, detail: "there is no refresh token") : nil
+        let isPossible = derivation == nil ? stored.credentials.isRenewable : stored.credentials.refreshToken != nil
+        return isPossible ? nil : .init(.notChecked, detail: "there is no refresh token")
     }
 
     /// Returns whether to use the stored tokens for a request: they are the tokens to replace, or a missing token can

@@ -240,7 +240,7 @@ struct TokenDerivationTests {
             let authority = try OAuthAuthority.direct(server)
             let store = try await AccountStore.testing(
                 signedIn: account(at: server.address, refreshToken: "r"), clock: ManualClock(FixedClock().now))
-            _ = try await store.accessToken(for: try TokenTarget(resources: ["urn:a"]), with: authority)
+            _ = try await store.accessToken(for: try TokenTarget(resources: ["urn:a"]), timeout: nil, with: authority)
             #expect(try await store.signOut(with: authority).revocation == .done)
             let revoked = server.requests.filter { $0.target == "/revoke" }.map(\.body)
             #expect(

@@ -84,6 +84,21 @@ struct MoveTests {
         #expect(service.alarmCount == 0)
     }
 
+    @Test func `Only a move's target renews the session of a machine`() async throws {
+        let now = places.clock.now
+        try await places.store(.here).signIn { .machine(at: now) }
+        try await places.move()
+        let (left, there) = (await places.store(.here).load().account, await places.store(.there).load().account)
+        #expect(left?.credentials.machine != nil && left?.isRenewable == false)
+        #expect(there?.isRenewable == true)
+        places.clock.advance(by: .seconds(3600))
+        let authority = ScriptedAuthority(clock: places.clock)
+        await expectAccountError(.moved) {
+            try await places.store(.here).accessToken(timeout: nil, with: authority)
+        }
+        #expect(authority.requests == [])
+    }
+
     @Test func `Does not end the session at a move's source after a rejected token`() async throws {
         try await places.signIn()
         try await places.move()

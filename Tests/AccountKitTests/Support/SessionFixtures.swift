@@ -34,6 +34,9 @@ enum Fixture {
     /// Another user.
     static let bob = Account.testing(id: "bob", at: now).with(token: "bob-access", refreshToken: "bob-refresh")
 
+    /// A client without a user, whose token has just expired.
+    static let machine = Account.machine(at: now.addingTimeInterval(-3600))
+
     static let newTokens = Credentials(
         accessToken: Secret("access-2"), refreshToken: Secret("refresh-2"), issuedAt: now,
         expiresAt: now.addingTimeInterval(3600))

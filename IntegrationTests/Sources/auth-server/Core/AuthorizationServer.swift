@@ -61,6 +61,19 @@ extension AuthorizationServer {
         )
     }
 
+    /// Issues an access token to the client itself, without a user and without a refresh token.
+    ///
+    /// Source: RFC 6749, section 4.4.
+    func issueTokens(toClient clientID: String, scope: Scope, target: Target) throws -> TokenSet {
+        try target.requireAudience(settings: settings)
+        let (rules, now) = (tokenRules, clock.now)
+        return try update { state in
+            state.grants.open(
+                for: clientID, scope: scope, target: target, resources: target.resources, withRefreshToken: false,
+                rules: rules, now: now)
+        }
+    }
+
     /// Exchanges a refresh token for new tokens.
     ///
     /// - Parameters:

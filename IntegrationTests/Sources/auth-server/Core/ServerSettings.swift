@@ -50,7 +50,14 @@ struct ServerSettings: Sendable {
 
     /// The supported grant types.
     var grantTypes: [TokenRoutes.GrantType] {
-        quirks.grantTypes.filter { $0 != .tokenExchange || !exchangeAudiences.isEmpty }
+        quirks.grantTypes.filter { type in
+            switch type {
+            case .tokenExchange: !exchangeAudiences.isEmpty
+            // RFC 6749, section 4.4: only confidential clients may use this grant.
+            case .clientCredentials: clientSecret != nil
+            default: true
+            }
+        }
     }
 
     /// What happens to a refresh token after it is exchanged, unless the imitated service has its own rule.

@@ -8,6 +8,7 @@ struct TokenRoutes: Sendable {
     enum GrantType: String, CaseIterable {
         case authorizationCode = "authorization_code"
         case password
+        case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
         case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
         case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -32,7 +33,7 @@ struct TokenRoutes: Sendable {
         }
     }
 
-    /// Source: RFC 6749, sections 4.1.3, 4.3, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4; RFC 8693, section 2.
+    /// Source: RFC 6749, sections 4.1.3, 4.3, 4.4, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4; RFC 8693, section 2.
     @Sendable
     private func token(_ request: Request, context: ServerContext) async throws -> Response {
         let form = try await OAuthForm(request, context: context, settings: server.settings)
@@ -60,6 +61,10 @@ struct TokenRoutes: Sendable {
                 target: target
             )
             response = try await self.response(to: request, signIn, for: form.clientID)
+        case .clientCredentials:
+            response = quirks.tokenResponse(
+                try await server.issueTokens(
+                    toClient: form.clientID, scope: form.scope() ?? Scope(names: ["profile"]), target: target))
         case .refreshToken:
             let tokens = try await server.refresh(
                 form.required("refresh_token"),

@@ -226,6 +226,9 @@ def make_server(app, store, issuer):
         def authenticate_user(self, username, password):
             return USER if (username, password) == ("alice", PASSWORD) else None
 
+    class ClientCredentialsGrant(rfc6749.ClientCredentialsGrant):
+        TOKEN_ENDPOINT_AUTH_METHODS = METHODS
+
     class RefreshTokenGrant(rfc6749.RefreshTokenGrant):
         TOKEN_ENDPOINT_AUTH_METHODS = METHODS
         INCLUDE_NEW_REFRESH_TOKEN = True
@@ -301,7 +304,7 @@ def make_server(app, store, issuer):
     )
     server = AuthorizationServer(app, query_client=store.clients.get, save_token=store.save)
     server.register_grant(AuthorizationCodeGrant, [OpenIDCode(), rfc7636.CodeChallenge(required=True)])
-    for grant in (PasswordGrant, RefreshTokenGrant, DeviceCodeGrant):
+    for grant in (PasswordGrant, ClientCredentialsGrant, RefreshTokenGrant, DeviceCodeGrant):
         server.register_grant(grant)
     protector = ResourceProtector()
     protector.register_token_validator(TokenValidator())
@@ -330,7 +333,7 @@ def make_app(issuer):
             jwks_uri=issuer + "/keys",
             scopes_supported=SCOPES,
             response_types_supported=["code"],
-            grant_types_supported=["authorization_code", "password", "refresh_token", DEVICE],
+            grant_types_supported=["authorization_code", "password", "client_credentials", "refresh_token", DEVICE],
             token_endpoint_auth_methods_supported=METHODS,
             revocation_endpoint_auth_methods_supported=METHODS,
             code_challenge_methods_supported=["S256"],

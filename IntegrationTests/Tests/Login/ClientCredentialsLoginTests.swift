@@ -1,0 +1,275 @@
+import Foundation
+import NIOHTTP1
+import Testing
+
+/// Sessions of a client without a user.
+@Suite(.queued)
+struct ClientCredentialsLoginTests {
+    private static let secret = "s3cret +&%:ü"
+    private static let variable = "ACCOUNT_CLIENT_SECRET"
+    private static let note = "This session belongs to a client, not to a user.\n"
+    private static let token = "/oauth/token"
+
+    private static func rejection(times: Int? = nil) -> Fault {
+        Fault(path: token, status: 401, body: #"{"error":"invalid_client"}"#, times: times)
+    }
+
+    private func run(_ test: (ExampleServer, Tool, Container) async throws -> Void) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--client-secret", Self.secret]) { server in
+                try await test(
+                    server, Tool.account(in: container).with(Self.variable, Self.secret), container)
+            }
+        }
+    }
+
+    private func logIn(
+        _ account: Tool, _ server: ExampleServer, _ options: [String] = [], input: String = ""
+    ) async throws -> Outcome {
+        let words = ["login", "--client-credentials", "--issuer", server.issuer, "--client-id", "account-cli"]
+        return try await account.run(words + options, input: input)
+    }
+
+    private func runSignedIn(_ test: (ExampleServer, Tool, Container) async throws -> Void) async throws {
+        try await run { server, account, container in
+            let login = try await logIn(account, server)
+            try #require(login.exitCode == 0, "\(login)")
+            try await server.clearLog()
+            try await test(server, account, container)
+        }
+    }
+
+    private struct Document: Decodable {
+        struct Account: Decodable {
+            let id: String
+            let isMachine: Bool?
+        }
+
+        let state: String
+        let account: Account?
+    }
+
+    // MARK: Signing in
+
+    @Test func `Signs in as a client and requests its scopes only`() async throws {
+        try await run { server, account, container in
+            let login = try await logIn(account, server, ["--scope", "groups", "--resource", "urn:api"])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains("Signed in as the client account-cli at "), "\(login)")
+            let whoami = try await account("whoami")
+            #expect(whoami.output == "account-cli\n" && whoami.errors == Self.note, "\(whoami)")
+            for arguments in [["whoami", "--json"], ["status", "--json"]] {
+                let document = try await account.run(arguments).document(Document.self)
+                #expect(document.account?.id == "account-cli" && document.account?.isMachine == true)
+            }
+            #expect(try await account("status").output.contains("account-cli (a client, not a user)"))
+            #expect(try await account("doctor").output.contains("belongs to the client account-cli"))
+            let token = try await account.storedToken()
+            #expect(try await server.accepts(token) == false, "no user has this token")
+
+            #expect(try await account("refresh").exitCode == 0)
+            let requests = try await server.log().requests.filter { $0.path == Self.token }
+            #expect(requests.count == 2)
+            for request in requests {
+                #expect(request.grantType == "client_credentials" && request.secret == "client_secret_basic")
+                #expect(request.scope == "groups" && request.resource == "urn:api")
+            }
+            for (path, entry) in try container.files() {
+                #expect(!String(decoding: entry.bytes, as: UTF8.self).contains(Self.secret), "\(path)")
+            }
+        }
+    }
+
+    @Test func `Reads the client secret from standard input and does not store it`() async throws {
+        try await run { server, account, _ in
+            let without = account.with(Self.variable, nil)
+            let login = try await logIn(without, server, ["--client-secret-stdin"], input: Self.secret + "\n")
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains("set ACCOUNT_CLIENT_SECRET to renew"), "\(login)")
+            // The stored token needs no secret.
+            #expect(try await without("token").exitCode == 0)
+            try await server.clearLog()
+            let refresh = try await without("refresh")
+            #expect(refresh.exitCode == 78, "\(refresh)")
+            #expect(refresh.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(refresh)")
+            #expect(try await server.log()[Self.token] == 0)
+            // A process without the secret does not delay the others.
+            #expect(try await account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Stores nothing if the client secret is wrong or missing`() async throws {
+        try await run { server, account, container in
+            let wrong = try await logIn(account.with(Self.variable, "wrong"), server)
+            #expect(wrong.exitCode == 78, "\(wrong)")
+            #expect(wrong.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(wrong)")
+            #expect(wrong.errors.contains("--client-secret-stdin"), "\(wrong)")
+            let missing = try await logIn(account.with(Self.variable, nil), server)
+            #expect(missing.exitCode == 64, "\(missing)")
+            #expect(missing.errors.contains("--client-secret-stdin"), "\(missing)")
+            let empty = try await logIn(account, server, ["--client-secret-stdin"], input: "\n")
+            #expect(empty.exitCode == 64, "\(empty)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test(arguments: [
+        ["--web"], ["--device"], ["--password"], ["--with-token"], ["--username", "alice"], ["--step-up"],
+        ["--redirect-uri", "http://127.0.0.1:8400/callback"], ["--default-scopes"], ["https://api.example.com"],
+    ])
+    func `Refuses options that require a user`(options: [String]) async throws {
+        try await run { server, account, _ in
+            let login = try await logIn(account, server, options)
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--client-credentials"), "\(login)")
+            #expect(try await server.log().requests.isEmpty)
+        }
+    }
+
+    @Test func `Requires a client ID`() async throws {
+        try await run { server, account, _ in
+            let login = try await account("login", "--client-credentials", "--issuer", server.issuer)
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--client-id"), "\(login)")
+        }
+    }
+
+    // MARK: Using the session
+
+    @Test func `Two hundred processes with an expired token send one request`() async throws {
+        try await runSignedIn { server, account, container in
+            let later = try await WrongClock(in: container).tool(account, ahead: 3600)
+            try await server.setClock(ahead: 3600)
+            let tokens = try await withThrowingTaskGroup(of: Outcome.self) { group in
+                for _ in 1...200 { group.addTask { try await later("token") } }
+                return try await group.reduce(into: Set<String>()) { tokens, outcome in
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    tokens.insert(outcome.output)
+                }
+            }
+            #expect(tokens.count == 1)
+            #expect(try await server.log()[Self.token] == 1)
+        }
+    }
+
+    @Test func `Helpers and programs get the token of a client`() async throws {
+        try await runSignedIn { _, account, _ in
+            #expect(try await account("rule", "add", "https://git.example.com").exitCode == 0)
+            let token = try await account.storedToken()
+            let git = try await account(
+                "git-credential", "get", input: "protocol=https\nhost=git.example.com\n\n")
+            #expect(git.output.contains("password=\(token)\n"), "\(git)")
+            let info = #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{}}"#
+            let kubernetes = try await account.with("KUBERNETES_EXEC_INFO", info)("kube-credential", "--any-cluster")
+            #expect(kubernetes.output.contains(#""token":"\#(token)""#), "\(kubernetes)")
+            let program = try await account("exec", "--", "sh", "-c", "echo $ACCOUNT_TOKEN")
+            #expect(program.output == token + "\n", "\(program)")
+        }
+    }
+
+    @Test func `Writes the token of a client to a file`() async throws {
+        try await runSignedIn { server, account, container in
+            let file = container.path("token")
+            let keep = try await account("keep", "--once", "--file", file)
+            #expect(keep.exitCode == 0, "\(keep)")
+            let token = try await account.storedToken()
+            #expect(try String(contentsOfFile: file, encoding: .utf8).contains(token))
+        }
+    }
+
+    // MARK: Failures
+
+    @Test(arguments: [
+        "invalid_client", "invalid_grant", "unauthorized_client", "invalid_request", "invalid_scope",
+    ])
+    func `Keeps the session after every rejection by the service`(code: String) async throws {
+        try await runSignedIn { server, account, container in
+            try await server.setFaults(Fault(path: Self.token, status: 400, body: #"{"error":"\#(code)"}"#))
+            let clock = try await WrongClock(in: container)
+            for seconds in [0, 600, 1200] {
+                let refresh = try await clock.tool(account, ahead: seconds)("refresh")
+                #expect(refresh.exitCode == 78, "\(refresh)")
+                #expect(refresh.errors.contains("still signed in"), "\(refresh)")
+            }
+            #expect(try await account("whoami", "--offline").output == "account-cli\n")
+            let grants = try await server.log().requests.compactMap(\.grantType)
+            #expect(Set(grants) == ["client_credentials"], "no other grant is tried")
+            try await server.setFaults()
+            #expect(try await account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `A process with a wrong secret neither ends the session nor delays it`() async throws {
+        try await runSignedIn { server, account, container in
+            let stale = account.with(Self.variable, "an old secret")
+            for _ in 1...2 {
+                let refresh = try await stale("refresh")
+                #expect(refresh.exitCode == 78, "\(refresh)")
+            }
+            let token = try await stale("token")
+            #expect(token.exitCode == 0, "the stored token is still valid: \(token)")
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+        }
+    }
+
+    @Test func `Sends the client secret only for the chosen session`() async throws {
+        try await run { server, account, container in
+            #expect(try await logIn(account, server, ["--session", "first"]).exitCode == 0)
+            try await ExampleServer.run(["--client-secret", "another secret"]) { other in
+                let second = account.with(Self.variable, "another secret")
+                #expect(try await logIn(second, other, ["--session", "second"]).exitCode == 0)
+                let rule = try await account("rule", "add", "https://git.example.com", "--session", "second")
+                #expect(rule.exitCode == 0, "\(rule)")
+                try await other.clearLog()
+                let later = try await WrongClock(in: container).tool(account, ahead: 7200)
+                    .with("ACCOUNT_SESSION", "first")
+                // A rule chooses the second session, and the secret belongs to the first one.
+                let git = try await later("git-credential", "get", input: "protocol=https\nhost=git.example.com\n\n")
+                #expect(!git.output.contains("password="), "\(git)")
+                let logout = try await later("logout", "--all")
+                #expect(logout.exitCode == 0, "\(logout)")
+                #expect(try await other.log()[Self.token] == 0)
+                #expect(try await other.log()["/oauth/revoke"] == 0)
+            }
+            #expect(try await server.log()["/oauth/revoke"] == 1)
+        }
+    }
+
+    @Test func `Signs in as the same client again without options`() async throws {
+        try await run { server, account, _ in
+            #expect(try await logIn(account, server, ["--scope", "groups"]).exitCode == 0)
+            try await server.clearLog()
+            let again = try await account("login")
+            #expect(again.exitCode == 0, "\(again)")
+            let requests = try await server.log().requests
+            let request = requests.first { $0.path == Self.token }
+            #expect(request?.grantType == "client_credentials" && request?.scope == "groups")
+        }
+    }
+
+    @Test func `Keeps the session of a client while the service is unreachable`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with(Self.variable, Self.secret)
+            try await ExampleServer.run(["--client-secret", Self.secret]) { server in
+                let login = try await logIn(account, server)
+                #expect(login.exitCode == 0, "\(login)")
+            }
+            let whoami = try await account("whoami", "--max-age", "0")
+            #expect(whoami.exitCode == 0 && whoami.output == "account-cli\n", "\(whoami)")
+            #expect(try await account("whoami", "--verify").exitCode == 69)
+            #expect(try await account("token").exitCode == 0)
+        }
+    }
+
+    @Test func `Signs a client out and revokes its token`() async throws {
+        try await runSignedIn { server, account, container in
+            let logout = try await account("logout", "--json")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+            #expect(!container.exists(container.archive))
+            let live = String(decoding: try await server.control(.GET, "tokens"), as: UTF8.self)
+            #expect(live == #"{"tokens":[]}"#)
+        }
+    }
+}

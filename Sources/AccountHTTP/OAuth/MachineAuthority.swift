@@ -1,0 +1,106 @@
+public import AccountKit
+public import Logging
+
+/// An OAuth 2.0 service at which a program signs in as itself, without a user (RFC 6749, section 4.4).
+///
+/// ```swift
+/// let authority = try MachineAuthority(
+///     issuer: "https://login.example.com", clientID: "nightly", clientSecret: Secret(secret), scopes: ["reports.read"])
+/// try await store.signIn { try await authority.signIn() }
+/// let token = try await store.accessToken(with: authority)
+/// ```
+///
+/// The session has no refresh token. When the access token expires, AccountKit requests another token, one process at a
+/// time. The archive does not contain the client secret, so each process needs it.
+///
+/// No failure ends the session, not even `invalid_client`: the secret of this process may be wrong, and the next process
+/// may have the right one. The error of a request then says what the service rejected. Only a sign-out ends the session.
+///
+/// A service cannot identify a user of the token, so `AccountStore.checkSession` sends no request until the token
+/// expires.
+public struct MachineAuthority: Sendable {
+    /// The issuer identifier, as stored in accounts.
+    public var issuer: String { oauth.issuer }
+
+    /// The client ID at the service, which is also the id of the account.
+    public let clientID: String
+
+    private let oauth: OAuthAuthority
+
+    /// Creates an authority for a service.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer identifier; see ``OAuthAuthority``.
+    ///   - clientID: The client ID at the service.
+    ///   - clientSecret: The client secret, which AccountKit sends with the method in `options`, or with
+    ///     `client_secret_basic` or `client_secret_post`, as the service supports (RFC 6749, section 2.3.1).
+    ///   - scopes: The scopes to request. If the list is empty, the service chooses the scopes.
+    ///   - options: The audience and the resources of the tokens, and how the client authenticates. The other options
+    ///     do not apply.
+    ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
+    ///   - timeout: The time limit for each request. For a token request, the limit applies until AccountKit sends the
+    ///     request.
+    ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` if an argument is not valid. The message contains advice.
+    public init(
+        issuer: String, clientID: String, clientSecret: Secret, scopes: [String] = [],
+        options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) throws(AccountError) {
+        self.clientID = clientID
+        oauth = try OAuthAuthority(
+            issuer: issuer, clientID: clientID, clientSecret: clientSecret, scopes: scopes, options: options,
+            endpoints: endpoints, timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock,
+            logger: logger)
+    }
+
+    /// Requests an access token, and returns the account of the client.
+    public func signIn() async throws(AuthorityError) -> Account { try await oauth.signInAsClient() }
+}
+
+extension MachineAuthority: AccountAuthority {
+    /// Throws `misconfigured`, because no user belongs to the token. AccountKit does not call this method for the
+    /// account of a client.
+    public func verify(_ account: Account) async throws(AuthorityError) -> Identity { try await oauth.verify(account) }
+
+    /// Requests another access token.
+    public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
+        try await oauth.refresh(account)
+    }
+
+    /// Revokes the access token (RFC 7009).
+    ///
+    /// - Returns: `notSupported` if the metadata of the service contains no revocation endpoint.
+    public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
+        try await oauth.revoke(account)
+    }
+
+    /// Returns whether the account belongs to this client at this service.
+    public func isAuthority(of account: Account) -> Bool {
+        oauth.isAuthority(of: account) && account.credentials.machine != nil && account.id == clientID
+    }
+
+    /// The time limit for a token request, from its first byte.
+    public var tokenRequestTimeout: Duration { oauth.tokenRequestTimeout }
+
+    /// The ``issuer``.
+    public var accountIssuer: String? { issuer }
+
+    /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry.
+    public var supportsPerGrantRevocation: Bool { oauth.supportsPerGrantRevocation }
+}
+
+extension MachineAuthority: ExchangeAuthority {
+    package func prepare(
+        _ request: TokenRequest, of account: Account
+    ) async throws(AuthorityError) -> any PreparedExchange {
+        try await oauth.prepare(request, of: account)
+    }
+}
+
+extension MachineAuthority: ClientAuthority {
+    package func signInAsClient() async throws -> Account { try await signIn() }
+}

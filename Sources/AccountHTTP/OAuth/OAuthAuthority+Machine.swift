@@ -1,0 +1,52 @@
+package import AccountKit
+
+/// Sessions of a client without a user (RFC 6749, section 4.4).
+extension OAuthAuthority: ClientAuthority {
+    /// Requests an access token as the client, for the ``scopes`` and the audience and resources in the ``options``.
+    ///
+    /// - Returns: An account whose id is the client ID. It does not contain the client secret.
+    package func signInAsClient() async throws(AuthorityError) -> Account {
+        guard let clientID else { throw notRegistered }
+        let machine = MachineGrant(scopes: scopes, audience: options.audience)
+        let client = try signInClient()
+        let credentials = try await asSignInClient(client) { client throws(AuthorityError) in
+            var exchange = try await prepareTokens(for: machine, as: client, resources: options.resources)
+            exchange.resources = options.resources
+            return try await exchange.exchange { true }.credentials
+        }
+        return Account(id: clientID, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
+    }
+
+    /// Prepares a request for another access token: the request of the sign-in.
+    func prepareTokens(
+        for machine: MachineGrant, of account: Account
+    ) async throws(AuthorityError) -> OAuthExchange {
+        try await prepareTokens(
+            for: machine, as: try registeredClient(of: account), resources: account.credentials.resources,
+            at: account.credentials.tokenEndpoint)
+    }
+
+    private func prepareTokens(
+        for machine: MachineGrant, as client: RegisteredClient, resources: [String], at stored: TokenEndpoint? = nil
+    ) async throws(AuthorityError) -> OAuthExchange {
+        guard machine.type == MachineGrant.clientCredentials else {
+            throw .misconfigured("this session requires a later version of AccountKit")
+        }
+        // Only a confidential client may use this grant.
+        guard client.secret != nil else { throw missingSecret(of: client) }
+        var form = FormBody()
+        form.append("grant_type", machine.type)
+        if !machine.scopes.isEmpty { form.append("scope", machine.scopes.joined(separator: " ")) }
+        if let audience = machine.audience { form.append("audience", audience) }
+        var exchange = try await prepareTokens(form, as: client, resources: resources, at: stored)
+        exchange.scopes = machine.scopes
+        exchange.machine = machine
+        return exchange
+    }
+
+    func missingSecret(of client: RegisteredClient?) -> AuthorityError {
+        .misconfigured(
+            "the secret of the client \(client?.id ?? "") is missing, which AccountKit does not store: on a command line, "
+                + "set ACCOUNT_CLIENT_SECRET, and choose the session with --session or ACCOUNT_SESSION")
+    }
+}

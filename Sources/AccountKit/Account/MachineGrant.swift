@@ -1,0 +1,23 @@
+/// The request with which a client obtains another access token for a session without a user.
+///
+/// Such a session has no refresh token: AccountKit repeats the request of the sign-in. The archive does not contain the
+/// secret of the client, which the program must have at each request.
+package struct MachineGrant: Sendable, Equatable {
+    /// The type of the client credentials grant (RFC 6749, section 4.4).
+    package static let clientCredentials = "client_credentials"
+
+    /// The grant type (RFC 6749, section 4.4.2).
+    package var type: String
+
+    /// The requested scopes.
+    package var scopes: [String]
+
+    /// The requested audience, if any.
+    package var audience: String?
+
+    package init(type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil) {
+        self.type = type
+        self.scopes = scopes
+        self.audience = audience
+    }
+}

@@ -1,0 +1,139 @@
+import AccountKit
+import AccountTesting
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+/// Sessions of a client without a user (RFC 6749, section 4.4).
+struct MachineAuthorityTests {
+    private static let secret = "s3cret"
+
+    private let clock = ManualClock(FixedClock().now)
+
+    private func run(
+        _ members: String = "", tokens: String = #"{"access_token":"a","expires_in":3600}"#,
+        _ body: (LoopbackServer) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/.well-known/openid-configuration": .json(discoveryDocument(address).dropLast() + members + "}")
+            case "/token": .json(tokens)
+            default: .response(200)
+            }
+        } _: { server in
+            try await body(server)
+        }
+    }
+
+    private func authority(
+        _ server: LoopbackServer, scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions()
+    ) throws -> MachineAuthority {
+        try MachineAuthority(
+            issuer: server.address, clientID: "nightly", clientSecret: Secret(Self.secret), scopes: scopes,
+            options: options, timeout: .seconds(20), clock: clock)
+    }
+
+    private func forms(_ server: LoopbackServer) -> [String] {
+        server.requests.filter { $0.target == "/token" }.map { $0.body }
+    }
+
+    @Test func `Tests the expiry of a machine's token in five lines`() async throws {
+        let service = ScriptedAuthority(clock: clock)
+        let store = try await AccountStore.testing(signedIn: .machine(at: clock.now), clock: clock)
+        #expect(try await store.accessToken(with: service) == Secret("access-1"))
+        clock.advance(by: .seconds(3600))
+        #expect(try await store.accessToken(with: service) == Secret("access-2"))
+    }
+
+    @Test func `Signs in as the client without a user`() async throws {
+        try await run(tokens: #"{"access_token":"a","refresh_token":"r","id_token":"x.y.z","expires_in":60}"#) {
+            server in
+            let account = try await authority(server).signIn()
+            #expect(account.id == "nightly" && account.username == nil)
+            #expect(account.issuer == server.address)
+            #expect(account.verifiedAt == clock.now)
+            #expect(account.credentials.machine == MachineGrant())
+            #expect(account.credentials.clientSecret == .unknown)
+            #expect(account.credentials.refreshToken == nil && account.credentials.idToken == nil)
+            #expect(forms(server) == ["grant_type=client_credentials&client_id=nightly"])
+            let request = try #require(server.requests.last)
+            let pair = Data("nightly:\(Self.secret)".utf8).base64EncodedString()
+            #expect(request.headers["authorization"] == "Basic \(pair)")
+        }
+    }
+
+    @Test func `Repeats the request of the sign-in in another process`() async throws {
+        try await run { server in
+            let options = OAuthRequestOptions(audience: "urn:api", resources: ["https://api.example.com/"])
+            let account = try await authority(server, scopes: ["read", "write"], options: options).signIn()
+            #expect(account.credentials.scopes == ["read", "write"])
+            let response = try await authority(server).refresh(account)
+            let renewed = account.credentials.renewed(by: response)
+            #expect(renewed.machine == account.credentials.machine)
+            #expect(renewed.clientSecret == .unknown)
+            let form =
+                "grant_type=client_credentials&scope=read+write&audience=urn%3Aapi"
+                + "&resource=https%3A%2F%2Fapi.example.com%2F&client_id=nightly"
+            #expect(forms(server) == [form, form])
+        }
+    }
+
+    @Test func `Sends the client secret in the form if the service requires it`() async throws {
+        try await run(#","token_endpoint_auth_methods_supported":["client_secret_post"]"#) { server in
+            _ = try await authority(server).signIn()
+            #expect(forms(server) == ["grant_type=client_credentials&client_id=nightly&client_secret=\(Self.secret)"])
+        }
+    }
+
+    @Test func `Requires the client secret for each token request`() async throws {
+        try await run { server in
+            let account = try await authority(server).signIn()
+            let withoutSecret = try OAuthAuthority(issuer: server.address, clientID: "nightly", clock: clock)
+            let failure = await asyncFailure { try await withoutSecret.refresh(account) }
+            guard case .misconfigured(let text)? = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(text.contains("ACCOUNT_CLIENT_SECRET"))
+            #expect(forms(server).count == 1)
+        }
+    }
+
+    @Test func `Refuses accounts of users and of other clients`() async throws {
+        try await run { server in
+            let authority = try authority(server)
+            var account = try await authority.signIn()
+            #expect(authority.isAuthority(of: account))
+            #expect(await asyncFailure { try await authority.verify(account) } != nil)
+            account.credentials.machine = nil
+            #expect(!authority.isAuthority(of: account))
+            let other = try MachineAuthority(
+                issuer: server.address, clientID: "weekly", clientSecret: Secret(Self.secret), clock: clock)
+            #expect(!other.isAuthority(of: try await authority.signIn()))
+        }
+    }
+
+    @Test func `Revokes the access token of a machine`() async throws {
+        try await run { server in
+            let authority = try authority(server)
+            #expect(try await authority.revoke(try await authority.signIn()) == .done)
+            let bodies = server.requests.filter { $0.target == "/revoke" }.map { $0.body }
+            #expect(bodies == ["token=a&token_type_hint=access_token&client_id=nightly"])
+        }
+    }
+
+    @Test func `Stores and renews the session of a machine`() async throws {
+        try await run { server in
+            let authority = try authority(server)
+            let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+            try await store.signIn { try await authority.signIn() }
+            #expect(await store.checkSession(with: authority, maximumAge: .seconds(900)).account?.id == "nightly")
+            #expect(forms(server).count == 1)
+            clock.advance(by: .seconds(3600))
+            #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("a"))
+            #expect(forms(server).count == 2)
+            #expect(server.targets.filter { $0 == "/userinfo" }.isEmpty)
+        }
+    }
+}

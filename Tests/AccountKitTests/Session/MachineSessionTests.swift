@@ -1,0 +1,161 @@
+@testable import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Sessions without a user, which have no refresh token.
+struct MachineSessionTests {
+    private let clock = ManualClock()
+    private let storage = InMemoryArchiveStorage()
+    private let rejection = ScriptedAuthority.Response.refuse(.oauthError(.invalidClient, description: "unknown"))
+
+    private func store(_ account: Account? = nil) async throws -> AccountStore {
+        try await .testing(signedIn: account ?? .machine(at: clock.now), clock: clock, storage: storage)
+    }
+
+    @Test func `Requests another token when the token of a machine expires`() async throws {
+        let store = try await store()
+        let service = ScriptedAuthority(clock: clock)
+        #expect(try await store.accessToken(with: service) == Secret("access-1"))
+        clock.advance(by: .seconds(3600))
+        #expect(try await store.accessToken(timeout: nil, with: service) == Secret("access-2"))
+        #expect(service.requests == [.refresh])
+        // The session stays a machine's, even if the service issued a refresh token.
+        let stored = try #require(await storage.stateForNewProcess().account)
+        #expect(stored.credentials.machine == MachineGrant())
+        #expect(stored.credentials.refreshToken == nil)
+        #expect(stored.verifiedAt == clock.now)
+    }
+
+    @Test func `Sends one request for the expired token of several processes`() async throws {
+        _ = try await store(.machine(at: clock.now.addingTimeInterval(-7200)))
+        let service = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
+            for _ in 0..<20 {
+                let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+                group.addTask { try await store.accessToken(timeout: nil, with: service) }
+            }
+            await service.waitForRequest(.refresh)
+            service.release()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(tokens == Array(repeating: Secret("access-2"), count: 20))
+        #expect(service.requests == [.refresh])
+    }
+
+    @Test func `Keeps a machine's session after every response of the service`() async throws {
+        let refusals: [AuthorityError] = [
+            .oauthError(.invalidClient), .oauthError(.invalidGrant), .oauthError("unauthorized_client"),
+            .oauthError(.invalidScope), .oauthError(.accessDenied), .rejected("gone"), .unauthorized,
+            .bearerChallenge(error: "invalid_token"), .badRequest,
+        ]
+        for refusal in refusals {
+            let storage = InMemoryArchiveStorage()
+            let store = try await AccountStore.testing(
+                signedIn: .machine(at: clock.now, expiringIn: .zero), clock: clock, storage: storage)
+            let service = ScriptedAuthority(refresh: [.refuse(refusal)], clock: clock)
+            for _ in 0..<4 {
+                _ = try? await store.accessToken(timeout: nil, with: service)
+                clock.advance(by: .seconds(600))
+            }
+            #expect(service.requests == Array(repeating: .refresh, count: 4), "\(refusal)")
+            #expect(try await storage.stateForNewProcess().account?.id == "nightly", "\(refusal)")
+        }
+    }
+
+    @Test func `A process with a wrong secret does not delay the others`() async throws {
+        let store = try await store(.machine(at: clock.now, expiringIn: .zero))
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let wrong = ScriptedAuthority(refresh: [rejection], clock: clock)
+        await expectAccountError(.misconfigured) { try await store.accessToken(timeout: nil, with: wrong) }
+        let right = ScriptedAuthority(clock: clock)
+        #expect(try await other.accessToken(timeout: nil, with: right) == Secret("access-2"))
+    }
+
+    @Test func `Shares the pause after the service was unreachable`() async throws {
+        let store = try await store(.machine(at: clock.now, expiringIn: .zero))
+        let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(timeout: nil, with: service) }
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        await expectAccountError(.serviceUnavailable) { try await other.accessToken(timeout: nil, with: service) }
+        #expect(service.requests == [.refresh])
+    }
+
+    @Test func `A check sends no request until a machine's token expires`() async throws {
+        let store = try await store()
+        let service = ScriptedAuthority(clock: clock)
+        clock.advance(by: .seconds(3599))
+        #expect(await store.checkSession(with: service, timeout: nil).text == "verified access-1")
+        #expect(service.requests == [])
+        clock.advance(by: .seconds(1))
+        #expect(await store.checkSession(with: service, timeout: nil).text == "verified access-2")
+        #expect(service.requests == [.refresh])
+        #expect(await store.confirmMachine(with: service, timeout: nil).text == "verified access-3")
+        service.respond(to: .refresh, with: [.refuse(.noResponse(.unreachable))])
+        #expect(await store.confirmMachine(with: service, timeout: nil).text == "unverified access-3: offline")
+    }
+
+    @Test func `Adopts another process's token in a check`() async throws {
+        let store = try await store()
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let service = ScriptedAuthority(refresh: [.hang], clock: clock)
+        clock.advance(by: .seconds(3600))
+        let first = Task { await store.checkSession(with: service, timeout: nil) }
+        await service.waitForRequest(.refresh)
+        let second = Task { await other.checkSession(with: service, timeout: nil) }
+        service.release()
+        #expect(await first.value.text == "verified access-2")
+        // The second process adopts the token, or requests its own if it begins later.
+        guard case .verified = await second.value else {
+            Issue.record("the machine is not verified")
+            return
+        }
+        #expect(!service.requests.contains(.verify))
+    }
+
+    @Test func `Requests another token when an API rejects a machine's token`() async throws {
+        let store = try await store()
+        let service = ScriptedAuthority(clock: clock)
+        let refused = try #require(store.account)
+        // A token that was issued a moment ago is not replaced.
+        #expect(try await store.account(insteadOf: refused, with: service) == nil)
+        clock.advance(by: .seconds(60))
+        let account = try await store.account(insteadOf: refused, timeout: nil, with: service)
+        #expect(account?.credentials.accessToken == Secret("access-2"))
+    }
+
+    @Test func `Records no failure that concerns only one process`() async throws {
+        let store = try await store(.machine(at: clock.now, expiringIn: .zero))
+        let withoutSecret = UnpreparedService()
+        await expectAccountError(.misconfigured) { try await store.accessToken(timeout: nil, with: withoutSecret) }
+        let service = ScriptedAuthority(clock: clock)
+        #expect(try await store.accessToken(timeout: nil, with: service) == Secret("access-2"))
+    }
+
+    @Test func `Revokes the new token of a machine that has signed out`() async throws {
+        let store = try await store(.machine(at: clock.now, expiringIn: .zero))
+        let service = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let token = Task { try await store.accessToken(timeout: nil, with: service) }
+        await service.waitForRequest(.refresh)
+        _ = try await store.signOut()
+        service.release()
+        await expectAccountError(.notSignedIn) { try await token.value }
+        #expect(service.requests == [.refresh, .revoke])
+    }
+
+    /// A service whose requests cannot be prepared, because this process has no client secret.
+    private struct UnpreparedService: AccountAuthority, ExchangeAuthority {
+        func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
+            throw AuthorityError.misconfigured("the client secret is missing")
+        }
+
+        func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+
+        func isAuthority(of account: Account) -> Bool { true }
+    }
+}
