@@ -94,7 +94,7 @@ extension AccountApplication {
         _ session: SessionName?, _ preferences: Preferences
     ) throws(AccountError) -> SessionName {
         if let session { return session }
-        if let name = Environment.value(environmentPrefix + "_SESSION") { return try SessionName(name) }
+        if let name = Environment.value(sessionVariable) { return try SessionName(name) }
         return try preferences.defaultSession()
     }
 
@@ -121,6 +121,7 @@ extension AccountApplication {
 
     package static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
+    static var sessionVariable: String { environmentPrefix + "_SESSION" }
     static var clientSecretVariable: String { environmentPrefix + "_CLIENT_SECRET" }
 
     /// Variables withheld from the programs that these commands run, such as a browser or a program that prints a key.

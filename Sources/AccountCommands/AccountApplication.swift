@@ -234,13 +234,16 @@ public struct AccountService: Sendable, Equatable, Codable {
 
     /// Creates the service of an account, with the requested scopes instead of the granted scopes.
     ///
-    /// - Parameter remembered: The service of the last sign-in, which is used only if its issuer is the account's
-    ///   issuer.
-    init(of account: Account, remembered: AccountService?) {
+    /// - Parameters:
+    ///   - account: The account.
+    ///   - remembered: The service of the last sign-in, which is used only if its issuer is the account's issuer.
+    ///   - acceptsGivenSecret: Whether the client secret in the environment may belong to the account.
+    init(of account: Account, remembered: AccountService?, acceptsGivenSecret: Bool = false) {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer
         clientID = account.credentials.clientID
-        acceptsGivenSecret = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
+        let isUnknown = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
+        self.acceptsGivenSecret = acceptsGivenSecret && isUnknown
     }
 }
 

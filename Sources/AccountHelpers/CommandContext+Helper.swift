@@ -42,7 +42,9 @@ extension CommandContext {
     /// Marks a token that a server rejected as expired, so that it is refreshed before its next use. A token that
     /// cannot be refreshed is left unchanged. The user stays signed in.
     func distrust(_ token: Secret) async throws {
-        guard await isCurrent(token) else { return }
+        guard let account = await archive.load().account, account.credentials.accessToken == token,
+            !lacksClientSecret(for: account, in: session)
+        else { return }
         let now = SystemWallClock().now
         try await archive.update { account throws(AccountError) in
             guard account.credentials.isWorthRefreshing(insteadOf: token, at: now) else { return }

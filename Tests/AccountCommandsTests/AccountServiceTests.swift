@@ -56,7 +56,9 @@ import Foundation
         var account = account(issuer: "https://auth.example.com")
         for (secret, isAccepted) in [(ClientSecret.unknown, true), (.none, false), (.secret(Secret("s")), false)] {
             account.credentials.clientSecret = secret
-            let service = AccountService(of: account, remembered: Self.whole)
+            // The secret in the environment is for the session that the user chose.
+            #expect(!AccountService(of: account, remembered: Self.whole).acceptsGivenSecret)
+            let service = AccountService(of: account, remembered: Self.whole, acceptsGivenSecret: true)
             #expect(service.acceptsGivenSecret == isAccepted)
             // The next sign-in accepts a given secret again.
             let bytes = try PropertyListEncoder().encode(service)
@@ -73,11 +75,14 @@ import Foundation
     }
 
     @Test func `Keeps an account's requested scopes instead of its granted scopes`() {
+        func service(_ issuer: String, remembered: AccountService?) -> AccountService {
+            AccountService(of: account(issuer: issuer), remembered: remembered, acceptsGivenSecret: true)
+        }
         var expected = Self.whole
         expected.clientID = "other"
-        #expect(AccountService(of: account(issuer: "https://auth.example.com"), remembered: Self.whole) == expected)
+        #expect(service("https://auth.example.com", remembered: Self.whole) == expected)
         let other = AccountService(issuer: "https://other.example.com", clientID: "other")
-        #expect(AccountService(of: account(issuer: "https://other.example.com"), remembered: Self.whole) == other)
-        #expect(AccountService(of: account(issuer: "https://other.example.com"), remembered: nil) == other)
+        #expect(service("https://other.example.com", remembered: Self.whole) == other)
+        #expect(service("https://other.example.com", remembered: nil) == other)
     }
 }

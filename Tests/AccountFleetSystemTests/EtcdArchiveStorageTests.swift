@@ -354,6 +354,13 @@ import Testing
         await transaction.end()
         await lease.end()
         let next = try await storage.acquireRefreshLease(timeout: .zero)
+        // An intent after that failure extends the lease.
+        let last = try await next.beginTransaction(timeout: .seconds(60))
+        record.date = Date(timeIntervalSince1970: 10)
+        let revision = try await last.read(.refreshRecord)?.revision
+        _ = try await last.replace(.refreshRecord, with: try record.encode(), ifRevision: revision)
+        await last.end()
+        #expect(try cluster.timeToLive(ofLeaseOf: "unsent/exerciser/default/.refresh") == 75)
         await next.end()
     }
 

@@ -238,7 +238,9 @@ extension World {
                 return .credentials(new)
             }
             turn.truth = .refused(account.tokens)
-            throw AuthorityError.oauthError(account.credentials.machine == nil ? .invalidGrant : .invalidClient)
+            // No response ends the session of a client.
+            let isAboutGrant = account.credentials.machine == nil || happens(0.5)
+            throw AuthorityError.oauthError(isAboutGrant ? .invalidGrant : .invalidClient)
         case .derive(let account, let derivation):
             let byRefresh = derivation == .refresh
             if byRefresh {

@@ -10,10 +10,6 @@ struct ClientCredentialsLoginTests {
     private static let note = "This session belongs to a client, not to a user.\n"
     private static let token = "/oauth/token"
 
-    private static func rejection(times: Int? = nil) -> Fault {
-        Fault(path: token, status: 401, body: #"{"error":"invalid_client"}"#, times: times)
-    }
-
     private func run(_ test: (ExampleServer, Tool, Container) async throws -> Void) async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--client-secret", Self.secret]) { server in
@@ -85,7 +81,7 @@ struct ClientCredentialsLoginTests {
             let without = account.with(Self.variable, nil)
             let login = try await logIn(without, server, ["--client-secret-stdin"], input: Self.secret + "\n")
             #expect(login.exitCode == 0, "\(login)")
-            #expect(login.errors.contains("set ACCOUNT_CLIENT_SECRET to renew"), "\(login)")
+            #expect(login.errors.contains("to renew the token, set ACCOUNT_CLIENT_SECRET"), "\(login)")
             // The stored token needs no secret.
             #expect(try await without("token").exitCode == 0)
             try await server.clearLog()
@@ -168,7 +164,7 @@ struct ClientCredentialsLoginTests {
     }
 
     @Test func `Writes the token of a client to a file`() async throws {
-        try await runSignedIn { server, account, container in
+        try await runSignedIn { _, account, container in
             let file = container.path("token")
             let keep = try await account("keep", "--once", "--file", file)
             #expect(keep.exitCode == 0, "\(keep)")
@@ -200,7 +196,7 @@ struct ClientCredentialsLoginTests {
     }
 
     @Test func `A process with a wrong secret neither ends the session nor delays it`() async throws {
-        try await runSignedIn { server, account, container in
+        try await runSignedIn { _, account, _ in
             let stale = account.with(Self.variable, "an old secret")
             for _ in 1...2 {
                 let refresh = try await stale("refresh")
@@ -245,6 +241,49 @@ struct ClientCredentialsLoginTests {
             let requests = try await server.log().requests
             let request = requests.first { $0.path == Self.token }
             #expect(request?.grantType == "client_credentials" && request?.scope == "groups")
+        }
+    }
+
+    @Test func `Repeats the scopes of a client with a secret from standard input`() async throws {
+        try await run { server, account, _ in
+            #expect(try await logIn(account, server, ["--scope", "groups"]).exitCode == 0)
+            try await server.clearLog()
+            let again = try await account.with(Self.variable, nil)(
+                "login", "--client-credentials", "--client-secret-stdin", input: Self.secret + "\n")
+            #expect(again.exitCode == 0, "\(again)")
+            let requests = try await server.log().requests
+            #expect(requests.first { $0.path == Self.token }?.scope == "groups")
+        }
+    }
+
+    @Test func `Delivers a queued revocation only with the secret of its client`() async throws {
+        try await runSignedIn { server, account, container in
+            let token = try await account.storedToken()
+            try await server.setFaults(Fault(path: "/oauth/revoke", status: 503, body: ""))
+            let logout = try await account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"queued""#), "\(logout)")
+            try await server.setFaults()
+            try await server.clearLog()
+            // The remembered service is now another one, to which the secret in the variable belongs.
+            try await ExampleServer.run(["--client-secret", Self.secret]) { other in
+                #expect(try await logIn(account, other).exitCode == 0)
+                #expect(try await server.log().requests.isEmpty)
+                _ = try await account("logout")
+            }
+            #expect(try await logIn(account, server).exitCode == 0)
+            _ = try await account("refresh")
+            let live = String(decoding: try await server.control(.GET, "tokens"), as: UTF8.self)
+            #expect(!live.contains(token), "\(live)")
+        }
+    }
+
+    @Test func `Signs out without the secret, and says that the token stays valid`() async throws {
+        try await runSignedIn { server, account, container in
+            let logout = try await account.with(Self.variable, nil)("logout")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.errors.contains("stays valid until it expires"), "\(logout)")
+            #expect(!container.exists(container.archive))
+            #expect(try await server.log().requests.isEmpty)
         }
     }
 

@@ -145,11 +145,10 @@ extension LoginCommand {
 
     /// Returns the service of a sign-in as a client, with its secret. Such a sign-in has no default scopes.
     func machineService(from chosen: AccountService, repeating account: Account?) throws -> AccountService {
-        var service = chosen
+        var service = account.map { AccountService(of: $0, remembered: chosen) } ?? chosen
         (service.scopes, service.usesDefaultScopes) = (request.scopes, false)
         if let account, let machine = account.credentials.machine {
-            service.issuer = account.issuer
-            service.clientID = account.credentials.clientID
+            service.url = nil
             if request.scopes.isEmpty { service.scopes = machine.scopes }
             service.audience = request.audience ?? machine.audience
             if request.resources.isEmpty { service.resources = account.credentials.resources }
@@ -187,7 +186,8 @@ extension LoginCommand {
     func signInAsClient(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Account {
         guard let authority = authority as? any ClientAuthority else {
             throw AccountError(
-                .invalidArgument, "this service offers no sign-in without a user", hint: "omit --client-credentials")
+                .invalidArgument, "this service offers no sign-in without a user",
+                hint: "add --issuer URL, with the address of the authorization server")
         }
         return try await store.signIn(asClientWith: authority)
     }

@@ -173,21 +173,27 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard App.acceptsIssuer else {
             throw ValidationError("this tool does not support --client-credentials: its service is fixed")
         }
-        let others: [(name: String, isGiven: Bool)] = [
-            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
-            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
-            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
-            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
-            ("--client-metadata-url", issuer.clientMetadataURL != nil),
-        ]
-        if let other = others.first(where: \.isGiven) {
-            throw ValidationError("--client-credentials signs in without a user: omit \(other.name)")
+        if let other = userOptions.first(where: \.isGiven) {
+            throw ValidationError("--client-credentials cannot be combined with \(other.name)")
         }
         if url != nil {
             throw ValidationError(
                 "--client-credentials requires the address of the service: use --issuer instead of the URL of an API")
         }
     }
+
+    /// The options that are meaningless for a sign-in without a user.
+    private var userOptions: [(name: String, isGiven: Bool)] {
+        [
+            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
+            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
+            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
+            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
+            ("--client-metadata-url", issuer.clientMetadataURL != nil),
+        ]
+    }
+
+    private var hasUserOptions: Bool { userOptions.contains(where: \.isGiven) }
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
@@ -216,7 +222,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func repeatedMachine(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async -> Account? {
-        guard !choosesWay, !stepUp, serviceName == nil, url == nil, issuer.issuer == nil, issuer.clientID == nil,
+        guard clientCredentials || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
+            issuer.issuer == nil, issuer.clientID == nil,
             answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
             let account = await context.archive.load().account, account.credentials.machine != nil,
             answers?.issuer == nil || answers?.issuer == account.issuer
@@ -287,7 +294,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             if let limit { Terminal.say(.warning, StyledText(limit)) }
             if clientSecretStdin, Environment.value(App.clientSecretVariable) == nil {
                 let variable = App.clientSecretVariable
-                Terminal.say("note: the client secret is not stored: set \(variable) to renew the token.")
+                Terminal.say("note: to renew the token, set \(variable), because the client secret is not stored.")
             }
         }
         if let authority = authority as? any RegisteringAuthority {

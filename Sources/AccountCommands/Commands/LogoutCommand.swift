@@ -124,7 +124,14 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             }
             signedIn = account
             do {
-                authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
+                if context.lacksClientSecret(for: account, in: store.session) {
+                    Terminal.say(
+                        "note: the token of the client \(account.shownName) stays valid until it expires, because only "
+                            + "\(App.clientSecretVariable) could revoke it, for the session of --session or "
+                            + App.sessionVariable)
+                } else {
+                    authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
+                }
             } catch {
                 // Sign out even if the service is unknown.
                 Terminal.say("note: the service is not notified of this sign-out (\(error))")

@@ -7,7 +7,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             commandName: "whoami", _superCommandName: "account", abstract: "Print who is signed in.",
             discussion: """
                 Prints only the user name on standard output, and explanations on standard error. The command asks the \
-                service, unless the service confirmed the account less than --max-age seconds ago. Being offline is \
+                service, unless the service confirmed the account less than --max-age seconds ago, or the session \
+                belongs to a client whose token is valid. Being offline is \
                 not an error: the command prints the name and exits with 0.
 
                   \(CommandLine.toolName) whoami

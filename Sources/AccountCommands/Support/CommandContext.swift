@@ -58,10 +58,30 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// The session that the user chose with an option, a variable or the settings, and not with a rule. Only this session
-    /// may use the client secret in the environment, which belongs to one client at one service.
+    /// The session that the user chose with an option, a variable or the settings. A rule or `--all` may choose another
+    /// one.
     private var chosenSession: SessionName? {
         try? App.chosenSession(options.session.map(SessionName.init), preferences)
+    }
+
+    /// Returns the client secret in the environment, which belongs to one client at one service: only the session that the
+    /// user chose may use it.
+    package func givenClientSecret(for session: SessionName) -> Secret? {
+        session == chosenSession ? Environment.value(App.clientSecretVariable).map { Secret($0) } : nil
+    }
+
+    /// Whether a session of a client without a user cannot be renewed or revoked, because the secret is missing here.
+    package func lacksClientSecret(for account: Account, in session: SessionName) -> Bool {
+        account.credentials.machine != nil && App.acceptsIssuer && givenClientSecret(for: session) == nil
+    }
+
+    /// Adds the variable to an error, if the client secret of the session is missing.
+    fileprivate func namingClientSecret(_ error: any Error) -> any Error {
+        guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
+            let account = archive.account, lacksClientSecret(for: account, in: session)
+        else { return error }
+        error.hint = "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
+        return error
     }
 
     package func hint(for other: SessionName) -> CommandHint {
@@ -122,10 +142,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
-        var named = AccountService(of: account, remembered: readableService(of: other ?? session))
-        var unnamed = AccountService(of: account, remembered: nil)
-        if account.credentials.machine != nil, (other ?? session) == chosenSession {
-            let secret = Environment.value(App.clientSecretVariable).map { Secret($0) }
+        let session = other ?? session
+        let isChosen = session == chosenSession
+        var named = AccountService(
+            of: account, remembered: readableService(of: session), acceptsGivenSecret: isChosen)
+        var unnamed = AccountService(of: account, remembered: nil, acceptsGivenSecret: isChosen)
+        if account.credentials.machine != nil {
+            let secret = givenClientSecret(for: session)
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
         do {
@@ -278,10 +301,18 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
                     return nil
                 }
+                var service = AccountService(
+                    of: account, remembered: remembered, acceptsGivenSecret: store.session == chosenSession)
+                if account.credentials.machine != nil, App.acceptsIssuer {
+                    // The secret may belong to a later sign-in. Without the right secret, the tokens stay in the queue until
+                    // they expire.
+                    guard let secret = givenClientSecret(for: store.session), let remembered,
+                        remembered.issuer == account.issuer, remembered.clientID == account.credentials.clientID
+                    else { return nil }
+                    service.clientSecret = secret
+                }
                 // If the service is unknown, the revocation stays in the queue until it is too old.
-                return try? authority(
-                    for: AccountService(of: account, remembered: remembered),
-                    timeout: .seconds(isRequested ? 5 : 1))
+                return try? authority(for: service, timeout: .seconds(isRequested ? 5 : 1))
             }, ignoringPauses: isRequested, isInteractive: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
             let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
@@ -363,15 +394,17 @@ extension ContextCommand {
             try await body(context)
         } catch {
             failure = error
-            say(error, naming: context.hint)
+            say(context.namingClientSecret(error), naming: context.hint)
         }
         await context.finishPendingRequests()
         if failure == nil, context.store.hasUnsavedTokens {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,
                 "new tokens could not be stored",
-                hint: "run `\(CommandLine.toolName) doctor` to find the cause. If the "
-                    + "stored tokens were already used, the next refresh ends the session; then sign in again")
+                hint: "run `\(CommandLine.toolName) doctor` to find the cause"
+                    + (context.store.account?.credentials.machine == nil
+                        ? ". If the stored tokens were already used, the next refresh ends the session; then sign in again"
+                        : ""))
             Terminal.say(error, onOneLine: reportsOnOneLine)
             if self is RefreshCommand<App> { failure = error }
         }

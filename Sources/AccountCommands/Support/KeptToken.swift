@@ -46,6 +46,10 @@ package struct KeptToken: Sendable, Equatable {
                 isRenewable: isRenewable)
         case .id:
             guard let token = credentials.idToken else {
+                if credentials.machine != nil {
+                    throw AccountError(
+                        .misconfigured, "the session of a client has no ID token, because it has no user")
+                }
                 throw AccountError(
                     .misconfigured,
                     "the service issued no ID token",

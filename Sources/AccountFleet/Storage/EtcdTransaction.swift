@@ -59,9 +59,8 @@ final class EtcdTransaction: ArchiveTransaction {
         return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
     }
 
-    /// Returns whether an entry is the record of a refresh that announces a request, which may spend the refresh token. The
-    /// record of a failure does not, even if the flow fails before it records an intent. Assumes an announcement if the
-    /// record is unreadable.
+    /// Returns whether the bytes are the record of an intent. A flow that fails before the intent writes only the record of
+    /// its failure. An unreadable record counts as an intent.
     private func announcesRequest(_ entry: ArchiveEntry, _ bytes: [UInt8]) async throws -> Bool {
         guard entry == .refreshRecord else { return false }
         guard let record = RefreshRecord.decode(bytes) else { return true }

@@ -13,11 +13,10 @@ public import Logging
 /// The session has no refresh token. When the access token expires, AccountKit requests another token, one process at a
 /// time. The archive does not contain the client secret, so each process needs it.
 ///
-/// No failure ends the session, not even `invalid_client`: the secret of this process may be wrong, and the next process
-/// may have the right one. The error of a request then says what the service rejected. Only a sign-out ends the session.
+/// No failure ends the session, not even `invalid_client`, because another process may have the right secret. The error
+/// of the request says what the service rejected. The session ends with a sign-out, or with another sign-in.
 ///
-/// A service cannot identify a user of the token, so `AccountStore.checkSession` sends no request until the token
-/// expires.
+/// The token has no user, so `AccountStore.checkSession` sends no request until the token expires.
 public struct MachineAuthority: Sendable {
     /// The issuer identifier, as stored in accounts.
     public var issuer: String { oauth.issuer }
@@ -34,9 +33,10 @@ public struct MachineAuthority: Sendable {
     ///   - clientID: The client ID at the service.
     ///   - clientSecret: The client secret, which AccountKit sends with the method in `options`, or with
     ///     `client_secret_basic` or `client_secret_post`, as the service supports (RFC 6749, section 2.3.1).
-    ///   - scopes: The scopes to request. If the list is empty, the service chooses the scopes.
-    ///   - options: The audience and the resources of the tokens, and how the client authenticates. The other options
-    ///     do not apply.
+    ///   - scopes: The scopes to request at the sign-in, and for each later token of that session. If the list is empty,
+    ///     the service chooses the scopes.
+    ///   - options: The audience and the resources of the tokens, as at the sign-in, and how the client authenticates.
+    ///     The other options do not apply.
     ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
     ///   - timeout: The time limit for each request. For a token request, the limit applies until AccountKit sends the
     ///     request.

@@ -88,6 +88,7 @@ extension OAuthAuthority: AccountAuthority {
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
+        if account.credentials.machine != nil, client.secret == nil { throw missingSecret(of: client) }
         var exchange = try await prepareTokens(
             form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
             at: account.credentials.tokenEndpoint)
@@ -114,9 +115,9 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthorityError`, for example if the metadata cannot be read.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
-        guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         let client = client(of: account.credentials)
         if account.credentials.machine != nil, client?.secret == nil { throw missingSecret(of: client) }
+        guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         var isTaken = false
         var refusal: AuthorityError?
         if let refreshToken = account.credentials.refreshToken {

@@ -46,7 +46,6 @@ extension OAuthAuthority: ClientAuthority {
 
     func missingSecret(of client: RegisteredClient?) -> AuthorityError {
         .misconfigured(
-            "the secret of the client \(client?.id ?? "") is missing, which AccountKit does not store: on a command line, "
-                + "set ACCOUNT_CLIENT_SECRET, and choose the session with --session or ACCOUNT_SESSION")
+            "AccountKit does not store the secret of the client \(client?.id ?? ""), and this program has none")
     }
 }

@@ -121,7 +121,7 @@ public struct Credentials: Sendable, Equatable {
         result.idToken = response.idToken ?? idToken
         if let machine {
             result.machine = machine
-            (result.refreshToken, result.idToken, result.isWithheld) = (nil, nil, false)
+            (result.refreshToken, result.idToken) = (nil, nil)
         }
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
         let granted = signInScopes.isEmpty ? scopes : signInScopes
@@ -136,8 +136,9 @@ public struct Credentials: Sendable, Equatable {
             result.clientSecret = clientSecret
             result.clientAuthentication = clientAuthentication
         }
-        // If the response contains a new ID token, the authority has compared that token with the account.
-        result.isWithheld = isWithheld && response.idToken == nil
+        // If the response contains a new ID token, the authority has compared that token with the account. The token of a
+        // client has no user.
+        result.isWithheld = isWithheld && response.idToken == nil && machine == nil
         return result
     }
 

@@ -76,7 +76,7 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
 
     /// Returns whether this record announces a request that may spend the refresh token, unlike the record of a failure.
     package func isIntent(after previous: RefreshRecord?) -> Bool {
-        date != nil && failureCount == previous?.failureCount
+        date != nil && failureCount == previous?.failureCount && nextTry == previous?.nextTry
     }
 
     func encode() throws(AccountError) -> [UInt8] {

@@ -99,7 +99,11 @@ extension AccountStore {
                         byRevoking: queued.account,
                         supportsPerGrantRevocation: authority?.supportsPerGrantRevocation ?? false)
                     ?? false
-                if !isSignedIn, endsCurrent || queued.waitsForSignOut {
+                // The session of a client ends with its only token.
+                let isOver =
+                    queued.account.credentials.machine != nil
+                    && queued.account.credentials.expires(within: .zero, of: clock.now)
+                if !isSignedIn, !isOver, endsCurrent || queued.waitsForSignOut {
                     guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
                     waiting.payload.waitsForSignOut = true
@@ -108,7 +112,7 @@ extension AccountStore {
                 }
                 let isTried = authority == nil || queued.attemptCount > 0
                 let age = clock.now.timeIntervalSince(queued.date)
-                if isSignedIn || isTried && age > RevocationQueue.maximumAge {
+                if isSignedIn || isOver || isTried && age > RevocationQueue.maximumAge {
                     // If the removal fails, the next delivery removes the entry.
                     _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
                 } else if let authority, ignoringPauses || queued.isDue(at: clock.now) {

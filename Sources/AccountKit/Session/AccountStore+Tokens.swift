@@ -54,7 +54,7 @@ extension AccountStore {
     }
 
     /// Returns the account with another access token than the token that a service refused as invalid (RFC 6750,
-    /// section 3.1). Returns `nil` if there is no refresh token, or if the refused token was issued less than a minute
+    /// section 3.1). Returns `nil` if the session cannot be renewed, or if the refused token was issued less than a minute
     /// ago. Throws `conflict` if another user has signed in.
     package func account(
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
@@ -76,7 +76,7 @@ extension AccountStore {
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
         let record = await driver.archive.journal.readableRecord()
-        if let wait = record?.wait(at: clock.now) {
+        if let wait = record?.wait(at: clock.now) ?? driver.ownFailures.wait(at: clock.now) {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,
@@ -129,7 +129,7 @@ extension AccountStore {
     ///   - authority: The service.
     ///   - timeout: How long to wait; `nil` for no limit. See ``accessToken(minimumValidity:timeout:with:)``.
     /// - Throws: The errors of ``accessToken(minimumValidity:timeout:with:)``, and
-    ///   ``AccountError/Code-swift.struct/misconfigured`` if there is no refresh token.
+    ///   ``AccountError/Code-swift.struct/misconfigured`` if the session cannot be renewed.
     @discardableResult
     public func refresh(
         with authority: any AccountAuthority, timeout: Duration? = nil
@@ -177,6 +177,7 @@ extension AccountStore {
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
             try new.checkIsSameUser(as: account)
+            driver.ownFailures.reset()
             return new
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
         case .unreadable(let error):
@@ -185,6 +186,7 @@ extension AccountStore {
         case .kept(let new, let reason):
             try new.checkIsSameUser(as: account)
             if reason.code == .wrongAccount { throw AccountError(withheld: reason) }
+            if new.credentials.machine != nil, reason.isRefusalOfClient { driver.ownFailures.add(at: clock.now) }
             if isUsable { return new }
             if let move = new.move { throw AccountError(move) }
             throw AccountError(

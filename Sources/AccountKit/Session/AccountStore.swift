@@ -207,8 +207,8 @@ public final class AccountStore: Sendable {
     /// If the access token has expired according to the local clock, AccountKit refreshes it first. If the service
     /// rejects the token, AccountKit refreshes it once. AccountKit stores the profile from the response.
     ///
-    /// No service can identify the user of a client without a user: such a session counts as verified until its access
-    /// token expires.
+    /// The session of a client has no user to identify. It counts as verified until its access token expires, and then
+    /// AccountKit requests another one. If the expiry is unknown, each check requests another token.
     ///
     /// - Parameters:
     ///   - authority: The service.

@@ -49,10 +49,17 @@ struct CheckFlow {
         }
         let isExpired = account.credentials.expires(within: .zero, of: now)
         if isExpired, let move = account.move { return .ended(.unverified(account, .init(move))) }
-        if isExpired || requestsMachineToken && account.credentials.machine != nil, account.isRenewable {
+        if isExpired || needsMachineToken(account), account.isRenewable {
             return await refresh(account, isAfterRefusal: false, effects)
         }
         return await verify(account, isRefreshed: false, effects)
+    }
+
+    /// Whether only a request for another access token can confirm the session of a client without a user.
+    private func needsMachineToken(_ account: Account) -> Bool {
+        let credentials = account.credentials
+        return credentials.machine != nil
+            && (requestsMachineToken || credentials.expiresAt == nil || credentials.isWithheld)
     }
 
     private func refresh(_ account: Account, isAfterRefusal: Bool, _ effects: any SessionEffects) async -> Step {
@@ -72,8 +79,11 @@ struct CheckFlow {
 
     private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
         if mismatch(account) != nil { return await check(account, effects) }
-        // No service can identify the user of this token. The service has issued the token, which has not expired.
-        if account.credentials.machine != nil { return .ended(.verified(account)) }
+        // No service can identify a user of this token. The service has issued it, and it has not expired.
+        if account.credentials.machine != nil {
+            if let move = account.move, requestsMachineToken { return .ended(.unverified(account, .init(move))) }
+            return .ended(.verified(account))
+        }
         let failure: AuthorityError
         do throws(AuthorityError) {
             let identity = try await effects.verify(account)

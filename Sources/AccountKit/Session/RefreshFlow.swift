@@ -25,8 +25,8 @@ import Foundation
 /// records no intent for it.
 ///
 /// The session of a client without a user has no refresh token. Step 3 requests another access token as the client, and
-/// needs no intent. No response ends such a session: it contains nothing that the service could reject, and the client
-/// secret comes from the program.
+/// needs no intent. No response ends such a session: the request sends no stored token, and another program may have the
+/// right client secret.
 struct RefreshFlow {
     private static let connectionLimit = 3
 
@@ -114,8 +114,9 @@ struct RefreshFlow {
         } catch {
             // Nothing was sent, so no failure is a rejection of the tokens.
             let reason = SessionDecision.reason(for: error)
-            let mayConcernOnlyThis = derivation != nil || !spendsRefreshToken
-            if reason.code == .cancelled || mayConcernOnlyThis && reason.isAboutRequest { return .kept(stored, reason) }
+            if reason.code == .cancelled || derivation != nil && reason.isAboutRequest || isPrivate(reason) {
+                return .kept(stored, reason)
+            }
             return await keep(stored, reason, error, effects)
         }
     }
@@ -392,8 +393,7 @@ struct RefreshFlow {
     private func keep(
         _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
     ) async -> RefreshOutcome {
-        // The refusal may concern only this API, or the client secret of this process, so other requests need not wait.
-        if !spendsRefreshToken, reason.isAboutRequest { return .kept(stored, reason) }
+        if isPrivate(reason) { return .kept(stored, reason) }
         do throws(AccountError) {
             return try await effects.withTransaction { transaction in
                 let content = await transaction.load()
@@ -428,11 +428,18 @@ struct RefreshFlow {
 
     private var isTokenExchange: Bool { derivation?.means == .tokenExchange }
 
+    /// Whether the request asks for another access token for a client without a user.
+    private var isMachineRequest: Bool { derivation == nil && account.credentials.machine != nil }
+
     /// Whether the request spends the refresh token. If not, the flow records no intent, and no response ends the
     /// session.
-    private var spendsRefreshToken: Bool {
-        let isMachineRequest = derivation == nil && account.credentials.machine != nil
-        return !isTokenExchange && !isMachineRequest
+    private var spendsRefreshToken: Bool { !isTokenExchange && !isMachineRequest }
+
+    /// Whether a failure may concern only this API, or only the client secret of this process, so that the requests of
+    /// other processes need not wait.
+    private func isPrivate(_ reason: UnverifiedReason) -> Bool {
+        if isTokenExchange { return reason.isAboutRequest }
+        return isMachineRequest && !reason.isAboutService
     }
 
     private func obstacle(in stored: Account) -> UnverifiedReason? {
@@ -447,14 +454,23 @@ struct RefreshFlow {
     func isToBeUsed(_ stored: Account) -> Bool {
         guard stored.isSameUser(as: account) else { return false }
         // A token for another API may have replaced the refresh token, but not the access token.
-        guard let derivation else { return stored.credentials.accessToken == account.credentials.accessToken }
+        guard let derivation else {
+            guard stored.credentials.accessToken == account.credentials.accessToken else { return false }
+            // Some services return the same token again to a client. The stored date has no fractions of a second.
+            let age = stored.credentials.issuedAt.timeIntervalSince(account.credentials.issuedAt)
+            return stored.credentials.machine == nil || age < 1
+        }
         let known = account.credentials.derivedToken(for: derivation.target)
         guard let found = stored.credentials.derivedToken(for: derivation.target) else { return true }
         guard found.credentials.accessToken == known?.credentials.accessToken else { return false }
         return !found.credentials.isGood(for: derivation.validity, at: now)
     }
 
-    private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
+    private func isStillStored(_ stored: Account) -> Bool {
+        // A move leaves the same access token at the source. Only the target may store the next token of a client.
+        if isMachineRequest, stored.move != nil { return false }
+        return stored.isSameGrant(as: account)
+    }
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {
@@ -470,6 +486,17 @@ struct RefreshFlow {
 
 extension UnverifiedReason {
     fileprivate var isAboutRequest: Bool { code == .misconfigured || code == .insufficientScope }
+
+    /// Whether the failure concerns every client of the service, or the network of this machine.
+    fileprivate var isAboutService: Bool {
+        let codes: [Code] = [
+            .offline, .serverError, .rateLimited, .captivePortal, .untrustedTLS, .proxyAuthenticationRequired,
+        ]
+        return codes.contains(code)
+    }
+
+    /// Whether the service may have refused the client of this process, after it received the request.
+    var isRefusalOfClient: Bool { [.misconfigured, .insufficientScope, .unclearReply].contains(code) }
 
     fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
         UnverifiedReason(.init(savingFailure: error), detail: error.description)

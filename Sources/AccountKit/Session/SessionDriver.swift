@@ -17,6 +17,8 @@ struct SessionDriver: Sendable {
     let lockTimeout: Duration
     let logger: Logger?
 
+    let ownFailures = OwnFailures()
+
     /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
     /// share.
     var replacesUnreadable = false

@@ -95,7 +95,7 @@ struct MachineAuthorityTests {
                 Issue.record("\(String(describing: failure))")
                 return
             }
-            #expect(text.contains("ACCOUNT_CLIENT_SECRET"))
+            #expect(text.contains("secret of the client nightly"))
             #expect(forms(server).count == 1)
         }
     }

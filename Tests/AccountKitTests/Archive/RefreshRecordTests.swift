@@ -19,6 +19,23 @@ struct RefreshRecordTests {
         return record
     }
 
+    @Test func `Distinguishes the record of an intent from the record of a failure`() {
+        var intent = record(after: .init(.serverError))
+        let before = intent
+        intent.date = now
+        #expect(intent.isIntent(after: before))
+        #expect(RefreshRecord(date: now).isIntent(after: nil))
+        #expect(!before.isIntent(after: nil), "no request was sent")
+        var failed = intent
+        failed.fail(.init(.offline), at: now.addingTimeInterval(60), jitter: 1)
+        #expect(!failed.isIntent(after: intent), "the request of the intent has failed")
+        var limit = intent
+        for _ in 0..<1000 { limit.fail(.init(.serverError), at: now, jitter: 1) }
+        var next = limit
+        next.fail(.init(.serverError), at: now.addingTimeInterval(301), jitter: 1)
+        #expect(next.failureCount == limit.failureCount && !next.isIntent(after: limit))
+    }
+
     @Test func `Doubles the refresh delay from 2 s up to 5 min`() {
         var record = RefreshRecord()
         var waits: [Double?] = []

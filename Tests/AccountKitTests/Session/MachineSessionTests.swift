@@ -77,6 +77,45 @@ struct MachineSessionTests {
         #expect(try await other.accessToken(timeout: nil, with: right) == Secret("access-2"))
     }
 
+    @Test func `Only the process with a refused client pauses`() async throws {
+        let refusals: [AuthorityError] = [.oauthError(.invalidClient), .unauthorized, .badRequest, .unclear("page")]
+        for refusal in refusals {
+            let storage = InMemoryArchiveStorage()
+            let store = try await AccountStore.testing(
+                signedIn: .machine(at: clock.now, expiringIn: .zero), clock: clock, storage: storage)
+            let wrong = ScriptedAuthority(refresh: [.refuse(refusal)], clock: clock)
+            for _ in 0..<5 { _ = try? await store.accessToken(timeout: nil, with: wrong) }
+            #expect(wrong.requests == [.refresh], "\(refusal)")
+            clock.advance(by: .seconds(2))
+            _ = try? await store.accessToken(timeout: nil, with: wrong)
+            #expect(wrong.requests.count == 2, "\(refusal)")
+            let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            let right = ScriptedAuthority(clock: clock)
+            #expect(try await other.accessToken(timeout: nil, with: right) == Secret("access-2"), "\(refusal)")
+        }
+    }
+
+    @Test func `A new token ends the withholding of a machine's token`() async throws {
+        let store = try await store()
+        let confused = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob"))], clock: clock)
+        _ = await store.confirmMachine(with: confused, timeout: nil)
+        #expect(await store.load().account?.credentials.isWithheld == true)
+        let service = ScriptedAuthority(clock: clock)
+        #expect(try await store.accessToken(timeout: nil, with: service) == Secret("access-2"))
+        #expect(await store.load().account?.credentials.isWithheld == false)
+    }
+
+    @Test func `Adopts the same token from a service that caches it`() async throws {
+        let account = Account.machine(at: clock.now, expiringIn: .zero)
+        _ = try await store(account)
+        clock.advance(by: .seconds(10))
+        var again = account
+        (again.credentials.issuedAt, again.credentials.expiresAt) = (clock.now, clock.now.addingTimeInterval(60))
+        let flow = RefreshFlow(of: account, now: clock.now)
+        #expect(flow.isToBeUsed(account))
+        #expect(!flow.isToBeUsed(again))
+    }
+
     @Test func `Shares the pause after the service was unreachable`() async throws {
         let store = try await store(.machine(at: clock.now, expiringIn: .zero))
         let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
@@ -133,8 +172,9 @@ struct MachineSessionTests {
         let store = try await store(.machine(at: clock.now, expiringIn: .zero))
         let withoutSecret = UnpreparedService()
         await expectAccountError(.misconfigured) { try await store.accessToken(timeout: nil, with: withoutSecret) }
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let service = ScriptedAuthority(clock: clock)
-        #expect(try await store.accessToken(timeout: nil, with: service) == Secret("access-2"))
+        #expect(try await other.accessToken(timeout: nil, with: service) == Secret("access-2"))
     }
 
     @Test func `Revokes the new token of a machine that has signed out`() async throws {
