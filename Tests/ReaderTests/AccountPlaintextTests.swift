@@ -21,6 +21,7 @@ struct AccountPlaintextTests {
         var account = Self.account
         account.credentials.tokenEndpoint = TokenEndpoint(
             url: "https://auth.example.com/token", authenticationMethods: methods,
+            userInfo: methods == nil ? nil : "https://auth.example.com/userinfo",
             expiresAt: Date(timeIntervalSince1970: 5))
         return account
     }

@@ -201,6 +201,7 @@ struct ClientCredentialsLoginTests {
             for _ in 1...2 {
                 let refresh = try await stale("refresh")
                 #expect(refresh.exitCode == 78, "\(refresh)")
+                #expect(refresh.errors.contains("Check the client secret in ACCOUNT_CLIENT_SECRET."), "\(refresh)")
             }
             let token = try await stale("token")
             #expect(token.exitCode == 0, "the stored token is still valid: \(token)")

@@ -74,6 +74,19 @@ struct DiscoveryTests {
         }
     }
 
+    @Test(arguments: [("max-age=600", 0), ("no-store", 1)])
+    func `Checks the session without discovery while the metadata is fresh`(
+        cacheControl: String, requestCount: Int
+    ) async throws {
+        try await runWithStoredMetadata(cacheControl) { user in
+            let outcome = try await user.account("whoami", "--verify")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let log = try await user.server.log()
+            #expect(log["/oauth/userinfo"] == 1)
+            #expect(log[Self.configuration] == requestCount)
+        }
+    }
+
     @Test(arguments: [404, 410, 503])
     func `Discovers the token endpoint again after a failed refresh`(status: Int) async throws {
         try await runWithStoredMetadata { user in

@@ -447,7 +447,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let offered = ways.filter { $0.isSupported && App.offers([$0.way]) }.map(\.option)
             let client =
                 known != nil && service.clientID == nil
-                ? "; all but --with-token also require the client ID of a registered app, with --client-id" : ""
+                ? ". All but --with-token also require --client-id, with the client ID of a registered app" : ""
             throw AccountError(
                 .invalidArgument, "there is no terminal for a prompt",
                 hint: "choose how to sign in with \(offered.joined(separator: ", or "))\(client)")

@@ -75,12 +75,17 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         account.credentials.machine != nil && App.acceptsIssuer && givenClientSecret(for: session) == nil
     }
 
-    /// Adds the variable to an error, if the client secret of the session is missing.
+    /// Adds the variable to an error, if the client secret of the session is missing or wrong.
     fileprivate func namingClientSecret(_ error: any Error) -> any Error {
         guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
-            let account = archive.account, lacksClientSecret(for: account, in: session)
+            let account = archive.account, account.credentials.machine != nil, App.acceptsIssuer
         else { return error }
-        error.hint = "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
+        if lacksClientSecret(for: account, in: session) {
+            error.hint =
+                "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
+        } else if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
+            error.hint = "check the client secret in \(App.clientSecretVariable)"
+        }
         return error
     }
 

@@ -35,6 +35,13 @@ extension OAuthAuthority {
         return !credentials.isForAPIOnly && !lacksOpenID(credentials)
     }
 
+    /// Returns the user info endpoint that is stored with the account; `nil` if this process has read the metadata, or if
+    /// user info cannot identify the user.
+    func storedUserInfo(of credentials: Credentials) -> ServiceURL? {
+        guard !documents.isKnown, !credentials.isForAPIOnly, !lacksOpenID(credentials) else { return nil }
+        return credentials.tokenEndpoint.flatMap { discovery.userInfo($0, at: clock.now) }
+    }
+
     private func lacksOpenID(_ credentials: Credentials) -> Bool {
         !(api == nil || service != nil || credentials.idToken != nil || credentials.scopes.contains("openid"))
     }

@@ -146,7 +146,18 @@ struct Discovery: Sendable {
     func endpoint(_ stored: TokenEndpoint, at date: Date) -> Endpoint? {
         guard stored.isFresh(at: date), let url = try? ServiceURL(stored.url), flaw(of: url) == nil else { return nil }
         return Endpoint(
-            url: url, document: ServiceDocument(tokenAuthentication: stored.authenticationMethods),
+            url: url,
+            document: ServiceDocument(
+                urls: userInfo(stored, at: date).map { [.userInfo: $0] } ?? [:],
+                tokenAuthentication: stored.authenticationMethods),
             freshUntil: stored.expiresAt)
+    }
+
+    /// Returns the user info endpoint that is stored with an account, under the same conditions.
+    func userInfo(_ stored: TokenEndpoint, at date: Date) -> ServiceURL? {
+        guard stored.isFresh(at: date), let url = stored.userInfo.flatMap({ try? ServiceURL($0) }),
+            flaw(of: url) == nil
+        else { return nil }
+        return url
     }
 }

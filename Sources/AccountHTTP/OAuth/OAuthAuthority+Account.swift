@@ -18,6 +18,16 @@ extension OAuthAuthority: AccountAuthority {
     }
 
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
+        if let url = storedUserInfo(of: account.credentials) {
+            let failure: AuthorityError
+            do throws(AuthorityError) {
+                return try await userInfo(with: account.credentials.accessToken, at: url).identity
+            } catch {
+                failure = error
+            }
+            // An endpoint that the service no longer uses cannot end the session.
+            guard failure.isResponse, try await documents.endpoint(.userInfo)?.url != url else { throw failure }
+        }
         if account.credentials.isForAPIOnly {
             // Only a refresh can show that the session has ended.
             var identity = try await introspectedIfAllowed(account.credentials)

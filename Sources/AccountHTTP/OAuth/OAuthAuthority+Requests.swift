@@ -191,6 +191,12 @@ extension OAuthAuthority {
         guard let url = try await documents.endpoint(.userInfo)?.url else {
             throw .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
         }
+        return try await userInfo(with: token, at: url)
+    }
+
+    func userInfo(
+        with token: Secret, at url: ServiceURL
+    ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .unclear("the stored token contains characters that cannot be sent")
         }
@@ -217,6 +223,14 @@ extension OAuthAuthority {
 }
 
 extension AuthorityError {
+    /// Whether a server responded, and did not merely report that it is overloaded or being repaired.
+    var isResponse: Bool {
+        switch self {
+        case .noResponse, .untrustedTLS, .notSent, .unavailable: false
+        default: true
+        }
+    }
+
     /// Whether a failure before the request was sent may mean that the service has moved the endpoint.
     fileprivate var mayMeanMoved: Bool {
         switch self {

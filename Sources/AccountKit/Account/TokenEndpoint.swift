@@ -4,9 +4,10 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The token endpoint that issued an account's tokens, so that a refresh by another process needs no discovery.
+/// The token endpoint that issued an account's tokens, and the user info endpoint beside it, so that a refresh or a check
+/// by another process needs no discovery.
 ///
-/// The archive authenticates the endpoint: a program that cannot replace the tokens cannot redirect them either.
+/// The archive authenticates the endpoints: a program that cannot replace the tokens cannot redirect them either.
 package struct TokenEndpoint: Sendable, Equatable {
     /// The longest time for which the metadata of a service is fresh.
     package static let longestLifetime: TimeInterval = 86_400
@@ -16,12 +17,16 @@ package struct TokenEndpoint: Sendable, Equatable {
     /// The supported methods of client authentication that the metadata lists; `nil` if it contains no list.
     package var authenticationMethods: [String]?
 
+    /// The URL of the user info endpoint; `nil` if the metadata names none.
+    package var userInfo: String?
+
     /// The date when the metadata of the service expires.
     package var expiresAt: Date
 
-    package init(url: String, authenticationMethods: [String]? = nil, expiresAt: Date) {
+    package init(url: String, authenticationMethods: [String]? = nil, userInfo: String? = nil, expiresAt: Date) {
         self.url = url
         self.authenticationMethods = authenticationMethods
+        self.userInfo = userInfo
         self.expiresAt = expiresAt
     }
 

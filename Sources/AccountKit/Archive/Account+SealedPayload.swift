@@ -22,6 +22,7 @@ extension Account: SealedPayload {
         if let endpoint = credentials.tokenEndpoint {
             var record: [String: ProfileValue] = ["url": .string(endpoint.url), "expiresAt": .date(endpoint.expiresAt)]
             record["authenticationMethods"] = endpoint.authenticationMethods.map { .array($0.map { .string($0) }) }
+            record["userInfo"] = endpoint.userInfo.map { .string($0) }
             fields["tokenEndpoint"] = .dictionary(record)
         }
         if credentials.isForAPIOnly { fields["isForAPIOnly"] = .boolean(true) }
@@ -172,7 +173,8 @@ extension Account: SealedPayload {
                 let expiresAt = try fields.date("expiresAt")
             else { return nil }
             return TokenEndpoint(
-                url: url, authenticationMethods: try fields.texts("authenticationMethods"), expiresAt: expiresAt)
+                url: url, authenticationMethods: try fields.texts("authenticationMethods"),
+                userInfo: try fields.text("userInfo"), expiresAt: expiresAt)
         } catch {
             return nil
         }

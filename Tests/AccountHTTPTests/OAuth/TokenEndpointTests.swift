@@ -32,7 +32,9 @@ struct TokenEndpointTests {
                     200, ["Content-Type": "application/json", "Cache-Control": cacheControl],
                     discoveryDocument(address).dropLast() + members + "}")
             case "/token": .json(#"{"access_token":"new","refresh_token":"next","expires_in":60}"#)
-            case "/userinfo": .json(#"{"sub":"248289761001"}"#)
+            case "/userinfo" where request.headers["authorization"] != "Bearer revoked":
+                .json(#"{"sub":"248289761001"}"#)
+            case "/userinfo", "/refusing": .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#])
             default: .response(404)
             }
         } _: { server in
@@ -66,8 +68,51 @@ struct TokenEndpointTests {
             #expect(server.targets.dropFirst(3) == ["/token", "/token"])
             let expiresAt = clock.now.addingTimeInterval(600)
             #expect(
-                account.credentials.tokenEndpoint == TokenEndpoint(url: server.address + "/token", expiresAt: expiresAt)
-            )
+                account.credentials.tokenEndpoint
+                    == TokenEndpoint(
+                        url: server.address + "/token", userInfo: server.address + "/userinfo", expiresAt: expiresAt))
+        }
+    }
+
+    @Test func `Checks the session without discovery until the metadata expires`() async throws {
+        try await withServer { server in
+            let account = try await signedIn(server)
+            #expect(try await authority(server).verify(account).id == account.id)
+            #expect(server.targets.dropFirst(3) == ["/userinfo"])
+            clock.advance(by: .seconds(600))
+            #expect(try await authority(server).verify(account).id == account.id)
+            #expect(server.targets.dropFirst(4) == [Self.configuration, "/userinfo"])
+        }
+    }
+
+    /// The server responds with 404 at other paths, and with 401 at `/refusing`.
+    @Test(arguments: ["/old", "/refusing"])
+    func `Reads the metadata before a former user info endpoint ends the session`(path: String) async throws {
+        try await withServer { server in
+            var account = try await signedIn(server)
+            account.credentials.tokenEndpoint?.userInfo = server.address + path
+            #expect(try await authority(server).verify(account).id == account.id)
+            #expect(server.targets.dropFirst(3) == [path, Self.configuration, "/userinfo"])
+        }
+    }
+
+    @Test func `Sends a refused token once to the current user info endpoint`() async throws {
+        try await withServer { server in
+            var account = try await signedIn(server)
+            account.credentials.accessToken = Secret("revoked")
+            let failure = await asyncFailure { try await authority(server).verify(account) }
+            #expect(failure == .bearerChallenge(error: "invalid_token"))
+            #expect(server.targets.dropFirst(3) == ["/userinfo", Self.configuration])
+        }
+    }
+
+    @Test(arguments: ["http://auth.example.com/userinfo", "ftp://127.0.0.1/userinfo", "userinfo", ""])
+    func `Ignores a stored user info endpoint that no document may name`(url: String) async throws {
+        try await withServer { server in
+            var account = try await signedIn(server)
+            account.credentials.tokenEndpoint?.userInfo = url
+            #expect(try await authority(server).verify(account).id == account.id)
+            #expect(server.targets.dropFirst(3) == [Self.configuration, "/userinfo"])
         }
     }
 
