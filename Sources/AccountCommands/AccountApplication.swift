@@ -206,8 +206,8 @@ public struct AccountService: Sendable, Equatable, Codable {
     public var clientSecret: Secret?
 
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
-    /// and for an account that an earlier version stored without its client secret. Other accounts contain their client
-    /// secret. This property is not stored.
+    /// and for an account that an earlier version stored without its client secret, if the user chose its session. Other
+    /// accounts contain their client secret. This property is not stored.
     public private(set) var acceptsGivenSecret = true
 
     /// Creates a service; see the properties. If `usesDefaultScopes` is `nil`, the property is `true` only if there are

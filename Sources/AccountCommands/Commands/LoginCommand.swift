@@ -294,7 +294,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             if let limit { Terminal.say(.warning, StyledText(limit)) }
             if clientSecretStdin, Environment.value(App.clientSecretVariable) == nil {
                 let variable = App.clientSecretVariable
-                Terminal.say("note: to renew the token, set \(variable), because the client secret is not stored.")
+                Terminal.say("The client secret is not stored. Set \(variable) for commands that need a new token.")
             }
         }
         if let authority = authority as? any RegisteringAuthority {

@@ -124,14 +124,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             }
             signedIn = account
             do {
-                if context.lacksClientSecret(for: account, in: store.session) {
-                    Terminal.say(
-                        "note: the token of the client \(account.shownName) stays valid until it expires, because only "
-                            + "\(App.clientSecretVariable) could revoke it, for the session of --session or "
-                            + App.sessionVariable)
-                } else {
-                    authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
-                }
+                authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
                 // Sign out even if the service is unknown.
                 Terminal.say("note: the service is not notified of this sign-out (\(error))")
@@ -209,6 +202,8 @@ enum RevocationResult: String, Encodable {
             ?? "The tokens stay valid there until they expire, unless you end the session at the service."
         return switch self {
         case .notNeeded, .done: ""
+        case .queued where reason?.detail?.hasPrefix(MachineGrant.missingSecret) == true:
+            " The token was not revoked, because \(reason?.detail ?? ""). It stays valid until it expires."
         case .queued:
             " \(service) has not been notified yet\(why). The next command that reaches the service revokes the tokens."
         case .refused: " \(service) refused to revoke the tokens\(why). \(rest)"

@@ -80,7 +80,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
             let account = archive.account, account.credentials.machine != nil, App.acceptsIssuer
         else { return error }
-        if lacksClientSecret(for: account, in: session) {
+        if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
         } else if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
@@ -306,14 +306,15 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
                     return nil
                 }
+                // The secret in the environment may belong to a later sign-in in this session.
+                let isSameClient =
+                    remembered?.issuer == account.issuer && remembered?.clientID == account.credentials.clientID
+                let secret = isSameClient ? givenClientSecret(for: store.session) : nil
                 var service = AccountService(
-                    of: account, remembered: remembered, acceptsGivenSecret: store.session == chosenSession)
+                    of: account, remembered: remembered, acceptsGivenSecret: secret != nil)
                 if account.credentials.machine != nil, App.acceptsIssuer {
-                    // The secret may belong to a later sign-in. Without the right secret, the tokens stay in the queue until
-                    // they expire.
-                    guard let secret = givenClientSecret(for: store.session), let remembered,
-                        remembered.issuer == account.issuer, remembered.clientID == account.credentials.clientID
-                    else { return nil }
+                    // Without the secret, the tokens stay in the queue until they expire.
+                    guard let secret else { return nil }
                     service.clientSecret = secret
                 }
                 // If the service is unknown, the revocation stays in the queue until it is too old.

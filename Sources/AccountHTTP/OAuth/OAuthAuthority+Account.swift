@@ -21,12 +21,15 @@ extension OAuthAuthority: AccountAuthority {
         if let url = storedUserInfo(of: account.credentials) {
             let failure: AuthorityError
             do throws(AuthorityError) {
-                return try await userInfo(with: account.credentials.accessToken, at: url).identity
+                let identity = try await userInfo(with: account.credentials.accessToken, at: url).identity
+                guard identity.id == account.id else { throw .otherUser(id: identity.id) }
+                return identity
             } catch {
                 failure = error
             }
-            // An endpoint that the service no longer uses cannot end the session.
-            guard failure.isResponse, try await documents.endpoint(.userInfo)?.url != url else { throw failure }
+            // An endpoint that the service no longer uses can neither end nor withhold the session.
+            let mayHaveMoved = failure.isResponse || failure.isAboutHost && url.host != issuerIdentifier.url.host
+            guard mayHaveMoved, try await documents.endpoint(.userInfo)?.url != url else { throw failure }
         }
         if account.credentials.isForAPIOnly {
             // Only a refresh can show that the session has ended.

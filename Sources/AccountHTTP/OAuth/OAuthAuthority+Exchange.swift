@@ -38,6 +38,9 @@ struct OAuthExchange: PreparedExchange {
 
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
 
+    /// The same request to the token endpoint in the metadata, which spends nothing.
+    var toCurrentEndpoint: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
+
     /// Returns whether the request went to the token endpoint that the service names now; `nil` if AccountKit has just
     /// read the endpoint.
     var isAtCurrentEndpoint: (@Sendable () async -> Bool)?
@@ -54,6 +57,9 @@ struct OAuthExchange: PreparedExchange {
         do throws(AuthorityError) {
             credentials = try parser.credentials(in: response, for: client.id)
         } catch {
+            if let isAtCurrentEndpoint, let toCurrentEndpoint, await !isAtCurrentEndpoint() {
+                return try await toCurrentEndpoint().exchange(if: mayBeSent)
+            }
             // An endpoint that the service no longer uses cannot end the session.
             if let isAtCurrentEndpoint, case .oauthError = error, await !isAtCurrentEndpoint() {
                 throw .unclear("the service may have moved its token endpoint (\(error))")

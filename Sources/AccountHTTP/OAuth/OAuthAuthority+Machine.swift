@@ -41,11 +41,13 @@ extension OAuthAuthority: ClientAuthority {
         var exchange = try await prepareTokens(form, as: client, resources: resources, at: stored)
         exchange.scopes = machine.scopes
         exchange.machine = machine
+        exchange.toCurrentEndpoint = { () async throws(AuthorityError) in
+            try await prepareTokens(for: machine, as: client, resources: resources)
+        }
         return exchange
     }
 
     func missingSecret(of client: RegisteredClient?) -> AuthorityError {
-        .misconfigured(
-            "AccountKit does not store the secret of the client \(client?.id ?? ""), and this program has none")
+        .misconfigured("\(MachineGrant.missingSecret) \(client?.id ?? ""), and AccountKit does not store it")
     }
 }

@@ -231,6 +231,14 @@ extension AuthorityError {
         }
     }
 
+    /// Whether the name or the port of the host is no longer in use, or belongs to another owner.
+    var isAboutHost: Bool {
+        switch self {
+        case .noResponse(.unknownHost), .noResponse(.refused), .untrustedTLS: true
+        default: false
+        }
+    }
+
     /// Whether a failure before the request was sent may mean that the service has moved the endpoint.
     fileprivate var mayMeanMoved: Bool {
         switch self {

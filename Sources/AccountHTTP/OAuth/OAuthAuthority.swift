@@ -9,8 +9,9 @@ public import Logging
 /// ```
 ///
 /// The initializer only checks its arguments. AccountKit discovers the endpoints when it first needs them, once for the
-/// value and all its copies. To avoid repeated requests, keep the value. AccountKit stores the token endpoint with the
-/// account, so a refresh needs no discovery while the metadata of the service is fresh (RFC 9111).
+/// value and all its copies. To avoid repeated requests, keep the value. AccountKit stores the token endpoint and
+/// the user info endpoint with the account, so a refresh or a check needs no discovery while the metadata of the service
+/// is fresh (RFC 9111).
 ///
 /// Methods throw an `AuthorityError` if their documentation does not mention another error. AccountKit sends tokens
 /// only to the endpoints of this service, never in a URL, and does not follow redirects. No error or log line contains
@@ -81,8 +82,8 @@ public struct OAuthAuthority: Sendable {
     ///   - service: The known service, if the issuer is an instance of it at another address. If `nil`, AccountKit
     ///     finds the known service by the issuer.
     ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
-    ///   - timeout: The time limit for each request. One call may send up to three requests: discovery, tokens and user
-    ///     info.
+    ///   - timeout: The time limit for each request. One call may send several requests, such as discovery, tokens and
+    ///     user info.
     ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
     ///   - clock: The source of the current date, or `nil` for the clock of the machine.
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.

@@ -43,9 +43,10 @@ final class ServiceDocuments: Sendable {
         }
         guard !first.unread.isEmpty else { return nil }
         let further = try await found(.further)
-        return further.document.urls[name].map {
-            Endpoint(url: $0, document: further.document, freshUntil: further.freshUntil)
-        }
+        var document = further.document
+        // The first document has priority. An account stores its user info endpoint with the token endpoint.
+        document.urls[.userInfo] = first.document.urls[.userInfo] ?? document.urls[.userInfo]
+        return document.urls[name].map { Endpoint(url: $0, document: document, freshUntil: further.freshUntil) }
     }
 
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }

@@ -6,6 +6,9 @@ package struct MachineGrant: Sendable, Equatable {
     /// The type of the client credentials grant (RFC 6749, section 4.4).
     package static let clientCredentials = "client_credentials"
 
+    /// The beginning of the message if the program did not supply the client secret.
+    package static let missingSecret = "this program has no secret for the client"
+
     /// The grant type (RFC 6749, section 4.4.2).
     package var type: String
 

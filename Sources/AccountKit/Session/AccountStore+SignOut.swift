@@ -99,10 +99,7 @@ extension AccountStore {
                         byRevoking: queued.account,
                         supportsPerGrantRevocation: authority?.supportsPerGrantRevocation ?? false)
                     ?? false
-                // The session of a client ends with its only token.
-                let isOver =
-                    queued.account.credentials.machine != nil
-                    && queued.account.credentials.expires(within: .zero, of: clock.now)
+                let isOver = queued.account.credentials.areOver(at: clock.now)
                 if !isSignedIn, !isOver, endsCurrent || queued.waitsForSignOut {
                     guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
@@ -138,6 +135,15 @@ extension AccountStore {
         case .signedOut: break
         }
         return try await driver.revocations.needsClient(of: other)
+    }
+}
+
+extension Credentials {
+    /// Returns whether the tokens of a client without a user have all expired. They need no revocation.
+    fileprivate func areOver(at date: Date) -> Bool {
+        guard machine != nil else { return false }
+        return expires(within: .zero, of: date)
+            && derivedTokens.allSatisfy { $0.credentials.expires(within: .zero, of: date) }
     }
 }
 

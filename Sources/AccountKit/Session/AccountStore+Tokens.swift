@@ -76,7 +76,11 @@ extension AccountStore {
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
         let record = await driver.archive.journal.readableRecord()
-        if let wait = record?.wait(at: clock.now) ?? driver.ownFailures.wait(at: clock.now) {
+        if account.credentials.machine != nil, let reason = driver.ownFailures.pause(at: clock.now) {
+            if isUsable { return account }
+            throw AccountError(notRefreshed: reason)
+        }
+        if let wait = record?.wait(at: clock.now) {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,
@@ -186,16 +190,21 @@ extension AccountStore {
         case .kept(let new, let reason):
             try new.checkIsSameUser(as: account)
             if reason.code == .wrongAccount { throw AccountError(withheld: reason) }
-            if new.credentials.machine != nil, reason.isRefusalOfClient { driver.ownFailures.add(at: clock.now) }
+            if new.credentials.machine != nil, reason.isRefusalOfClient {
+                driver.ownFailures.add(reason, at: clock.now)
+            }
             if isUsable { return new }
             if let move = new.move { throw AccountError(move) }
-            throw AccountError(
-                reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
+            throw AccountError(notRefreshed: reason)
         }
     }
 }
 
 extension AccountError {
+    fileprivate init(notRefreshed reason: UnverifiedReason) {
+        self.init(reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
+    }
+
     package init(withheld reason: UnverifiedReason) {
         let detail = reason.detail.flatMap { $0 == UnverifiedReason.withheld.detail ? nil : " (\($0))" } ?? ""
         self.init(

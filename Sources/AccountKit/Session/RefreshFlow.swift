@@ -438,8 +438,8 @@ struct RefreshFlow {
     /// Whether a failure may concern only this API, or only the client secret of this process, so that the requests of
     /// other processes need not wait.
     private func isPrivate(_ reason: UnverifiedReason) -> Bool {
-        if isTokenExchange { return reason.isAboutRequest }
-        return isMachineRequest && !reason.isAboutService
+        if account.credentials.machine != nil { return !reason.isAboutService }
+        return isTokenExchange && reason.isAboutRequest
     }
 
     private func obstacle(in stored: Account) -> UnverifiedReason? {
@@ -495,7 +495,7 @@ extension UnverifiedReason {
         return codes.contains(code)
     }
 
-    /// Whether the service may have refused the client of this process, after it received the request.
+    /// Whether the service may have refused the client of this process.
     var isRefusalOfClient: Bool { [.misconfigured, .insufficientScope, .unclearReply].contains(code) }
 
     fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {

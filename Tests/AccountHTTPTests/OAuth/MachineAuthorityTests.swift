@@ -19,6 +19,8 @@ struct MachineAuthorityTests {
             switch request.target {
             case "/.well-known/openid-configuration": .json(discoveryDocument(address).dropLast() + members + "}")
             case "/token": .json(tokens)
+            case "/old": .response(404)
+            case "/refusing": .response(401, ["Content-Type": "application/json"], #"{"error":"invalid_client"}"#)
             default: .response(200)
             }
         } _: { server in
@@ -79,6 +81,19 @@ struct MachineAuthorityTests {
         }
     }
 
+    /// The server responds with 404 at other paths, and with `invalid_client` at `/refusing`.
+    @Test(arguments: ["/old", "/refusing"])
+    func `Repeats a request at the token endpoint that the service names now`(path: String) async throws {
+        try await run { server in
+            var account = try await authority(server).signIn()
+            account.credentials.tokenEndpoint = TokenEndpoint(
+                url: server.address + path, expiresAt: clock.now.addingTimeInterval(600))
+            let renewed = try await authority(server).refresh(account)
+            #expect(renewed.accessToken == Secret("a"))
+            #expect(server.targets.suffix(3) == [path, "/.well-known/openid-configuration", "/token"])
+        }
+    }
+
     @Test func `Sends the client secret in the form if the service requires it`() async throws {
         try await run(#","token_endpoint_auth_methods_supported":["client_secret_post"]"#) { server in
             _ = try await authority(server).signIn()
@@ -95,7 +110,7 @@ struct MachineAuthorityTests {
                 Issue.record("\(String(describing: failure))")
                 return
             }
-            #expect(text.contains("secret of the client nightly"))
+            #expect(text.contains("no secret for the client nightly"))
             #expect(forms(server).count == 1)
         }
     }

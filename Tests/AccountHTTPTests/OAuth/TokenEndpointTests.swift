@@ -34,6 +34,7 @@ struct TokenEndpointTests {
             case "/token": .json(#"{"access_token":"new","refresh_token":"next","expires_in":60}"#)
             case "/userinfo" where request.headers["authorization"] != "Bearer revoked":
                 .json(#"{"sub":"248289761001"}"#)
+            case "/bob": .json(#"{"sub":"bob"}"#)
             case "/userinfo", "/refusing": .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#])
             default: .response(404)
             }
@@ -85,14 +86,23 @@ struct TokenEndpointTests {
         }
     }
 
-    /// The server responds with 404 at other paths, and with 401 at `/refusing`.
-    @Test(arguments: ["/old", "/refusing"])
+    /// The server responds with 404 at other paths, with 401 at `/refusing`, and with another user at `/bob`.
+    @Test(arguments: ["/old", "/refusing", "/bob"])
     func `Reads the metadata before a former user info endpoint ends the session`(path: String) async throws {
         try await withServer { server in
             var account = try await signedIn(server)
             account.credentials.tokenEndpoint?.userInfo = server.address + path
             #expect(try await authority(server).verify(account).id == account.id)
             #expect(server.targets.dropFirst(3) == [path, Self.configuration, "/userinfo"])
+        }
+    }
+
+    @Test func `Reads the metadata if the host of user info is gone`() async throws {
+        try await withServer { server in
+            var account = try await signedIn(server)
+            account.credentials.tokenEndpoint?.userInfo = "http://localhost:\(try FreePort.find())/userinfo"
+            #expect(try await authority(server).verify(account).id == account.id)
+            #expect(server.targets.dropFirst(3) == [Self.configuration, "/userinfo"])
         }
     }
 

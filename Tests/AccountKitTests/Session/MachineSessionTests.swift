@@ -116,6 +116,22 @@ struct MachineSessionTests {
         #expect(!flow.isToBeUsed(again))
     }
 
+    @Test func `Drops the queued tokens of a client when all have expired`() async throws {
+        var account = Account.machine(at: clock.now)
+        let target = try TokenTarget(audience: "urn:api")
+        var derived = account.credentials
+        derived.expiresAt = clock.now.addingTimeInterval(7200)
+        account.credentials.keep(derived, for: target, at: clock.now)
+        let store = try await store(account)
+        let service = ScriptedAuthority(revoke: [.refuse(.noResponse(.unreachable))], clock: clock)
+        _ = try await store.signOut(with: service)
+        for (seconds, count) in [(3600, 1), (3600, 0)] {
+            clock.advance(by: .seconds(seconds))
+            await store.deliverRevocations { _ in nil }
+            #expect(try await store.pendingRevocations().count == count)
+        }
+    }
+
     @Test func `Shares the pause after the service was unreachable`() async throws {
         let store = try await store(.machine(at: clock.now, expiringIn: .zero))
         let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
