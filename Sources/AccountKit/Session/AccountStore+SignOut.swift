@@ -99,7 +99,8 @@ extension AccountStore {
                         byRevoking: queued.account,
                         supportsPerGrantRevocation: authority?.supportsPerGrantRevocation ?? false)
                     ?? false
-                let isOver = queued.account.credentials.areOver(at: clock.now)
+                // Without its secret, the tokens of a client can only expire.
+                let isOver = authority == nil && queued.account.credentials.areOver(at: clock.now)
                 if !isSignedIn, !isOver, endsCurrent || queued.waitsForSignOut {
                     guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
@@ -139,7 +140,7 @@ extension AccountStore {
 }
 
 extension Credentials {
-    /// Returns whether the tokens of a client without a user have all expired. They need no revocation.
+    /// Returns whether the tokens of a client without a user have all expired, according to the local clock.
     fileprivate func areOver(at date: Date) -> Bool {
         guard machine != nil else { return false }
         return expires(within: .zero, of: date)
