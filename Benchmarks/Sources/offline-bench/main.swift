@@ -1,3 +1,4 @@
+import AccountDocuments
 import AccountKit
 import AccountOffline
 import Foundation
