@@ -59,7 +59,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     }
 
     /// The session that the user chose with an option, a variable or the settings. A rule or `--all` may choose another
-    /// one.
+    /// one. If the settings are unreadable, this is `nil`, and no session gets the client secret.
     private var chosenSession: SessionName? {
         try? App.chosenSession(options.session.map(SessionName.init), preferences)
     }
