@@ -21,10 +21,15 @@ let package = Package(
         // Without this trait, SwiftPM neither fetches nor builds GRDB.
         .trait(
             name: "Offline",
-            description: "AccountOffline: offline lists, and changes that are sent later.")
+            description: "AccountOffline: offline lists, and changes that are sent later."),
+        // Without this trait, SwiftPM neither fetches nor builds swift-crypto.
+        .trait(
+            name: "Signatures",
+            description: "AccountHTTP: clients that authenticate with a key, and tokens that are bound to a key."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -65,6 +70,8 @@ let package = Package(
                 "AccountSupport",
                 "AccountCrypto",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Signatures"])),
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Signatures"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -186,6 +193,8 @@ let package = Package(
                 "BoundedWaiting",
                 "AccountCrypto",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Signatures"])),
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Signatures"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "Logging", package: "swift-log"),

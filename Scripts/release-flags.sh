@@ -5,7 +5,7 @@
 # Each function gets a separate section, so that the linker can merge identical functions. Types are created from the compiler's metadata.
 # If they were created by name, the runtime would search all conformances of the program for each type.
 flags=(
-    -c release --explicit-target-dependency-import-check error
+    -c release --traits Signatures --explicit-target-dependency-import-check error
     -Xswiftc -use-ld=lld -Xswiftc -Osize
     -Xswiftc -Xfrontend -Xswiftc -function-sections
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
@@ -26,5 +26,5 @@ portable)
     ;;
 esac
 # On systems other than Linux, Swift and the C library are part of the system.
-if [[ $(uname -s) != Linux ]]; then flags=(-c release --explicit-target-dependency-import-check error); fi
+if [[ $(uname -s) != Linux ]]; then flags=(-c release --traits Signatures --explicit-target-dependency-import-check error); fi
 flags+=(--scratch-path "$scratch")

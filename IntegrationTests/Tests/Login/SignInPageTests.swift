@@ -118,4 +118,44 @@ struct SignInPageTests {
             }
         }
     }
+
+    /// Signs in under WSL with scripts in place of the programs that open pages. Returns the calls of these programs, with
+    /// the page as `PAGE`.
+    private func programsUnderWSL(_ scripts: [String: String]) async throws -> String {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let programs = container.path("programs")
+                try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
+                let calls = container.path("user/calls")
+                for (name, script) in scripts {
+                    let text = "#!/bin/sh\necho \"\(name) $*\" >>\"$HOME/calls\"\n\(script)\n"
+                    try container.write(text.utf8, to: "\(programs)/\(name)", permissions: 0o700)
+                }
+                let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+                let account = try Tool.account(in: container).with("PATH", "\(programs):\(path)")
+                    .with("WSL_DISTRO_NAME", "Debian").with("BROWSER", "")
+                let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
+                    try await waitUntil("the last program is started") {
+                        FileManager.default.fileExists(atPath: container.path("user/opened"))
+                    }
+                    _ = try await HTTP.get(try await server.redirection(from: address))
+                }
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                return try String(contentsOfFile: calls, encoding: .utf8)
+                    .replacing(/\S*account-sign-in-[0-9a-f]{16}\.html/, with: "PAGE")
+            }
+        }
+    }
+
+    @Test func `Opens the page in Windows under WSL`() async throws {
+        let opened = #": >"$HOME/opened""#
+        #expect(try await programsUnderWSL(["wslview": opened, "xdg-open": "exit 1"]) == "wslview PAGE\n")
+        // `explorer.exe` fails even if it has opened the page.
+        let calls = try await programsUnderWSL([
+            "wslview": "exit 1", "wslpath": #"echo '\\wsl.localhost\Debian'"$2""#, "explorer.exe": "\(opened); exit 1",
+            "xdg-open": "exit 1",
+        ])
+        #expect(calls == "wslview PAGE\nwslpath -w PAGE\nexplorer.exe PAGE\n")
+        #expect(try await programsUnderWSL(["wslview": "exit 1", "xdg-open": opened]) == "wslview PAGE\nxdg-open PAGE\n")
+    }
 }

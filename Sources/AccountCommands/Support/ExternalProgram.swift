@@ -52,17 +52,34 @@ package enum ExternalProgram {
     /// program ends, which may be when the user closes the browser. A failure is not an error: the user can open the
     /// page manually.
     ///
-    /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``. Many
-    /// programs can inspect a running browser, so `hidden` names environment variables to withhold from it.
-    static func openBrowser(_ address: String, hiding hidden: [String]) async {
-        for program in browsers {
-            // Discard the output, which does not belong in this terminal and may continue after this process ends.
-            // `env` replaces itself with the program, and accepts a path or a name.
-            let result = try? await run(
-                .name("env"), arguments: [program, address], environment: environment(hiding: hidden),
-                output: .discarded, error: .discarded)
-            if let result, result.terminationStatus.isSuccess { return }
+    /// Many programs can inspect a running browser, so `hidden` names environment variables to withhold from it.
+    static func openBrowser(at page: RedirectPage, hiding hidden: [String]) async {
+        for program in chosenBrowsers where await open(page.url, with: program, hiding: hidden) { return }
+        if isInWindowsSubsystem {
+            if await open(page.path, with: "wslview", hiding: hidden) { return }
+            if isInstalled("explorer.exe"), let path = await output(of: "wslpath", ["-w", page.path], hiding: hidden) {
+                // Ignore the exit code: `explorer.exe` fails even if it has opened the page.
+                _ = await open(String(path.prefix { $0 != "\n" }), with: "explorer.exe", hiding: hidden)
+                return
+            }
         }
+        #if canImport(Darwin)
+        _ = await open(page.url, with: "open", hiding: hidden)
+        #else
+        _ = await open(page.url, with: "xdg-open", hiding: hidden)
+        #endif
+    }
+
+    /// Returns whether the program opened a page.
+    ///
+    /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``.
+    private static func open(_ address: String, with program: String, hiding hidden: [String]) async -> Bool {
+        // Discard the output, which does not belong in this terminal and may continue after this process ends.
+        // `env` replaces itself with the program, and accepts a path or a name.
+        let result = try? await run(
+            .name("env"), arguments: [program, address], environment: environment(hiding: hidden),
+            output: .discarded, error: .discarded)
+        return result?.terminationStatus.isSuccess == true
     }
 
     static var hasBrowser: Bool {
@@ -71,18 +88,15 @@ package enum ExternalProgram {
         return AccountSupport.Environment.value("SSH_CONNECTION") == nil
         #else
         return AccountSupport.Environment.value("DISPLAY") != nil
-            || AccountSupport.Environment.value("WAYLAND_DISPLAY") != nil
+            || AccountSupport.Environment.value("WAYLAND_DISPLAY") != nil || isInWindowsSubsystem
         #endif
     }
 
-    /// The browsers to try. `$BROWSER` is a colon-separated list (sensible-browser(1)); a name with spaces is one
-    /// program.
-    private static var browsers: [String] {
-        let chosen = AccountSupport.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
-        #if canImport(Darwin)
-        return chosen + ["open"]
-        #else
-        return chosen + ["xdg-open"]
-        #endif
+    /// Whether this process runs in the Windows Subsystem for Linux, where Windows has the browser of the user.
+    private static var isInWindowsSubsystem: Bool { AccountSupport.Environment.value("WSL_DISTRO_NAME") != nil }
+
+    /// The browsers in `$BROWSER`, a colon-separated list (sensible-browser(1)). A name with spaces is one program.
+    private static var chosenBrowsers: [String] {
+        AccountSupport.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
     }
 }

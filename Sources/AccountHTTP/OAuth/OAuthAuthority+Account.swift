@@ -101,7 +101,7 @@ extension OAuthAuthority: AccountAuthority {
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
-        if account.credentials.machine != nil, client.secret == nil { throw missingSecret(of: client) }
+        if account.credentials.machine != nil, !client.isConfidential { throw missingSecret(of: client) }
         var exchange = try await prepareTokens(
             form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
             at: account.credentials.tokenEndpoint)
@@ -159,7 +159,7 @@ extension OAuthAuthority: AccountAuthority {
         form.append("token", token)
         form.append("token_type_hint", hint)
         let methods = endpoint.document.revocationAuthentication ?? endpoint.document.tokenAuthentication
-        let request = try request(form, to: endpoint, as: client, authentication: methods)
+        let request = try await request(form, to: endpoint, as: client, authentication: methods)
         let response = try await send(request)
         do throws(AuthorityError) {
             try ResponseParser(.revocation, sent: request.secrets, quirks: quirks).acknowledgement(in: response)

@@ -20,7 +20,7 @@ extension OAuthAuthority: DeviceAuthority {
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
         return try await registeringAgain(for: scopes, grant: Self.deviceCodeGrant) { chosen throws(AuthorityError) in
             try await asSignInClient(chosen.client) { client throws(AuthorityError) in
-                let request = try request(
+                let request = try await request(
                     form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
                 var authorization = try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
                     .deviceAuthorization(in: try await send(request))

@@ -11,7 +11,7 @@ extension OAuthAuthority {
         var form = FormBody()
         form.append("token", credentials.accessToken)
         form.append("token_type_hint", "access_token")
-        let request = try request(
+        let request = try await request(
             form, to: endpoint, as: client(of: credentials), authentication: endpoint.document.tokenAuthentication)
         let response = try await send(request)
         let claims = try ResponseParser(

@@ -33,7 +33,7 @@ extension OAuthAuthority: ClientAuthority {
             throw .misconfigured("this session requires a later version of AccountKit")
         }
         // Only a confidential client may use this grant.
-        guard client.secret != nil else { throw missingSecret(of: client) }
+        guard client.isConfidential else { throw missingSecret(of: client) }
         var form = FormBody()
         form.append("grant_type", machine.type)
         if !machine.scopes.isEmpty { form.append("scope", machine.scopes.joined(separator: " ")) }

@@ -8,7 +8,8 @@ extension OAuthAuthority {
     func signInClient() throws(AuthorityError) -> RegisteredClient {
         guard let clientID else { throw notRegistered }
         return RegisteredClient(
-            id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
+            id: clientID, secret: clientSecret, assertion: client.assertion,
+            authentication: options.clientAuthentication ?? learned.method)
     }
 
     /// Tries both methods of client authentication, because services often list both methods but accept only the
@@ -70,8 +71,9 @@ extension OAuthAuthority {
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
         let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
-        if let clientSecret, id == clientID {
-            return RegisteredClient(id: id, secret: clientSecret, authentication: method)
+        if id == clientID, clientSecret != nil || client.assertion != nil {
+            return RegisteredClient(
+                id: id, secret: clientSecret, assertion: client.assertion, authentication: method)
         }
         guard case .secret(let secret) = credentials.clientSecret else { return RegisteredClient(id: id) }
         return RegisteredClient(id: id, secret: secret, authentication: method)
@@ -103,12 +105,17 @@ extension OAuthAuthority {
     /// document does not list any.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as client: RegisteredClient?, authentication methods: [String]?
-    ) throws(AuthorityError) -> ServiceRequest {
+    ) async throws(AuthorityError) -> ServiceRequest {
         guard let client else { return ServiceRequest(url: endpoint.url, form: form) }
         var form = form
         // Some services require `client_id` even if the `Authorization` header is present, and RFC 6749, section 3.2.1,
         // allows it.
         form.append("client_id", client.id)
+        if let source = client.assertion {
+            form.append("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+            form.append("client_assertion", try await source.assertion(for: client.id, audience: issuer))
+            return ServiceRequest(url: endpoint.url, form: form)
+        }
         guard let clientSecret = client.secret else { return ServiceRequest(url: endpoint.url, form: form) }
         switch try authentication(of: client, supportedBy: methods) {
         case .post:
@@ -178,7 +185,7 @@ extension OAuthAuthority {
     private func prepareTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint, within timeout: Duration
     ) async throws(AuthorityError) -> OAuthExchange {
-        var request = try request(
+        var request = try await request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = tokenRequestTimeout
         return OAuthExchange(

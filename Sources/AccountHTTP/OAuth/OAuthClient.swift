@@ -28,6 +28,9 @@ public struct OAuthClient: Sendable {
     /// The `client_name` in a registration, which services show to the user.
     public var name: String
 
+    /// The source of the assertions of the ``identifier``, which replace the ``secret``.
+    var assertion: (any ClientAssertion)?
+
     /// Whether the next sign-in registers the app again.
     package var registersAgain = false
 

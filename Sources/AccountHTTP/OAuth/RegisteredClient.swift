@@ -1,11 +1,17 @@
 import AccountKit
 
 /// The OAuth client of a request (RFC 6749, section 2).
-struct RegisteredClient: Sendable, Equatable {
+struct RegisteredClient: Sendable {
     let id: String
 
     /// The client secret, or `nil` for a public client.
     var secret: Secret?
+
+    /// The source of assertions, for a client that authenticates with assertions (RFC 7523, section 2.2).
+    var assertion: (any ClientAssertion)?
+
+    /// Whether the client can authenticate.
+    var isConfidential: Bool { secret != nil || assertion != nil }
 
     /// The method with which the client sends its secret. If `nil`, the endpoint's metadata determines the method.
     var authentication: ClientAuthentication?
