@@ -22,7 +22,7 @@ let package = Package(
         .trait(
             name: "Offline",
             description: "AccountOffline: offline lists, and changes that are sent later."),
-        // Without this trait, SwiftPM neither fetches nor builds swift-crypto.
+        // Without this trait, SwiftPM does not build swift-crypto. async-http-client requires SwiftPM to fetch it anyway.
         .trait(
             name: "Signatures",
             description: "AccountHTTP: clients that authenticate with a key, and tokens that are bound to a key."),

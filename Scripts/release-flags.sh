@@ -2,7 +2,8 @@
 # To be sourced: `release-flags.sh static|portable` sets `scratch`, the folder of a release build, and its `flags`.
 # shellcheck disable=SC2034
 
-# Each function gets a separate section, so that the linker can merge identical functions. Types are created from the compiler's metadata.
+# Each function gets a separate section, so that the linker can merge identical functions, and drop the functions of C libraries that
+# the program does not call. Types are created from the compiler's metadata.
 # If they were created by name, the runtime would search all conformances of the program for each type.
 flags=(
     -c release --traits Signatures --explicit-target-dependency-import-check error
@@ -10,6 +11,7 @@ flags=(
     -Xswiftc -Xfrontend -Xswiftc -function-sections
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
     -Xlinker --icf=all
+    -Xcc -ffunction-sections -Xcc -fdata-sections
 )
 case $1 in
 static)

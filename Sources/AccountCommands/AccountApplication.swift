@@ -205,6 +205,16 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.
     public var clientSecret: Secret?
 
+    /// The absolute path of the private key with which the client authenticates, instead of with a secret; `nil` without
+    /// a key. The account of a client contains the path, so it is not stored with the service.
+    public var clientKeyPath: String?
+
+    /// The key ID in the assertions that the key signs (RFC 7515, section 4.1.4).
+    public var clientKeyID: String?
+
+    /// The audience of these assertions. With `nil`, it is the issuer.
+    public var clientAssertionAudience: String?
+
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
     /// and for an account that an earlier version stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
@@ -244,6 +254,15 @@ public struct AccountService: Sendable, Equatable, Codable {
         clientID = account.credentials.clientID
         let isUnknown = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
         self.acceptsGivenSecret = acceptsGivenSecret && isUnknown
+        clientKey = account.credentials.machine?.key
+    }
+
+    /// The file with the client's key, and the options of its assertions.
+    var clientKey: ClientKeyFile? {
+        get {
+            clientKeyPath.map { ClientKeyFile(path: $0, id: clientKeyID, audience: clientAssertionAudience) }
+        }
+        set { (clientKeyPath, clientKeyID, clientAssertionAudience) = (newValue?.path, newValue?.id, newValue?.audience) }
     }
 }
 

@@ -66,13 +66,34 @@ enum StandAlone: AccountApplication {
         }
         // The known services require a registered client ID.
         let home = try KnownService.at(issuer)
-        return try OAuthAuthority(
+        let authority = try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? Self.clientID : nil),
             clientSecret: service.clientSecret
                 ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: options(of: service), service: known, timeout: timeout, logger: logger)
+        #if Signatures
+        return clientKey(of: service).map { authority.authenticating(with: $0) } ?? authority
+        #else
+        try refuseClientKey(of: service)
+        return authority
+        #endif
     }
+
+    #if Signatures
+    private static func clientKey(of service: AccountService) -> ClientKey? {
+        service.clientKeyPath.map {
+            .file($0, id: service.clientKeyID, audience: service.clientAssertionAudience)
+        }
+    }
+    #else
+    private static func refuseClientKey(of service: AccountService) throws(AccountError) {
+        guard service.clientKeyPath != nil else { return }
+        throw AccountError(
+            .misconfigured, "this program was built without the package trait Signatures, which client keys require",
+            hint: "build it with `--traits Signatures`")
+    }
+    #endif
 
     /// Without `--client-id`, the tool registers itself, because no API knows ``defaultClientID``.
     private static func authority(
@@ -84,6 +105,11 @@ enum StandAlone: AccountApplication {
         if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
             client.secret = Environment.value(secretVariable).map { Secret($0) }
         }
+        #if Signatures
+        client.key = clientKey(of: service)
+        #else
+        try refuseClientKey(of: service)
+        #endif
         client.registersAgain = service.registersAgain
         return try APIAuthority(
             url: url, issuer: service.issuer, client: client, scopes: service.exactScopes,

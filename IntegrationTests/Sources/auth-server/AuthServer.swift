@@ -78,6 +78,12 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The secret of the client. Do not use a real secret.", valueName: "text"))
     var clientSecret: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The PEM file with the client's public key. The client then authenticates with assertions.",
+            valueName: "file"))
+    var clientPublicKey: String?
+
     @Option(help: "How the client may send its secret.")
     var clientAuthentication = AuthenticationMethods.both
 
@@ -187,6 +193,7 @@ struct AuthServer: AsyncParsableCommand {
         settings.refreshTokens = refreshTokens
         settings.revocationEndsSignIn = revocationEnds == .signIn
         settings.clientSecret = clientSecret.map { ClientSecret(text: $0, methods: clientAuthentication.methods) }
+        settings.clientAssertions = clientPublicKey.map { ClientAssertions(path: $0) }
         settings.redirectURIs = redirectURIs
         settings.resources = resources
         settings.audience = audience

@@ -111,7 +111,7 @@ struct ClientCredentialsLoginTests {
 
     @Test(arguments: [
         ["--web"], ["--device"], ["--password"], ["--with-token"], ["--username", "alice"], ["--step-up"],
-        ["--redirect-uri", "http://127.0.0.1:8400/callback"], ["--default-scopes"], ["https://api.example.com"],
+        ["--redirect-uri", "http://127.0.0.1:8400/callback"], ["--default-scopes"],
     ])
     func `Refuses options that require a user`(options: [String]) async throws {
         try await run { server, account, _ in

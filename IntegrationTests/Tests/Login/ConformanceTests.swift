@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-/// The client scenarios of modelcontextprotocol/conformance that are about a user's sign-in, each named after the
-/// scenario. The service and the API are the test server.
+/// The client scenarios of modelcontextprotocol/conformance that are about a sign-in, each named after the scenario. The service and the API are the test server.
 @Suite(.queued)
 struct ConformanceTests {
     private static let tenant = "/tenant1"
@@ -100,6 +99,42 @@ struct ConformanceTests {
             try await expectSignIn(user)
             let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
             #expect(requests.map(\.secret) == [method == "none" ? nil : name, method == "none" ? nil : name])
+        }
+    }
+
+    // MARK: Client credentials
+
+    /// Signs in as a client at the URL of the API, and expects two token requests for the resource.
+    private func expectClientSignIn(_ user: APIUser, as account: Tool, _ options: [String], method: String) async throws {
+        let words = ["login", user.api, "--client-credentials", "--client-id", "account-cli"]
+        let login = try await account.run(words + options)
+        try #require(login.exitCode == 0, "\(login)")
+        #expect(try await user.call() == 200)
+        let refresh = try await account("refresh")
+        #expect(refresh.exitCode == 0, "\(refresh)")
+        let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
+        #expect(requests.count == 2)
+        for request in requests {
+            #expect(request.grantType == "client_credentials" && request.secret == method, "\(request)")
+            #expect(request.resource == user.api && request.status == 200, "\(request)")
+        }
+        #expect(try user.registrations().isEmpty)
+    }
+
+    @Test func `auth/client-credentials-basic`() async throws {
+        try await APIUser.run(["--client-secret", "s3cret"], registration: "off") { user in
+            let account = user.account.with("ACCOUNT_CLIENT_SECRET", "s3cret")
+            try await expectClientSignIn(user, as: account, [], method: "client_secret_basic")
+        }
+    }
+
+    @Test func `auth/client-credentials-jwt`() async throws {
+        try await Container.run { container in
+            let keys = try await ClientKeyPair(in: container)
+            try await APIUser.run(["--client-public-key", keys.publicKey], registration: "off") { user in
+                try await expectClientSignIn(
+                    user, as: user.account, ["--client-key", keys.privateKey], method: "private_key_jwt")
+            }
         }
     }
 

@@ -2,6 +2,12 @@ import AccountKit
 import AccountSupport
 import ArgumentParser
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The ways to sign in.
 extension LoginCommand {
     func signInOnDevice(
@@ -143,12 +149,15 @@ extension LoginCommand {
         }
     }
 
-    /// Returns the service of a sign-in as a client, with its secret. Such a sign-in has no default scopes.
+    /// Returns the service of a sign-in as a client, with its key or secret. Such a sign-in has no default scopes.
     func machineService(from chosen: AccountService, repeating account: Account?) throws -> AccountService {
         var service = account.map { AccountService(of: $0, remembered: chosen) } ?? chosen
-        (service.scopes, service.usesDefaultScopes) = (request.scopes, false)
+        // The scopes that the API names are the default of a sign-in by its URL.
+        (service.scopes, service.usesDefaultScopes) = (
+            request.scopes, service.url != nil && request.defaultScopes != false
+        )
         if let account, let machine = account.credentials.machine {
-            service.url = nil
+            (service.url, service.usesDefaultScopes) = (nil, false)
             if request.scopes.isEmpty { service.scopes = machine.scopes }
             service.audience = request.audience ?? machine.audience
             if request.resources.isEmpty { service.resources = account.credentials.resources }
@@ -157,7 +166,14 @@ extension LoginCommand {
             throw AccountError(
                 .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")
         }
-        service.clientSecret = try clientSecret()
+        if clientKey != nil || service.clientKey == nil || clientSecretStdin {
+            service.clientKey = clientKey.map {
+                ClientKeyFile(
+                    path: $0.hasPrefix("/") ? $0 : FileManager.default.currentDirectoryPath + "/" + $0,
+                    id: clientKeyID, audience: clientAssertionAudience)
+            }
+        }
+        if service.clientKey == nil { service.clientSecret = try clientSecret() }
         return service
     }
 
@@ -166,8 +182,8 @@ extension LoginCommand {
         guard clientSecretStdin else {
             if let secret = Environment.value(variable) { return Secret(secret) }
             throw AccountError(
-                .invalidArgument, "a sign-in as a client requires the client secret",
-                hint: "set \(variable), or add --client-credentials --client-secret-stdin")
+                .invalidArgument, "a sign-in as a client requires a client secret or a key",
+                hint: "set \(variable), or add --client-credentials and --client-secret-stdin or --client-key FILE")
         }
         let hint = "pipe the secret from your password manager, or set \(variable)"
         guard !Terminal.isTerminal(.input) else {

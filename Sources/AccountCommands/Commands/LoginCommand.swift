@@ -30,7 +30,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             "", " https://api.example.com", " --service github --client-id Iv1.0123456789abcdef",
             " --issuer https://auth.example.com --client-id my-tool",
             " --issuer https://auth.example.com --with-token < token.txt",
-            " --issuer https://auth.example.com --client-credentials --client-id nightly",
+            " --issuer https://auth.example.com --client-credentials --client-id nightly --client-key key.pem",
         ]
     }
 
@@ -89,7 +89,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Sign in as the client in --client-id, without a user; the client secret is in \(App.clientSecretVariable).",
+            """
+            Sign in as the client in --client-id, without a user; the client secret is in \(App.clientSecretVariable), \
+            unless --client-key names a key.
+            """,
             visibility: App.acceptsIssuer ? .default : .hidden))
     var clientCredentials = false
 
@@ -100,6 +103,27 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             not stored: later token requests need \(App.clientSecretVariable).
             """, visibility: App.acceptsIssuer ? .default : .hidden))
     var clientSecretStdin = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            With --client-credentials, authenticate with the private key in this file instead of with a secret \
+            (private_key_jwt). Only the path is stored: each token request reads the file.
+            """, valueName: "file", visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientKey: String?
+
+    @Option(
+        name: .customLong("client-key-id"),
+        help: ArgumentHelp(
+            "Key ID (kid) in the assertions that --client-key signs.", valueName: "id",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientKeyID: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Audience of the assertions that --client-key signs (default: the issuer).", valueName: "audience",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientAssertionAudience: String?
 
     @Option(
         help: ArgumentHelp(
@@ -167,7 +191,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Refuses options that are meaningless for a sign-in without a user.
     private func validateClientCredentials() throws {
         guard clientCredentials else {
-            if clientSecretStdin { throw ValidationError("--client-secret-stdin requires --client-credentials") }
+            let keyOptions = [
+                ("--client-secret-stdin", clientSecretStdin), ("--client-key", clientKey != nil),
+                ("--client-key-id", clientKeyID != nil),
+                ("--client-assertion-audience", clientAssertionAudience != nil),
+            ]
+            if let given = keyOptions.first(where: \.1) {
+                throw ValidationError("\(given.0) requires --client-credentials")
+            }
             return
         }
         guard App.acceptsIssuer else {
@@ -176,9 +207,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if let other = userOptions.first(where: \.isGiven) {
             throw ValidationError("--client-credentials cannot be combined with \(other.name)")
         }
-        if url != nil {
-            throw ValidationError(
-                "--client-credentials requires the address of the service: use --issuer instead of the URL of an API")
+        if clientKey != nil, clientSecretStdin {
+            throw ValidationError("choose one of --client-key and --client-secret-stdin")
+        }
+        if clientKey == nil, clientKeyID != nil || clientAssertionAudience != nil {
+            throw ValidationError("--client-key-id and --client-assertion-audience require --client-key")
         }
     }
 
@@ -415,7 +448,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             return error
         }
         if isMachine {
-            advised.hint = "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"
+            advised.hint =
+                clientKey.map { "check --client-id, and that the service knows the public key of \($0)" }
+                ?? "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"
         } else if hasTypedSecret {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
@@ -442,7 +477,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
                 (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
                 (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),
-                (.client, "--client-credentials", App.acceptsIssuer && known == nil && service.url == nil),
+                (.client, "--client-credentials", App.acceptsIssuer && known == nil),
             ]
             let offered = ways.filter { $0.isSupported && App.offers([$0.way]) }.map(\.option)
             let client =

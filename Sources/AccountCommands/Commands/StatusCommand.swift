@@ -93,6 +93,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         case .verified(let account), .unverified(let account, _):
             let isClient = account.credentials.machine != nil
             rows.append(("Signed in", account.shownName + (isClient ? " (a client, not a user)" : "")))
+            if let key = account.credentials.machine?.key { rows.append(("Client key", key.path)) }
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
@@ -188,7 +189,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             return "run `\(context.hint.command("doctor"))` for details"
         }
         if account.credentials.machine != nil {
-            guard App.acceptsIssuer, Environment.value(App.clientSecretVariable) == nil else {
+            guard App.acceptsIssuer, account.credentials.machine?.key == nil,
+                Environment.value(App.clientSecretVariable) == nil
+            else {
                 return "nothing: commands request new tokens automatically"
             }
             return "set \(App.clientSecretVariable), which each request for a new token needs"

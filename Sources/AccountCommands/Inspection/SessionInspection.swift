@@ -76,6 +76,12 @@ struct SessionInspection<App: AccountApplication> {
                             problem: "session \(session) belongs to the client \(account.shownName), not to a user",
                             isNote: true))
                 }
+                do throws(AccountError) {
+                    _ = try account.credentials.machine?.key?.read()
+                } catch {
+                    let advice = error.hint.map { ": \($0)" } ?? ""
+                    findings.append(Finding(problem: "session \(session): \(error.message)", advice: advice))
+                }
                 if let move = account.move {
                     findings.append(
                         Finding(

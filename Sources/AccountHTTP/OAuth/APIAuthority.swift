@@ -381,6 +381,10 @@ extension APIAuthority: DiscoveringPasswordAuthority {
     package func preparePasswordSignIn() async throws { try await signInAuthority().preparePasswordSignIn() }
 }
 
+extension APIAuthority: ClientAuthority {
+    package func signInAsClient() async throws -> Account { try await signInAuthority().signInAsClient() }
+}
+
 extension APIAuthority: TokenAuthority {
     /// Signs in with an existing token. The authorization server must have a user info endpoint.
     public func signIn(token: Secret) async throws -> Account {

@@ -57,6 +57,37 @@ public struct MachineAuthority: Sendable {
             logger: logger)
     }
 
+    #if Signatures
+    /// Creates an authority for a service at which the client authenticates with a key (RFC 7523, section 2.2).
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer identifier; see ``OAuthAuthority``.
+    ///   - clientID: The client ID at the service.
+    ///   - clientKey: The private key. The service must know its public key.
+    ///   - scopes: The scopes to request at the sign-in, and for each later token of that session. If the list is empty,
+    ///     the service chooses the scopes.
+    ///   - options: The audience and the resources of the tokens, as at the sign-in. The other options do not apply.
+    ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
+    ///   - timeout: The time limit for each request. For a token request, the limit applies until AccountKit sends the
+    ///     request.
+    ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` if an argument is not valid. The message contains advice.
+    public init(
+        issuer: String, clientID: String, clientKey: ClientKey, scopes: [String] = [],
+        options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) throws(AccountError) {
+        self.clientID = clientID
+        oauth = try OAuthAuthority(
+            issuer: issuer, clientID: clientID, scopes: scopes, options: options, endpoints: endpoints,
+            timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger
+        ).authenticating(with: clientKey)
+    }
+    #endif
+
     /// Requests an access token, and returns the account of the client.
     public func signIn() async throws(AuthorityError) -> Account { try await oauth.signInAsClient() }
 }

@@ -129,7 +129,7 @@ extension OAuthAuthority: AccountAuthority {
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
         let client = client(of: account.credentials)
-        if account.credentials.machine != nil, client?.secret == nil { throw missingSecret(of: client) }
+        if account.credentials.machine != nil, client?.isConfidential != true { throw missingSecret(of: client) }
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         var isTaken = false
         var refusal: AuthorityError?

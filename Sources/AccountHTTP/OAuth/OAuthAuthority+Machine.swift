@@ -2,12 +2,15 @@ package import AccountKit
 
 /// Sessions of a client without a user (RFC 6749, section 4.4).
 extension OAuthAuthority: ClientAuthority {
-    /// Requests an access token as the client, for the ``scopes`` and the audience and resources in the ``options``.
+    /// Requests an access token as the client, for the ``scopes``, or for those that the API named, and the audience and resources in the ``options``.
     ///
     /// - Returns: An account whose id is the client ID. It does not contain the client secret.
     package func signInAsClient() async throws(AuthorityError) -> Account {
         guard let clientID else { throw notRegistered }
-        let machine = MachineGrant(scopes: scopes, audience: options.audience)
+        // A client has no user info and no refresh token.
+        let userScopes = (api?.tentativeScopes ?? []).union(api == nil ? [] : [Scope.offlineAccess])
+        let machine = MachineGrant(
+            scopes: scopes.filter { !userScopes.contains($0) }, audience: options.audience, key: client.assertion?.keyFile)
         let client = try signInClient()
         let credentials = try await asSignInClient(client) { client throws(AuthorityError) in
             var exchange = try await prepareTokens(for: machine, as: client, resources: options.resources)

@@ -113,7 +113,7 @@ extension OAuthAuthority {
         form.append("client_id", client.id)
         if let source = client.assertion {
             form.append("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-            form.append("client_assertion", try await source.assertion(for: client.id, audience: issuer))
+            form.append("client_assertion", try await source.assertion(for: client.id, audience: issuer, at: clock.now))
             return ServiceRequest(url: endpoint.url, form: form)
         }
         guard let clientSecret = client.secret else { return ServiceRequest(url: endpoint.url, form: form) }

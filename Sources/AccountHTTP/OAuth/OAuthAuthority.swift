@@ -30,7 +30,7 @@ public struct OAuthAuthority: Sendable {
     /// section 8.5).
     var clientSecret: Secret? { client.secret }
 
-    let client: OAuthClient
+    fileprivate(set) var client: OAuthClient
 
     /// The scopes of a sign-in (RFC 6749, section 3.3).
     public let scopes: [String]
@@ -146,3 +146,14 @@ public struct OAuthAuthority: Sendable {
         }
     }
 }
+
+#if Signatures
+extension OAuthAuthority {
+    /// Returns this authority, with a client that authenticates with a key instead of a secret (RFC 7523, section 2.2).
+    public func authenticating(with key: ClientKey) -> OAuthAuthority {
+        var result = self
+        result.client.assertion = key
+        return result
+    }
+}
+#endif

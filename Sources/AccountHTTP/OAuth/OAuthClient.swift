@@ -28,6 +28,14 @@ public struct OAuthClient: Sendable {
     /// The `client_name` in a registration, which services show to the user.
     public var name: String
 
+    #if Signatures
+    /// The key with which the client with the ``identifier`` authenticates, instead of with the ``secret``.
+    public var key: ClientKey? {
+        get { assertion as? ClientKey }
+        set { assertion = newValue }
+    }
+    #endif
+
     /// The source of the assertions of the ``identifier``, which replace the ``secret``.
     var assertion: (any ClientAssertion)?
 

@@ -1,7 +1,7 @@
 /// The request with which a client obtains another access token for a session without a user.
 ///
 /// Such a session has no refresh token: AccountKit repeats the request of the sign-in. The archive does not contain the
-/// secret of the client, which the program must have at each request.
+/// secret or the key of the client, which the program must have at each request.
 package struct MachineGrant: Sendable, Equatable {
     /// The type of the client credentials grant (RFC 6749, section 4.4).
     package static let clientCredentials = "client_credentials"
@@ -18,9 +18,15 @@ package struct MachineGrant: Sendable, Equatable {
     /// The requested audience, if any.
     package var audience: String?
 
-    package init(type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil) {
+    /// The file with the client's key, if the client authenticates with a key (RFC 7523, section 2.2).
+    package var key: ClientKeyFile?
+
+    package init(
+        type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil, key: ClientKeyFile? = nil
+    ) {
         self.type = type
         self.scopes = scopes
         self.audience = audience
+        self.key = key
     }
 }

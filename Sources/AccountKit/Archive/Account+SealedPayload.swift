@@ -30,6 +30,12 @@ extension Account: SealedPayload {
             var record: [String: ProfileValue] = ["grant": .string(machine.type)]
             if !machine.scopes.isEmpty { record["scopes"] = .array(machine.scopes.map { .string($0) }) }
             record["audience"] = machine.audience.map { .string($0) }
+            if let key = machine.key {
+                var file: [String: ProfileValue] = ["path": .string(key.path)]
+                file["id"] = key.id.map { .string($0) }
+                file["audience"] = key.audience.map { .string($0) }
+                record["key"] = .dictionary(file)
+            }
             fields["machine"] = .dictionary(record)
         }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
@@ -185,8 +191,13 @@ extension Account: SealedPayload {
     ) throws(RecordPropertyList.Malformed) -> MachineGrant? {
         guard let fields = try fields.dictionary("machine") else { return nil }
         guard let type = try fields.text("grant") else { throw RecordPropertyList.unusable }
-        return MachineGrant(
+        var machine = MachineGrant(
             type: type, scopes: try fields.texts("scopes") ?? [], audience: try fields.text("audience"))
+        if let file = try fields.dictionary("key") {
+            guard let path = try file.text("path") else { throw RecordPropertyList.unusable }
+            machine.key = ClientKeyFile(path: path, id: try file.text("id"), audience: try file.text("audience"))
+        }
+        return machine
     }
 
     private static func transfer(

@@ -12,7 +12,7 @@ struct RequestLog: Sendable {
         var resource: String?
         var audience: String?
         var clientID: String?
-        /// The method by which the client sent its secret.
+        /// The method by which the client authenticated.
         var secret: String?
         /// The status of the response, or `nil` if there is none yet or the connection was broken.
         var status: Int?

@@ -6,6 +6,8 @@ struct ServerSettings: Sendable {
     var clientID = "account-cli"
     /// The client's secret. Without one, the client is public (RFC 6749, section 2.1).
     var clientSecret: ClientSecret?
+    /// Checks the client's assertions, if the client authenticates with a key instead of with a secret.
+    var clientAssertions: ClientAssertions?
     /// The redirect URIs, compared exactly. If there are none, the server accepts any port of the loopback interface
     /// with the path `/callback`.
     var redirectURIs: [String] = []
@@ -54,7 +56,7 @@ struct ServerSettings: Sendable {
             switch type {
             case .tokenExchange: !exchangeAudiences.isEmpty
             // RFC 6749, section 4.4: only confidential clients may use this grant.
-            case .clientCredentials: clientSecret != nil
+            case .clientCredentials: clientSecret != nil || clientAssertions != nil
             default: true
             }
         }

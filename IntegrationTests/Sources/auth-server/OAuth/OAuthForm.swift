@@ -15,11 +15,22 @@ struct OAuthForm: Sendable {
     /// Reads the form and checks the client.
     ///
     /// - Throws: `OAuthError` if the body is not a form, or if the client is unknown.
-    init(_ request: Request, context: some RequestContext, settings: ServerSettings) async throws {
-        self.settings = settings
+    init(_ request: Request, context: some RequestContext, server: AuthorizationServer) async throws {
+        settings = server.settings
         parameters = try await FormBody.parameters(of: request, context: context)
         let shown = try ClientCredentials(parameters, headers: request.headers)
-        try shown.check(settings)
+        if let assertions = settings.clientAssertions, shown.id == settings.clientID {
+            guard parameters["client_assertion_type"] == ClientAssertions.type,
+                let assertion = parameters["client_assertion"]
+            else { throw OAuthError(.invalidClient, "client_assertion is missing") }
+            let origin = try Origin(of: request, settings: settings)
+            try assertions.check(
+                assertion, of: settings.clientID,
+                for: [settings.quirks.discoveredIssuer(for: origin), origin.url(settings.quirks.endpoints.token)],
+                at: server.clock.now)
+        } else {
+            try shown.check(settings)
+        }
         hasSecret = shown.secret != nil
         clientID = shown.id ?? settings.clientID
     }

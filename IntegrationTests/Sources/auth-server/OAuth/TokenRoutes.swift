@@ -36,7 +36,7 @@ struct TokenRoutes: Sendable {
     /// Source: RFC 6749, sections 4.1.3, 4.3, 4.4, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4; RFC 8693, section 2.
     @Sendable
     private func token(_ request: Request, context: ServerContext) async throws -> Response {
-        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        let form = try await OAuthForm(request, context: context, server: server)
         let grantType = GrantType(rawValue: try form.required("grant_type"))
         guard let grantType, server.settings.grantTypes.contains(grantType) else {
             throw OAuthError(.unsupportedGrantType, "unknown grant_type")
@@ -99,7 +99,7 @@ struct TokenRoutes: Sendable {
     /// Source: RFC 7009. `token_type_hint` is only a hint, and this server ignores it.
     @Sendable
     private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
-        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        let form = try await OAuthForm(request, context: context, server: server)
         try await server.revoke(form.required("token"))
         return Response(status: .ok, headers: .neverStored)
     }

@@ -25,7 +25,10 @@ struct RequestLogMiddleware: RouterMiddleware {
         let asked = Self.parameters(of: request, body)
         let grantType = path == server.settings.quirks.endpoints.token ? Self.grantType(in: asked) : nil
 
-        let secret = (try? ClientCredentials(asked, headers: request.headers))?.method?.rawValue
+        let secret =
+            asked["client_assertion"] != nil
+            ? ClientAssertions.method
+            : (try? ClientCredentials(asked, headers: request.headers))?.method?.rawValue
         var number: Int?
         if !path.isControlPath {
             number = await server.updateLog {

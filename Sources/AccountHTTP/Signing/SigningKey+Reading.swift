@@ -1,0 +1,123 @@
+#if Signatures
+import AccountKit
+import AccountSupport
+import Crypto
+import CryptoExtras
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension SigningKey {
+    /// Reads a private key in PEM or as JSON Web Key.
+    ///
+    /// - Parameters:
+    ///   - text: The key.
+    ///   - place: The name of the file, for errors.
+    /// - Returns: The key, and the `kid` of a JSON Web Key.
+    /// - Throws: `misconfigured` with advice. The error contains no part of the key.
+    static func read(_ text: Secret, at place: String) throws(AccountError) -> (key: SigningKey, id: String?) {
+        let isObject = text.withUnsafeBytes { bytes in
+            bytes.first { !UInt8.spaces.contains($0) } == UInt8(ascii: "{")
+        }
+        if isObject { return try readObject(text, at: place) }
+        return (try readPEM(text.reveal(), at: place), nil)
+    }
+
+    private static func unusable(_ place: String, _ problem: String, _ hint: String) -> AccountError {
+        AccountError(.misconfigured, "\(place) \(problem)", hint: hint)
+    }
+
+    private static func unsupported(_ place: String) -> AccountError {
+        unusable(
+            place, "contains no supported private key",
+            "use an unencrypted P-256, Ed25519 or RSA key (at least 2048 bits), in PEM or as JSON Web Key")
+    }
+
+    // MARK: - PEM
+
+    private static func readPEM(_ text: String, at place: String) throws(AccountError) -> SigningKey {
+        let begin = "-----BEGIN "
+        let labels = text.split(separator: "\n").compactMap { line -> Substring? in
+            guard line.hasPrefix(begin) else { return nil }
+            return line.dropFirst(begin.count).prefix { $0 != "-" }
+        }
+        guard let label = labels.first(where: { $0.hasSuffix("PRIVATE KEY") }) else {
+            guard labels.isEmpty else {
+                throw unusable(
+                    place, "contains only a public key or a certificate", "use the file with the private key")
+            }
+            throw unsupported(place)
+        }
+        guard label != "ENCRYPTED PRIVATE KEY", !text.contains("\nProc-Type: 4,ENCRYPTED") else {
+            throw unusable(
+                place, "is encrypted",
+                "decrypt it to a file that only you can read: `(umask 077; openssl pkey -in FILE -out NEW)`")
+        }
+        // `openssl ecparam` writes the parameters of the curve before the key.
+        guard let start = text.firstRange(of: begin + label)?.lowerBound else { throw unsupported(place) }
+        let block = String(text[start...])
+        if let key = try? P256.Signing.PrivateKey(pemRepresentation: block) { return .p256(key) }
+        if let key = ed25519(fromPEM: block) { return .ed25519(key) }
+        if let key = try? _RSA.Signing.PrivateKey(pemRepresentation: block) { return .rsa(key) }
+        throw unsupported(place)
+    }
+
+    /// A PKCS #8 key of the curve Ed25519 consists of these bytes and the key (RFC 8410, section 7).
+    private static let ed25519Prefix: [UInt8] = [
+        0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+    ]
+
+    private static func ed25519(fromPEM block: String) -> Curve25519.Signing.PrivateKey? {
+        let lines = block.split(separator: "\n").dropFirst().prefix { !$0.hasPrefix("-----END ") }
+        let base64 = lines.joined().filter { !$0.isWhitespace }
+        guard let bytes = Data(base64Encoded: base64), bytes.count == ed25519Prefix.count + 32,
+            bytes.starts(with: ed25519Prefix)
+        else { return nil }
+        return try? Curve25519.Signing.PrivateKey(rawRepresentation: bytes.suffix(32))
+    }
+
+    // MARK: - JSON Web Keys
+
+    private static func readObject(
+        _ text: Secret, at place: String
+    ) throws(AccountError) -> (key: SigningKey, id: String?) {
+        guard let members = text.withUnsafeBytes({ JSONValue.object(from: $0) }) else {
+            throw unusable(place, "is not valid JSON", "use a file with one JSON Web Key")
+        }
+        guard members["keys"] == nil else {
+            throw unusable(place, "contains a set of keys", "use a file with one JSON Web Key")
+        }
+        func bytes(_ name: String) -> Data? { members[name]?.string.flatMap { Base64URL.decode($0.utf8) } }
+        guard let private_ = bytes("d") else {
+            throw unusable(place, "contains no private key (d)", "use the file with the private key")
+        }
+        let key: SigningKey? =
+            switch (members["kty"]?.string, members["crv"]?.string) {
+            case ("EC", "P-256"): (try? P256.Signing.PrivateKey(rawRepresentation: private_)).map { .p256($0) }
+            case ("OKP", "Ed25519"):
+                (try? Curve25519.Signing.PrivateKey(rawRepresentation: private_)).map { .ed25519($0) }
+            case ("RSA", _): rsa(bytes, private_).map { .rsa($0) }
+            default: nil
+            }
+        guard let key, let own = try? key.publicKey else { throw unsupported(place) }
+        guard own.allSatisfy({ members[$0.name]?.string == $0.value }) else {
+            throw unusable(place, "contains a public key of another private key", "create the file again")
+        }
+        return (key, members["kid"]?.string)
+    }
+
+    private static func rsa(_ bytes: (String) -> Data?, _ exponent: Data) -> _RSA.Signing.PrivateKey? {
+        guard let n = bytes("n"), n.count >= 256, let e = bytes("e"), let p = bytes("p"), let q = bytes("q") else {
+            return nil
+        }
+        return try? _RSA.Signing.PrivateKey(n: n, e: e, d: exponent, p: p, q: q)
+    }
+}
+
+extension UInt8 {
+    fileprivate static let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+}
+#endif

@@ -1,0 +1,166 @@
+#if Signatures
+import AccountKit
+import AccountSupport
+import AccountTesting
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+/// Assertions of a client with a private key (RFC 7523, section 3).
+struct ClientKeyTests {
+    private static let date = FixedClock().now
+
+    private func claims(_ assertion: Secret) throws -> (header: JSONObject, claims: JSONObject) {
+        let parts = assertion.reveal().split(separator: ".")
+        return (
+            try #require(JSONValue.object(from: try #require(Base64URL.decode(parts[0].utf8)))),
+            try #require(JSONValue.object(from: try #require(Base64URL.decode(parts[1].utf8))))
+        )
+    }
+
+    private func assertion(_ key: ClientKey) async throws -> Secret {
+        try await key.assertion(for: "nightly", audience: "https://login.example.com", at: Self.date)
+    }
+
+    private func failure(_ text: String) async -> String {
+        switch await asyncFailure({ try await assertion(.text(Secret(text))) }) {
+        case .misconfigured(let text)?: text
+        default: ""
+        }
+    }
+
+    private static func pem(_ label: String, _ der: some Sequence<UInt8>) -> String {
+        "-----BEGIN \(label)-----\n\(Data(der).base64EncodedString())\n-----END \(label)-----\n"
+    }
+
+    private static func pem(_ key: Curve25519.Signing.PrivateKey) -> String {
+        let prefix: [UInt8] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20]
+        return pem("PRIVATE KEY", prefix + key.rawRepresentation)
+    }
+
+    /// Expects an assertion of 60 seconds for the issuer, and returns what was signed.
+    private func expectAssertion(
+        _ key: ClientKey, algorithm: String
+    ) async throws -> (message: Data, signature: Data) {
+        let assertion = try await assertion(key)
+        let (header, claims) = try claims(assertion)
+        #expect(header == ["alg": .string(algorithm), "typ": "JWT"])
+        let now = Int64(Self.date.timeIntervalSince1970)
+        #expect(claims["iss"] == "nightly" && claims["sub"] == "nightly")
+        #expect(claims["aud"] == "https://login.example.com")
+        #expect(claims["iat"] == .integer(now) && claims["exp"] == .integer(now + 60))
+        let parts = assertion.reveal().split(separator: ".")
+        return (Data("\(parts[0]).\(parts[1])".utf8), try #require(Base64URL.decode(parts[2].utf8)))
+    }
+
+    @Test func `Signs with a P-256 key in PKCS 8, SEC 1 and JSON`() async throws {
+        let key = P256.Signing.PrivateKey()
+        let point = key.publicKey.rawRepresentation
+        let (d, x, y) = (key.rawRepresentation, point.prefix(32), point.suffix(32))
+        let object =
+            #"{"kty":"EC","crv":"P-256","d":"\#(Base64URL.encode(d))","x":"\#(Base64URL.encode(x))","#
+            + #""y":"\#(Base64URL.encode(y))"}"#
+        let sec1 = Self.pem(
+            "EC PRIVATE KEY",
+            [0x30, 0x31, 2, 1, 1, 4, 32] + d + [0xA0, 0x0A, 6, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7])
+        let parameters = Self.pem("EC PARAMETERS", [6, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7])
+        for text in [key.pemRepresentation, sec1, parameters + sec1, object] {
+            let (message, signature) = try await expectAssertion(.text(Secret(text)), algorithm: "ES256")
+            let read = try P256.Signing.ECDSASignature(rawRepresentation: signature)
+            #expect(key.publicKey.isValidSignature(read, for: message))
+        }
+    }
+
+    @Test func `Signs with an RSA key in PKCS 8 and PKCS 1`() async throws {
+        let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+        for text in [key.pkcs8PEMRepresentation, key.pemRepresentation] {
+            let (message, signature) = try await expectAssertion(.text(Secret(text)), algorithm: "RS256")
+            let read = _RSA.Signing.RSASignature(rawRepresentation: signature)
+            #expect(key.publicKey.isValidSignature(read, for: message, padding: .insecurePKCS1v1_5))
+        }
+    }
+
+    @Test func `Signs with an Ed25519 key in PKCS 8 and JSON`() async throws {
+        let key = Curve25519.Signing.PrivateKey()
+        let object =
+            #"{"kty":"OKP","crv":"Ed25519","d":"\#(Base64URL.encode(key.rawRepresentation))","#
+            + #""x":"\#(Base64URL.encode(key.publicKey.rawRepresentation))"}"#
+        for text in [Self.pem(key), object] {
+            let (message, signature) = try await expectAssertion(.text(Secret(text)), algorithm: "EdDSA")
+            #expect(key.publicKey.isValidSignature(signature, for: message))
+        }
+    }
+
+    @Test func `Each assertion has another jti`() async throws {
+        let key = ClientKey.text(Secret(P256.Signing.PrivateKey().pemRepresentation))
+        let ids = try await [assertion(key), assertion(key)].map { try claims($0).claims["jti"] }
+        #expect(ids[0] != nil && ids[0] != ids[1])
+    }
+
+    @Test func `Names the key and the audience in the options`() async throws {
+        let pem = Secret(P256.Signing.PrivateKey().pemRepresentation)
+        let read = try claims(try await assertion(.text(pem, id: "2026", audience: "https://login.example.com/token")))
+        #expect(read.header["kid"] == "2026" && read.claims["aud"] == "https://login.example.com/token")
+        let ed = Curve25519.Signing.PrivateKey()
+        let object =
+            #"{"kty":"OKP","crv":"Ed25519","kid":"own","d":"\#(Base64URL.encode(ed.rawRepresentation))","#
+            + #""x":"\#(Base64URL.encode(ed.publicKey.rawRepresentation))"}"#
+        #expect(try claims(try await assertion(.text(Secret(object)))).header["kid"] == "own")
+    }
+
+    @Test func `Says what to use instead of an unusable key`() async throws {
+        let key = P256.Signing.PrivateKey()
+        #expect(await failure(key.publicKey.pemRepresentation).contains("only a public key"))
+        #expect(await failure(Self.pem("CERTIFICATE", [1])).contains("certificate"))
+        #expect(await failure(Self.pem("ENCRYPTED PRIVATE KEY", [1])).contains("openssl pkey"))
+        #expect(await failure(P384.Signing.PrivateKey().pemRepresentation).contains("P-256"))
+        #expect(await failure("").contains("no supported private key"))
+        #expect(await failure(Self.pem("PRIVATE KEY", [1, 2])).contains("no supported private key"))
+        #expect(await failure("{").contains("not valid JSON"))
+        #expect(await failure(#"{"keys":[]}"#).contains("a set of keys"))
+        #expect(await failure(#"{"kty":"EC","crv":"P-256","x":"AA"}"#).contains("no private key"))
+        let (own, other) = (Curve25519.Signing.PrivateKey(), Curve25519.Signing.PrivateKey())
+        let mixed =
+            #"{"kty":"OKP","crv":"Ed25519","d":"\#(Base64URL.encode(own.rawRepresentation))","#
+            + #""x":"\#(Base64URL.encode(other.publicKey.rawRepresentation))"}"#
+        let text = await failure(mixed)
+        #expect(text.contains("another private key"))
+        #expect(!text.contains(Base64URL.encode(own.rawRepresentation)))
+    }
+
+    @Test func `Hides the key in a description`() {
+        let pem = P256.Signing.PrivateKey().pemRepresentation
+        #expect(!"\(ClientKey.text(Secret(pem)))".contains("BEGIN"))
+    }
+
+    @Test func `Authenticates a client with the key at each request`() async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/.well-known/openid-configuration": .json(discoveryDocument(address))
+            case "/token": .json(#"{"access_token":"a","expires_in":3600}"#)
+            default: .response(200)
+            }
+        } _: { server in
+            let clock = ManualClock(Self.date)
+            let key = ClientKey.text(Secret(P256.Signing.PrivateKey().pemRepresentation))
+            let authority = try MachineAuthority(
+                issuer: server.address, clientID: "nightly", clientKey: key, timeout: .seconds(20), clock: clock)
+            let account = try await authority.signIn()
+            #expect(account.credentials.machine == MachineGrant() && account.credentials.clientSecret == .unknown)
+            _ = try await authority.refresh(account)
+            let forms = server.requests.filter { $0.target == "/token" }.map(\.body)
+            #expect(forms.count == 2 && forms[0] != forms[1])
+            let type = "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
+            #expect(
+                forms.allSatisfy {
+                    $0.hasPrefix(
+                        "grant_type=client_credentials&client_id=nightly&client_assertion_type=\(type)&client_assertion=ey"
+                    )
+                })
+        }
+    }
+}
+#endif
