@@ -95,6 +95,7 @@ let package = Package(
             dependencies: [
                 "CServerSodium",
                 "auth-server",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),

@@ -195,6 +195,9 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document).
     public var clientMetadataURL: String?
 
+    /// Whether a sign-in binds the tokens to a key of the session (RFC 9449). With `nil`, the authority decides.
+    public var bindsTokens: Bool?
+
     /// Whether to register the app again with a service that registers apps (RFC 7591). It is not stored.
     public var registersAgain = false
 
@@ -269,7 +272,7 @@ public struct AccountService: Sendable, Equatable, Codable {
 extension AccountService {
     private enum CodingKeys: CodingKey {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
-        case clientAuthentication, url, clientMetadataURL
+        case clientAuthentication, url, clientMetadataURL, bindsTokens
     }
 
     /// Decodes a service, including the format of earlier versions.
@@ -288,6 +291,7 @@ extension AccountService {
             clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication),
             url: try container.decodeIfPresent(String.self, forKey: .url),
             clientMetadataURL: try container.decodeIfPresent(String.self, forKey: .clientMetadataURL))
+        bindsTokens = try container.decodeIfPresent(Bool.self, forKey: .bindsTokens)
     }
 }
 

@@ -28,7 +28,10 @@ extension CommandContext {
     }
 
     private func archived(_ store: AccountStore) async throws -> HelperToken {
-        let account = try await withUsableToken(try await signedInAccount(in: store), in: store)
+        let stored = try await signedInAccount(in: store)
+        try stored.credentials.checkIsBearer(hint)
+        let account = try await withUsableToken(stored, in: store)
+        try account.credentials.checkIsBearer(hint)
         let token = try account.credentials.accessToken.fitForHeader()
         return HelperToken(
             token: token, username: account.username.flatMap { Rule.isUsername($0) ? $0 : nil },

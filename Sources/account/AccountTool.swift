@@ -117,11 +117,13 @@ enum StandAlone: AccountApplication {
     }
 
     private static func options(of service: AccountService) -> OAuthRequestOptions {
-        OAuthRequestOptions(
+        var options = OAuthRequestOptions(
             redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
             parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
             clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) },
             username: service.username)
+        options.bindsTokens = service.bindsTokens ?? false
+        return options
     }
 
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }

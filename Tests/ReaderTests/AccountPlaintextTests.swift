@@ -124,6 +124,30 @@ struct AccountPlaintextTests {
         for key in ["isPublicClient", "isWithheld"] { #expect(!bytes.contains(key.utf8)) }
     }
 
+    // MARK: The key of the tokens
+
+    @Test func `Stores the key of bound tokens under a tag that earlier versions refuse`() throws {
+        var account = Self.deriving
+        account.credentials.clientSecret = .secret(Secret("client-secret"))
+        account.credentials.proofKey = Secret("a key of 32 bytes, which is last")
+        let (plaintext, kept) = try AccountPlaintext.encode(account)
+        #expect(kept == account)
+        #expect(try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount)) == account)
+        // Earlier versions support the tags 1 to 5, and report any other tag as a later version.
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        let entry = [6, 0, 0, 0, 32, 0, 0, 0] + Array("a key of 32 bytes, which is last".utf8)
+        let range = try #require(bytes.firstRange(of: entry))
+        #expect(range.upperBound == 4 + Int(bytes[0]) + Int(bytes[1]) << 8)
+    }
+
+    @Test func `Refuses an account with two keys`() {
+        let secrets =
+            [SealedSecret(.accessToken, Secret("a"))] + [1, 2].map { SealedSecret(.proofKey, Secret("\($0)")) }
+        #expect(throws: RecordPropertyList.Malformed.self) {
+            try Account(record: Self.account.sealedRecord, secrets: secrets)
+        }
+    }
+
     // MARK: Derived tokens
 
     private static func derived(_ token: String) -> Credentials {
@@ -214,7 +238,7 @@ struct AccountPlaintextTests {
         #expect(account.credentials.refreshToken == nil)
     }
 
-    @Test(arguments: [0, 6, 255, 65_535] as [UInt16])
+    @Test(arguments: [0, 7, 255, 65_535] as [UInt16])
     func `Reports an unknown secret tag as a later version`(tag: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1) + Self.secret(tag)) + Self.section(Self.record))
     }

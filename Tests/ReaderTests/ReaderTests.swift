@@ -76,6 +76,18 @@ struct ReaderTests {
         expectNoLeak(of: [Secret("derived-1"), Secret("derived-2")], in: quiet.output + quiet.errors)
     }
 
+    @Test func `Writes the key of bound tokens that Python reads the same`() async throws {
+        var account = Account.testing(at: Date(timeIntervalSince1970: 0))
+        account.credentials.tokenType = "DPoP"
+        account.credentials.proofKey = Secret(bytes: [UInt8](0xC0...0xDF))
+        let archive = try await signIn(account)
+        let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists", "--reveal")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let tokens = try #require(try outcome.json()["tokens"] as? [String: String])
+        #expect(tokens["proofKey"] == Data(0xC0...0xDF).base64EncodedString())
+        #expect(tokens["accessToken"] == "access-1")
+    }
+
     @Test func `Prints the tokens in Python only on request`() async throws {
         let archive = try await signIn()
         let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")

@@ -27,7 +27,7 @@ import sys
 MAXIMUM_SIZE = 1024 * 1024
 PADDING_BLOCK = 512
 TAG_SIZE = 16
-TOKENS = {1: "accessToken", 2: "refreshToken", 3: "idToken", 5: "clientSecret"}
+TOKENS = {1: "accessToken", 2: "refreshToken", 3: "idToken", 5: "clientSecret", 6: "proofKey"}
 DERIVED_TOKEN = 4
 
 
@@ -330,7 +330,9 @@ def in_json(value):
     raise TypeError(f"a {type(value)} in a property list")
 
 
-def shown(token):
+def shown(token, name=None):
+    if name == "proofKey":
+        return base64.b64encode(token).decode()
     return [shown(one) for one in token] if isinstance(token, list) else token.decode(errors="replace")
 
 
@@ -375,7 +377,7 @@ def main():
         return refusal.status
     account["generation"] = envelope.generation
     if arguments.reveal:
-        account["tokens"] = {name: shown(token) for name, token in tokens.items()}
+        account["tokens"] = {name: shown(token, name) for name, token in tokens.items()}
     json.dump(account, sys.stdout, default=in_json, indent=2, sort_keys=True)
     print()
     return 0

@@ -30,6 +30,17 @@ enum APICalls {
     }
 }
 
+enum BoundTokens {
+    static func authority() throws -> OAuthAuthority {
+        // snippet.bound
+        var options = OAuthRequestOptions()
+        options.bindsTokens = true
+        let authority = try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes", options: options)
+        // snippet.end
+        return authority
+    }
+}
+
 enum OtherAPI {
     static func token(_ store: AccountStore, _ authority: any TokenExchangeAuthority) async throws -> Secret {
         // snippet.derived

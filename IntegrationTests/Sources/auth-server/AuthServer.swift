@@ -137,6 +137,9 @@ struct AuthServer: AsyncParsableCommand {
     @Flag(help: "Accept the URL of a metadata document as a client ID, without reading the document.")
     var clientMetadata = false
 
+    @Option(help: "Whether clients can bind tokens to a key (DPoP), and whether proofs need a nonce.")
+    var dpop = ProofPolicy.off
+
     @Option(help: ArgumentHelp("How long a device code is valid.", valueName: "seconds"))
     var deviceCodeLifetime = 600
 
@@ -207,6 +210,7 @@ struct AuthServer: AsyncParsableCommand {
                 issuesSecrets: registrationSecrets, isManaged: registration == .managed)
         }
         settings.acceptsClientMetadata = clientMetadata
+        settings.proofs = dpop
         settings.exchangeAudiences = exchangeAudiences
         settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
@@ -328,5 +332,7 @@ extension DemoUser: ExpressibleByArgument {
 extension RefreshTokenPolicy: ExpressibleByArgument {}
 
 extension APISettings.Place: ExpressibleByArgument {}
+
+extension ProofPolicy: ExpressibleByArgument {}
 
 extension StandardQuirks.Refusal: ExpressibleByArgument {}

@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import Testing
 
 /// The client scenarios of modelcontextprotocol/conformance that are about a sign-in, each named after the scenario. The service and the API are the test server.
@@ -285,6 +286,23 @@ struct ConformanceTests {
         try await APIUser.run { user in
             try await user.server.alter(.discovery, setting: ["issuer": .text("https://evil.example.com")])
             try await user.expectRefused(try await user.refusedLogin(), "is for another issuer")
+        }
+    }
+
+    // MARK: Tokens that are bound to a key
+
+    @Test(arguments: ["on", "nonces"]) func `auth/dpop`(policy: String) async throws {
+        try await APIUser.run(["--dpop", policy]) { user in
+            let login = try await user.account.logIn(at: user.server, [user.api, "--dpop"])
+            try #require(login.exitCode == 0, "\(login)")
+            var options = ["token", "--dpop-proof", "POST", user.api]
+            if policy == "nonces" { options += ["--dpop-nonce", try #require(try await HTTP.nonce(of: user.api))] }
+            let fields = try await user.account.run(options).output.split(separator: "\n").map { line in
+                line.split(separator: ": ", maxSplits: 1).map(String.init)
+            }
+            let all = [String: String](uniqueKeysWithValues: fields.map { ($0[0], $0[1]) })
+            #expect(try await HTTP.send(.POST, user.api, fields: all).status == 200)
+            #expect(try await user.account("refresh").exitCode == 0)
         }
     }
 

@@ -14,18 +14,18 @@ struct GlewlwydTests {
         let redirectURI: String
 
         /// Signs in on the service's pages.
-        func logIn(_ client: String, tool: Tool? = nil) async throws -> BrowserLogin {
+        func logIn(_ client: String, tool: Tool? = nil, options: [String] = []) async throws -> BrowserLogin {
             try await (tool ?? account).logIn(
                 with: browser, following: GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn,
-                ["--issuer", issuer, "--client-id", client, "--redirect-uri", redirectURI])
+                ["--issuer", issuer, "--client-id", client, "--redirect-uri", redirectURI] + options)
         }
     }
 
-    private func run(_ test: (Newcomer) async throws -> Void) async throws {
+    private func run(_ options: [String] = [], _ test: (Newcomer) async throws -> Void) async throws {
         try await Container.run { container in
             let server = GlewlwydServer(in: container)
             let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
-            try await server.run(redirectURIs: [redirectURI]) { issuer in
+            try await server.run(redirectURIs: [redirectURI], options: options) { issuer in
                 try await Browser.run(in: container) { browser in
                     try await test(
                         Newcomer(
@@ -102,6 +102,24 @@ struct GlewlwydTests {
             #expect(logout.exitCode == 0, "\(logout)")
             #expect(logout.output.contains(#""revocation":"refused""#), "\(logout)")
             #expect(!alice.container.exists(alice.container.archive))
+        }
+    }
+
+    @Test func `Binds tokens to a key, with the nonces that the service requires`() async throws {
+        try await run(["--dpop"]) { alice in
+            let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
+            let login = try await alice.logIn("account-cli-secret", tool: account, options: ["--dpop"])
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(try await account("status").output.contains("bound to a key of this session (DPoP)"))
+            for _ in 1...3 { #expect(try await account("refresh").exitCode == 0) }
+            let verified = try await account.verify()
+            #expect(verified.output == "Alice Liddell\n", "\(verified)")
+            // The service accepts no bound token without a proof.
+            let url = alice.issuer + "/userinfo"
+            let fields = try await account("token", "--dpop-proof", "GET", url).output
+            let token = try #require(fields.firstMatch(of: /Authorization: DPoP (\S+)/)).output.1
+            #expect(try await HTTP.get(url, bearer: String(token)).status == 401)
+            #expect(try await account("logout", "--json").output.contains(#""revocation":"done""#))
         }
     }
 

@@ -160,6 +160,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         try validateClientCredentials()
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
+        if request.dpop == true, withToken {
+            throw ValidationError("--dpop cannot be combined with --with-token: only a sign-in binds tokens to a key")
+        }
         if username != nil, withToken {
             throw ValidationError("--username cannot be combined with --with-token: the service identifies the user")
         }
@@ -222,7 +225,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
             ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
             ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
-            ("--client-metadata-url", issuer.clientMetadataURL != nil),
+            ("--client-metadata-url", issuer.clientMetadataURL != nil), ("--dpop", request.dpop == true),
         ]
     }
 
@@ -277,6 +280,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             : try await authority(for: &service, in: context, answering: answers, extending: extended)
         let way = try isMachine ? .client : answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)
+        if way == .token, request.dpop == true {
+            throw AccountError(
+                .invalidArgument, "an existing token cannot be bound to a key", hint: "omit --dpop")
+        }
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: authority.accountIssuer)
         let question = ReplacementQuestion(context, extending: extended)
@@ -348,7 +355,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         service.username = username
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
-        if let account { try addEarlierScopes(of: account, to: &service, in: context) }
+        if let account {
+            try addEarlierScopes(of: account, to: &service, in: context)
+            if account.credentials.proofKey != nil { service.bindsTokens = request.dpop ?? true }
+        }
         return service
     }
 

@@ -98,6 +98,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
             }
+            if account.credentials.proofKey != nil { rows.append(("Tokens", "bound to a key of this session (DPoP)")) }
             rows.append(("Confirmed", account.verifiedAt.map(time) ?? "never"))
             rows.append(("Expires", expiry(of: account)))
             if let move = account.move {

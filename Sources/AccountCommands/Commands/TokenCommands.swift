@@ -12,6 +12,11 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
                   curl -H "Authorization: Bearer $(\(CommandLine.toolName) token)" https://api.example.com
                   \(CommandLine.toolName) token --audience https://api.example.com --json
+
+                If the tokens are bound to a key of the session, each request needs a proof. --dpop-proof prints the \
+                header fields with the token and a proof for one request:
+
+                  \(CommandLine.toolName) token --dpop-proof GET $URL | curl -H @- $URL
                 """)
     }
 
@@ -26,6 +31,18 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 + "lifetime if that is less).", valueName: "seconds"))
     var minValidity: Double?
 
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp(
+            "Print the header fields of one request, with a proof for its method and URL (DPoP, RFC 9449).",
+            valueName: "method url"))
+    var dpopProof: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "With --dpop-proof, the nonce from the DPoP-Nonce field of the last response.", valueName: "nonce"))
+    var dpopNonce: String?
+
     @OptionGroup var target: TargetOptions
     @OptionGroup(title: "Common options") var options: CommonOptions
 
@@ -34,6 +51,8 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     init(minValidity: Double?) {
         self.minValidity = minValidity
         usesIDToken = false
+        dpopProof = []
+        dpopNonce = nil
         target = .none
         options = .none
     }
@@ -46,12 +65,20 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             throw ValidationError(
                 "an ID token is only for the client of this session: omit --audience, --resource and --scope")
         }
+        if !dpopProof.isEmpty, dpopProof.count != 2 {
+            throw ValidationError(
+                "--dpop-proof requires the method and the URL of a request: --dpop-proof GET https://api.example.com")
+        }
+        if usesIDToken, !dpopProof.isEmpty { throw ValidationError("--dpop-proof cannot be combined with --id-token") }
+        if dpopNonce != nil, dpopProof.isEmpty { throw ValidationError("--dpop-nonce requires --dpop-proof") }
     }
 
     private struct Document: Encodable {
         var token: String
         /// `nil` for an ID token, which is not used for requests.
         var tokenType: String?
+        /// The value of the `DPoP` field of one request.
+        var proof: String?
         var expiresAt: String?
         var session: String
         var source: String?
@@ -61,13 +88,15 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         if usesIDToken { return try await printIDToken(context) }
         if let target = try target.target() { return try await printToken(for: target, context) }
         if let token = App.environmentToken {
+            if !dpopProof.isEmpty { try context.refuseEnvironmentToken(to: "print a proof") }
             return try print(token, source: App.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
+        if dpopProof.isEmpty { try account.credentials.checkIsBearer(context.hint) }
         let usable = try await context.withUsableToken(
             account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
         let token = usable.credentials.accessToken
-        try print(token, of: usable.credentials, context)
+        try print(token, of: usable.credentials, beside: usable, context)
         context.warn(ifTokenUntil: usable.credentials.expiresAt, isShorterThan: minValidity)
         // Deliver revocations only if the service has just responded. Otherwise, the command must not use the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
@@ -78,20 +107,51 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         guard let account = await context.store.load().account else { return try await fail(context) }
         let derived = try await context.withDerivedToken(
             for: target, of: account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
-        try print(derived.credentials.accessToken, of: derived.credentials, context)
+        try print(derived.credentials.accessToken, of: derived.credentials, beside: account, context)
         context.warn(ifTokenUntil: derived.credentials.expiresAt, isShorterThan: minValidity)
         if account.credentials.derivedToken(for: target) != derived {
             await context.deliverRevocations(to: account.issuer)
         }
     }
 
+    /// Returns the value of the `DPoP` field for the request in `--dpop-proof`; `nil` without this option.
+    private func proof(
+        of credentials: Credentials, beside account: Account, _ context: CommandContext<App>
+    ) throws -> String? {
+        guard dpopProof.count == 2 else {
+            try credentials.checkIsBearer(context.hint)
+            return nil
+        }
+        guard credentials.requiresProof else {
+            throw AccountError(
+                .misconfigured, "the tokens of this session are not bound to a key, so their requests need no proof",
+                hint: "omit --dpop-proof")
+        }
+        guard let authority = try context.authority(of: account) as? any ProofAuthority else {
+            throw AccountError(.misconfigured, "the service of this tool does not bind tokens to a key")
+        }
+        var bound = credentials
+        bound.proofKey = account.credentials.proofKey
+        do {
+            return try authority.proof(of: bound, method: dpopProof[0], url: dpopProof[1], nonce: dpopNonce)
+        } catch let AuthorityError.misconfigured(problem) {
+            throw AccountError(.misconfigured, "a proof cannot be created: \(problem)")
+        }
+    }
+
     private func print(
-        _ token: Secret, of credentials: Credentials? = nil, source: String? = nil, _ context: CommandContext<App>
+        _ token: Secret, of credentials: Credentials? = nil, beside account: Account? = nil, source: String? = nil,
+        _ context: CommandContext<App>
     ) throws {
-        guard options.json else { return try Terminal.printLine(token) }
+        let proof: String? =
+            if let credentials, let account { try proof(of: credentials, beside: account, context) } else { nil }
+        guard options.json else {
+            guard let proof else { return try Terminal.printLine(token) }
+            return try Terminal.print([.text("Authorization: DPoP "), .secret(token), .text("\nDPoP: \(proof)\n")])
+        }
         try JSONDocument.print(
             Document(
-                token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer",
+                token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer", proof: proof,
                 expiresAt: credentials?.expiresAt.map(StateText.iso), session: context.session.rawValue,
                 source: source))
     }

@@ -252,6 +252,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         service.redirectURI = request.redirectURI ?? service.redirectURI
         service.audience = request.audience ?? service.audience
         service.clientAuthentication = request.clientAuth?.method ?? service.clientAuthentication
+        service.bindsTokens = request.dpop ?? service.bindsTokens
         if !request.scopes.isEmpty || request.defaultScopes != nil {
             service.scopes = request.scopes
             service.usesDefaultScopes = request.defaultScopes ?? true

@@ -103,6 +103,15 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             visibility: App.acceptsIssuer ? .default : .hidden))
     var clientAuth: ClientAuthOption?
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            """
+            Bind the tokens to a key of this session, so that a copy of the tokens is useless to others (DPoP, RFC \
+            9449). Remembered for the session. Programs then need `token --dpop-proof` for each request.
+            """, visibility: App.visibility(of: .browser, .device)))
+    var dpop: Bool?
+
     func validate() throws {
         if let redirectURI, !Self.isRedirect(redirectURI) {
             throw ValidationError(

@@ -35,12 +35,13 @@ package struct KeptToken: Sendable, Equatable {
 
     /// Throws `misconfigured` if the service issued no ID token, or an ID token without an expiry, which OpenID Connect
     /// Core, section 2, requires. Throws `serviceUnavailable` if the service reported that the tokens belong to another
-    /// user.
+    /// user. Throws `misconfigured` if the access token requires a proof in each request.
     package init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
         guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
         let isRenewable = credentials.isRenewable
         switch kind {
         case .access:
+            try credentials.checkIsBearer(CommandHint(session: session))
             self.init(
                 secret: credentials.accessToken, issuedAt: credentials.issuedAt, expiresAt: credentials.expiresAt,
                 isRenewable: isRenewable)

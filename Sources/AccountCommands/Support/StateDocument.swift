@@ -44,6 +44,10 @@ struct StateDocument: Encodable {
     var account: AccountPart?
     var verifiedAt: Date?
     var expiresAt: Date?
+
+    /// `true` if the tokens are bound to a key of the session (RFC 9449).
+    var isBound: Bool?
+
     var endedAt: Date?
     var endedBy: String?
     var unfinishedRefreshAt: Date?
@@ -101,6 +105,7 @@ struct StateDocument: Encodable {
         isMoveComplete = account.move?.isComplete
         verifiedAt = account.verifiedAt
         expiresAt = account.credentials.expiresAt
+        isBound = account.credentials.proofKey == nil ? nil : true
     }
 }
 

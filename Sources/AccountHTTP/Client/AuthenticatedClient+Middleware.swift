@@ -50,17 +50,37 @@ extension AuthenticatedClient {
         send: (HTTPRequest) async throws -> (HTTPResponse, Body), reading read: (Body) async throws -> (Data, Body)
     ) async throws -> (HTTPResponse, Body) {
         // Check both, because the base URL and the request each name a destination.
-        _ = try url(baseURL.absoluteString)
-        _ = try url(url(of: request))
-        guard request.headerFields[.authorization] == nil else {
-            throw AccountError(.invalidArgument, "the caller must not set the header field authorization")
+        let base = try url(baseURL.absoluteString)
+        let relative = try url(url(of: request))
+        for name in [HTTPField.Name.authorization, .dpop] where request.headerFields[name] != nil {
+            throw AccountError(.invalidArgument, "the caller must not set the header field \(name.canonicalName)")
         }
+        // The other client appends the path of the request to the base URL.
+        let path = base.path.hasSuffix("/") ? String(base.path.dropLast()) : base.path
+        let target = ServiceURL(at: base, path: path + relative.path)
 
-        func exchange(_ account: Account) async throws -> (response: (HTTPResponse, Body), isRefused: Bool) {
+        func exchange(
+            _ account: Account, isRepeated: Bool = false
+        ) async throws -> (response: (HTTPResponse, Body), isRefused: Bool) {
+            var authorized = ServiceRequest(url: target)
+            authorized.method = request.method
+            do {
+                try authorized.authorize(with: account.credentials)
+                try nonces.prove(&authorized, at: Date())
+            } catch {
+                throw AccountError(request: error, to: origin)
+            }
             var message = request
-            message.headerFields[.authorization] = "Bearer \(account.credentials.accessToken.reveal())"
+            message.headerFields[.authorization] = authorized.message.headerFields[.authorization]
+            message.headerFields[.dpop] = authorized.headerFields[.dpop]
             let (head, body) = try await send(message)
             let bare = ServiceResponse(head: head, body: WipedBytes(), receivedAt: Date())
+            nonces.note(bare, to: authorized)
+            if authorized.isWorthRepeating(after: bare), canBeRepeated, !isRepeated {
+                // Another client may keep a connection until its response is read.
+                _ = try await read(body)
+                return try await exchange(account, isRepeated: true)
+            }
             if let requirement = AccessRequirement(bare) {
                 throw AccountError(requirement, at: origin, in: store.session)
             }
@@ -68,7 +88,7 @@ extension AuthenticatedClient {
             guard head.status == .unauthorized else { return ((head, body), false) }
             let (bytes, again) = try await read(body)
             let refusal = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())
-            return ((head, again), isRefusal(refusal))
+            return ((head, again), isRefusal(refusal, of: account.credentials))
         }
 
         let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)

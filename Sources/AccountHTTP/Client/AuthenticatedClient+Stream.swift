@@ -41,8 +41,8 @@ extension AuthenticatedClient {
         let message = sent
         let transfer = BodyTransfer(body, receive)
         do {
-            return try await authorized { (token) async throws(AccountError) in
-                try await exchange(message, transfer, token)
+            return try await authorized { (credentials) async throws(AccountError) in
+                try await exchange(message, transfer, credentials)
             }
         } catch {
             throw transfer.failure ?? error
@@ -50,12 +50,15 @@ extension AuthenticatedClient {
     }
 
     private func exchange(
-        _ request: ServiceRequest, _ transfer: BodyTransfer, _ token: Secret
+        _ request: ServiceRequest, _ transfer: BodyTransfer, _ credentials: Credentials
     ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
         var request = request
-        request.authorization = .bearer(token)
         do {
-            return try judged(try await transported(request, transfer), token)
+            try request.authorize(with: credentials)
+            let response = try await nonces.exchange(request, clock: SystemWallClock()) {
+                try await transported($0, transfer)
+            }
+            return try judged(response, credentials)
         } catch let error as AccountError {
             throw error
         } catch {

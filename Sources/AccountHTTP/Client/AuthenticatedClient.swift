@@ -22,6 +22,8 @@ public import Foundation
 /// no redirects. If another user signs in during a request, the client does not send that request with the new user's
 /// token.
 ///
+/// If the tokens are bound to a key (RFC 9449), the client adds a proof to each request.
+///
 /// An API cannot end a session. If the API rejects the token of an account without a refresh token, the client asks the
 /// authority whether the session has ended.
 public struct AuthenticatedClient: Sendable {
@@ -52,6 +54,8 @@ public struct AuthenticatedClient: Sendable {
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
+
+    var nonces: ProofNonces { HTTPTransport.shared.nonces }
 
     /// A function that sends a request and returns the complete response.
     ///
@@ -165,7 +169,9 @@ public struct AuthenticatedClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
     ) async throws(AccountError) -> APIResponse {
         let request = try serviceRequest(method, url, fields, body)
-        return try await authorized { (token) async throws(AccountError) in try await exchange(request, token) }
+        return try await authorized { (credentials) async throws(AccountError) in
+            try await exchange(request, credentials)
+        }
     }
 
     func serviceRequest(
@@ -183,12 +189,12 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func authorized(
-        _ exchange: (Secret) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
+        _ exchange: (Credentials) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
     ) async throws(AccountError) -> APIResponse {
         let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
-        let (response, isRefused) = try await exchange(account.credentials.accessToken)
+        let (response, isRefused) = try await exchange(account.credentials)
         guard isRefused, let account = try await replacement(for: account) else { return response }
-        return try await exchange(account.credentials.accessToken).response
+        return try await exchange(account.credentials).response
     }
 
     /// Returns the account with a new token, or `nil` if there is no new token.
@@ -220,12 +226,12 @@ public struct AuthenticatedClient: Sendable {
     }
 
     private func exchange(
-        _ request: ServiceRequest, _ token: Secret
+        _ request: ServiceRequest, _ credentials: Credentials
     ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
         var request = request
-        request.authorization = .bearer(token)
         do {
-            return try judged(try await transported(request), token)
+            try request.authorize(with: credentials)
+            return try judged(try await transported(request), credentials)
         } catch let error as AccountError {
             throw error
         } catch {
@@ -234,7 +240,7 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func judged(
-        _ response: ServiceResponse, _ token: Secret
+        _ response: ServiceResponse, _ credentials: Credentials
     ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
         if let requirement = AccessRequirement(response) {
             throw AccountError(requirement, at: origin, in: store.session)
@@ -243,7 +249,9 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        return (APIResponse(response, from: origin, hiding: [token]), isRefusal(response))
+        return (
+            APIResponse(response, from: origin, hiding: [credentials.accessToken]), isRefusal(response, of: credentials)
+        )
     }
 
     private func transported(_ request: ServiceRequest) async throws -> ServiceResponse {
@@ -251,13 +259,16 @@ public struct AuthenticatedClient: Sendable {
             return try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: SystemWallClock(), logger: logger)
         }
-        let response = try await transport(request.message, request.body)
-        return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+        return try await nonces.exchange(request, clock: SystemWallClock()) { request in
+            let response = try await transport(request.message, request.body)
+            return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+        }
     }
 
-    func isRefusal(_ response: ServiceResponse) -> Bool {
+    func isRefusal(_ response: ServiceResponse, of credentials: Credentials) -> Bool {
         do throws(AuthorityError) {
-            try ResponseParser(.userInfo, quirks: quirks).acknowledgement(in: response)
+            try ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof).acknowledgement(
+                in: response)
             return false
         } catch {
             return error == .bearerChallenge(error: "invalid_token")
@@ -270,7 +281,7 @@ extension HTTPFields {
     /// body.
     var reservedName: String? {
         map(\.name.canonicalName).first {
-            ["authorization", "host", "content-length", "transfer-encoding"].contains($0)
+            ["authorization", "dpop", "host", "content-length", "transfer-encoding"].contains($0)
         }
     }
 }

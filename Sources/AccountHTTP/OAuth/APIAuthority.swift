@@ -30,7 +30,7 @@ public struct APIAuthority: Sendable {
     private var additionalScopes: [String]
     private var options: OAuthRequestOptions
     private let timeout: Duration
-    private let clock: (any WallClock)?
+    let clock: (any WallClock)?
     private let logger: Logger?
     private let cache = Cache()
 
@@ -482,9 +482,10 @@ extension APIAuthority: DiscoveringAuthority {
                 .misconfigured, "the token of this account is not for \(url), so it is not sent there",
                 hint: "name the scopes with --scope")
         }
-        var request = ServiceRequest(url: apiURL, bearer: account.credentials.accessToken)
+        var request = ServiceRequest(url: apiURL)
         request.bodyLimit = 0
         do throws(AuthorityError) {
+            try request.authorize(with: account.credentials)
             let response = try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: clock ?? SystemWallClock(), logger: logger)
             return AccessRequirement(response)

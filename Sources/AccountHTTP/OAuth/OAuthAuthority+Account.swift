@@ -21,7 +21,7 @@ extension OAuthAuthority: AccountAuthority {
         if let url = storedUserInfo(of: account.credentials) {
             let failure: AuthorityError
             do throws(AuthorityError) {
-                let identity = try await userInfo(with: account.credentials.accessToken, at: url).identity
+                let identity = try await userInfo(with: account.credentials, at: url).identity
                 guard identity.id == account.id else { throw .otherUser(id: identity.id) }
                 return identity
             } catch {
@@ -53,7 +53,7 @@ extension OAuthAuthority: AccountAuthority {
             throw .misconfigured(
                 "\(issuer) cannot identify the user of this token: it was requested without the scope openid")
         }
-        return try await userInfo(with: account.credentials.accessToken).identity
+        return try await userInfo(with: account.credentials).identity
     }
 
     /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client to which the service
@@ -104,7 +104,7 @@ extension OAuthAuthority: AccountAuthority {
         if account.credentials.machine != nil, !client.isConfidential { throw missingSecret(of: client) }
         var exchange = try await prepareTokens(
             form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
-            at: account.credentials.tokenEndpoint)
+            at: account.credentials.tokenEndpoint, key: account.credentials.key)
         exchange.owner = (account, issuerIdentifier)
         exchange.registrations = self.client.registrations
         return exchange
@@ -129,17 +129,18 @@ extension OAuthAuthority: AccountAuthority {
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
         let client = client(of: account.credentials)
+        let key = try account.credentials.key
         if account.credentials.machine != nil, client?.isConfidential != true { throw missingSecret(of: client) }
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         var isTaken = false
         var refusal: AuthorityError?
         if let refreshToken = account.credentials.refreshToken {
-            refusal = try await revoke(refreshToken, "refresh_token", at: endpoint, as: client)
+            refusal = try await revoke(refreshToken, "refresh_token", at: endpoint, as: client, key)
             isTaken = refusal == nil
         }
         let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
         for token in [account.credentials.accessToken] + derived {
-            switch try await revoke(token, "access_token", at: endpoint, as: client) {
+            switch try await revoke(token, "access_token", at: endpoint, as: client, key) {
             // Ignore this error: the service revokes access tokens with the refresh token, or not at all (RFC 7009,
             // section 2.1).
             case .oauthError("unsupported_token_type", _)? where isTaken: break
@@ -153,13 +154,14 @@ extension OAuthAuthority: AccountAuthority {
     /// Revokes a token. Returns the error if the service rejected the request, and throws any other error, such as a
     /// temporary failure.
     private func revoke(
-        _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?
+        _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?, _ key: ProofKey?
     ) async throws(AuthorityError) -> AuthorityError? {
         var form = FormBody()
         form.append("token", token)
         form.append("token_type_hint", hint)
         let methods = endpoint.document.revocationAuthentication ?? endpoint.document.tokenAuthentication
-        let request = try await request(form, to: endpoint, as: client, authentication: methods)
+        var request = try await request(form, to: endpoint, as: client, authentication: methods)
+        request.key = key
         let response = try await send(request)
         do throws(AuthorityError) {
             try ResponseParser(.revocation, sent: request.secrets, quirks: quirks).acknowledgement(in: response)

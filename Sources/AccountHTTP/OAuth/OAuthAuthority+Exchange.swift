@@ -36,6 +36,12 @@ struct OAuthExchange: PreparedExchange {
     /// The registrations that may contain the client. The user cannot correct the ID of a registered client.
     var registrations: ClientRegistrations?
 
+    /// The key that the tokens are bound to (RFC 9449).
+    var key: ProofKey?
+
+    /// The same request to the same endpoint with another proof.
+    var withNewProof: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
+
     var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
 
     /// The same request to the token endpoint in the metadata, which spends nothing.
@@ -52,7 +58,7 @@ struct OAuthExchange: PreparedExchange {
     func exchange(
         if mayBeSent: @escaping @Sendable () -> Bool
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
-        let response = try await request.send(if: mayBeSent)
+        let (parser, response) = try await response(if: mayBeSent)
         var credentials: Credentials
         do throws(AuthorityError) {
             credentials = try parser.credentials(in: response, for: client.id)
@@ -74,6 +80,7 @@ struct OAuthExchange: PreparedExchange {
         }
         if credentials.scopes.isEmpty { credentials.scopes = scopes }
         credentials.resources = resources
+        credentials.proofKey = key?.secret
         credentials.tokenEndpoint = endpoint
         credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
         credentials.clientAuthentication = client.authentication?.rawValue
@@ -89,6 +96,17 @@ struct OAuthExchange: PreparedExchange {
         }
         try checkIDToken(in: &credentials)
         return (credentials, response)
+    }
+
+    /// Sends the request. If the service refused only the nonce or the date of the proof, sends the request again with
+    /// another proof: the service has not used the token in the first request (RFC 9449, section 8).
+    private func response(
+        if mayBeSent: @escaping @Sendable () -> Bool
+    ) async throws(AuthorityError) -> (ResponseParser, ServiceResponse) {
+        let response = try await request.send(if: mayBeSent)
+        guard let withNewProof, request.request.isWorthRepeating(after: response) else { return (parser, response) }
+        let repeated = try await withNewProof()
+        return (repeated.parser, try await repeated.request.send(if: mayBeSent))
     }
 
     private func isRegistered() async -> Bool {

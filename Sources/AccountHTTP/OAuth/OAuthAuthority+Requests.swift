@@ -39,13 +39,18 @@ extension OAuthAuthority {
     func requestSignInTokens(
         _ form: FormBody, as chosen: SignInClient
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
+        let key = options.bindsTokens ? try ProofKey.random() : nil
         do throws(AuthorityError) {
-            return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
-                var exchange = try await prepareTokens(form, as: client)
+            let issued = try await asSignInClient(chosen.client) { client throws(AuthorityError) in
+                var exchange = try await prepareTokens(form, as: client, key: key)
                 exchange.resources = options.resources
                 if api != nil { exchange.scopes = try await requestedScopes() }
                 return try await exchange.exchange { true }
             }
+            guard key == nil || issued.credentials.requiresProof else {
+                throw await revoked(unbound: issued.credentials)
+            }
+            return issued
         } catch {
             // A code belongs to the client that requested it, so only the next sign-in can use another one.
             if case .oauthError(.invalidClient, _) = error, chosen.isRegistration {
@@ -53,6 +58,15 @@ extension OAuthAuthority {
             }
             throw error
         }
+    }
+
+    /// Revokes the tokens of a sign-in that the service did not bind to its key, and returns the error of the sign-in.
+    private func revoked(unbound credentials: Credentials) async -> AuthorityError {
+        let outcome = await revoked(credentials)
+        let end = outcome == .done ? "they were revoked" : "they could not be revoked, and stay valid until they expire"
+        return .misconfigured(
+            "\(issuer) issued tokens that are not bound to the key of this sign-in (DPoP), so they are not used; \(end)"
+        )
     }
 
     private func alternative(to client: RegisteredClient) async throws(AuthorityError) -> RegisteredClient? {
@@ -154,7 +168,7 @@ extension OAuthAuthority {
     /// connection to this endpoint fails, the service may have moved it, so this function reads the documents.
     func prepareTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil,
-        at stored: TokenEndpoint? = nil
+        at stored: TokenEndpoint? = nil, key: ProofKey? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         var form = form
         for resource in resources ?? options.resources { form.append("resource", resource) }
@@ -162,7 +176,7 @@ extension OAuthAuthority {
             do throws(AuthorityError) {
                 // Leave time for discovery.
                 var exchange = try await prepareTokens(
-                    form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout / 2)
+                    form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout / 2, key)
                 exchange.isAtCurrentEndpoint = { [documents] in
                     // If the documents cannot be read, the endpoint is unknown.
                     (try? await documents.endpoint(.token))?.url == endpoint.url
@@ -179,37 +193,50 @@ extension OAuthAuthority {
         } catch {
             throw error.notSent(at: .preparation)
         }
-        return try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout)
+        return try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout, key)
     }
 
     private func prepareTokens(
-        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint, within timeout: Duration
+        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint, within timeout: Duration,
+        _ key: ProofKey?
     ) async throws(AuthorityError) -> OAuthExchange {
         var request = try await request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = tokenRequestTimeout
-        return OAuthExchange(
+        request.key = key
+        var exchange = OAuthExchange(
             request: try await transport.prepare(request, timeout: timeout, clock: clock, logger: logger),
-            parser: ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh), client: client,
-            endpoint: endpoint.stored)
-    }
-
-    func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
-        guard let url = try await documents.endpoint(.userInfo)?.url else {
-            throw .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
+            parser: ResponseParser(
+                .token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh, isProved: key != nil),
+            client: client, endpoint: endpoint.stored)
+        guard let key else { return exchange }
+        exchange.key = key
+        exchange.withNewProof = { () async throws(AuthorityError) in
+            try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout, key)
         }
-        return try await userInfo(with: token, at: url)
+        return exchange
     }
 
     func userInfo(
-        with token: Secret, at url: ServiceURL
+        with credentials: Credentials
     ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
-        guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
+        guard let url = try await documents.endpoint(.userInfo)?.url else {
+            throw .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
+        }
+        return try await userInfo(with: credentials, at: url)
+    }
+
+    func userInfo(
+        with credentials: Credentials, at url: ServiceURL
+    ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
+        guard credentials.accessToken.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .unclear("the stored token contains characters that cannot be sent")
         }
-        let request = ServiceRequest(url: url, bearer: token)
+        var request = ServiceRequest(url: url)
+        try request.authorize(with: credentials)
         let response = try await send(request)
-        let parser = ResponseParser(.userInfo, sent: request.secrets, quirks: quirks)
+        let parser = ResponseParser(
+            .userInfo, sent: request.secrets, quirks: quirks, isProved: credentials.requiresProof)
         return (try parser.identity(in: response, from: issuerIdentifier, for: clientID), response)
     }
 

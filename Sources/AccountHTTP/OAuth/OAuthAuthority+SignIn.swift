@@ -41,7 +41,7 @@ extension OAuthAuthority: PasswordAuthority {
     }
 
     /// Revokes tokens in a separate task, so that the tokens do not stay valid if the caller is cancelled.
-    private func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
+    func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
         await Task {
             // Ignore an error from the revocation: the caller reports the error from the sign-in.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))).map { .init($0) } ?? .refused
@@ -67,10 +67,10 @@ extension OAuthAuthority: TokenAuthority {
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .signInRefused("this is not a token: it is empty, or contains a space or another invalid character")
         }
-        let (identity, response) = try await userInfo(with: token)
-        var credentials = Credentials(
-            accessToken: token, issuedAt: response.receivedAt,
-            expiresAt: TokenExpiry.date(expiresIn: nil, accessToken: token, response: response))
+        var credentials = Credentials(accessToken: token, issuedAt: clock.now)
+        let (identity, response) = try await userInfo(with: credentials)
+        credentials.issuedAt = response.receivedAt
+        credentials.expiresAt = TokenExpiry.date(expiresIn: nil, accessToken: token, response: response)
         credentials.clientSecret = .none
         return account(identity, credentials, username: nil)
     }
@@ -108,7 +108,7 @@ extension OAuthAuthority {
             return try await account(with: credentials, claimed: claimed, signedInAs: username)
         }
         do throws(AuthorityError) {
-            let identity = try await userInfoAskedTwice(with: credentials.accessToken)
+            let identity = try await userInfoAskedTwice(with: credentials)
             // The users must be the same (OpenID Connect Core, section 5.3.2).
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
             return account(identity, credentials, username: username)
@@ -135,12 +135,12 @@ extension OAuthAuthority {
         return account(Identity(id: id, username: username), credentials, username: username)
     }
 
-    private func userInfoAskedTwice(with token: Secret) async throws(AuthorityError) -> Identity {
+    private func userInfoAskedTwice(with credentials: Credentials) async throws(AuthorityError) -> Identity {
         do throws(AuthorityError) {
-            return try await userInfo(with: token).identity
+            return try await userInfo(with: credentials).identity
         } catch {
             guard Self.isWorthAskingAgain(error) else { throw error }
-            return try await userInfo(with: token).identity
+            return try await userInfo(with: credentials).identity
         }
     }
 

@@ -31,6 +31,10 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// introspection.
     public var username: String?
 
+    /// Whether a sign-in binds the tokens to a key of the session (RFC 9449), so that a copy of the tokens is useless to
+    /// others. A sign-in fails if the service does not bind the tokens. Requires the package trait `Signatures`.
+    public var bindsTokens = false
+
     /// A parameter of a request.
     public struct Parameter: Sendable, Hashable {
         /// The name of the parameter.
@@ -46,7 +50,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
         }
     }
 
-    /// Creates options. The parameters are the same as the properties.
+    /// Creates options. The parameters are the same as the properties. ``bindsTokens`` is `false`.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
         parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil,

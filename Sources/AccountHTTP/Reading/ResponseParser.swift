@@ -54,14 +54,21 @@ struct ResponseParser: Sendable {
     let endpoint: Endpoint
     let quirks: ServiceQuirks
     let isRefresh: Bool
+
+    /// Whether the request contained a proof, so that the response may contain tokens that are bound to its key, and a
+    /// challenge of the scheme DPoP (RFC 9449).
+    let isProved: Bool
+
     let text: ServerText
 
     /// Creates a parser. Failures do not contain the `secrets` of the request, even if the response repeats them.
     init(
-        _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
+        _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false,
+        isProved: Bool = false
     ) {
         self.endpoint = endpoint
         self.isRefresh = isRefresh
+        self.isProved = isProved
         self.quirks = quirks
         text = ServerText(secrets: secrets)
     }
@@ -131,7 +138,7 @@ struct ResponseParser: Sendable {
         case 400 where endpoint.respondsOAuthErrors && !response.isMarkup && !response.isCompressed: throw .badRequest
         case 401 where endpoint.isSentToken: throw challenge(in: response)
         case 403 where endpoint.isSentToken:
-            let error = challengeError(in: bearerChallenges(in: response))
+            let error = challengeError(in: challenges(in: response))
             throw .forbidden(error: error ?? (namesInsufficientScope(response) ? "insufficient_scope" : nil))
         default: throw .unclear("\(response.status) from \(endpoint.name)")
         }
@@ -162,7 +169,7 @@ struct ResponseParser: Sendable {
     }
 
     private func challenge(in response: ServiceResponse) -> AuthorityError {
-        let challenges = bearerChallenges(in: response)
+        let challenges = challenges(in: response)
         return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
     }
 
@@ -175,9 +182,11 @@ struct ResponseParser: Sendable {
         return object.members["error"] == .string("insufficient_scope")
     }
 
-    private func bearerChallenges(in response: ServiceResponse) -> [AuthenticationChallenge] {
-        AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate]).filter {
-            $0.scheme == "bearer"
+    /// Returns the challenges of the scheme with which the request sent its token.
+    private func challenges(in response: ServiceResponse) -> [AuthenticationChallenge] {
+        let scheme = isProved && endpoint == .userInfo ? "dpop" : "bearer"
+        return AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate]).filter {
+            $0.scheme == scheme
         }
     }
 
@@ -196,11 +205,11 @@ struct ResponseParser: Sendable {
     }
 
     /// The error codes of RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628,
-    /// section 3.5; RFC 8707, section 2.
+    /// section 3.5; RFC 8707, section 2; RFC 9449, section 12.2.
     private static let registeredErrors: Set<String> = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",
         "invalid_token", "insufficient_scope", "unsupported_token_type", "authorization_pending", "slow_down",
-        "expired_token", "invalid_target",
+        "expired_token", "invalid_target", "invalid_dpop_proof", "use_dpop_nonce",
     ]
 }

@@ -39,12 +39,13 @@ extension ResponseParser {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Checks the token type. A missing type means Bearer. AccountKit supports no other type, because other types
-    /// require a proof with each request.
+    /// Checks the token type. The type DPoP requires a proof with each request, so only a request with a proof can obtain
+    /// it. A missing type means Bearer or, after the refresh of a bound session, DPoP.
     private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
         switch value {
-        case nil, .null?: return "Bearer"
+        case nil, .null?: return isProved && isRefresh ? Credentials.boundType : "Bearer"
         case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
+        case .string(let type)? where isProved && type.lowercased() == "dpop": return Credentials.boundType
         case .string(let type)?:
             let type = ServerText(secrets: text.secrets + [token]).shown(type).map { " (\($0))" } ?? ""
             throw .unclear("the service issues tokens of an unsupported type\(type); only Bearer is supported")

@@ -28,6 +28,8 @@ import Darwin
 final class HTTPTransport: Sendable {
     let environment: NetworkEnvironment
 
+    let nonces = ProofNonces()
+
     /// The HTTP clients, created when first needed: a client starts threads, and most commands send no request.
     private let clients = Mutex<[Way: HTTPClient]>([:])
     private let makeClient: @Sendable (Way) -> HTTPClient
@@ -91,7 +93,16 @@ final class HTTPTransport: Sendable {
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> ServiceResponse {
-        try await begin(request, nil, timeout: timeout, clock: clock, logger: logger).response()
+        guard request.key != nil else {
+            return try await begin(request, nil, timeout: timeout, clock: clock, logger: logger).response()
+        }
+        do {
+            return try await nonces.exchange(request, clock: clock) {
+                try await begin($0, nil, timeout: timeout, clock: clock, logger: logger).response()
+            }
+        } catch {
+            throw AuthorityError(error)
+        }
     }
 
     /// Connects to the service and sends the head of the request, which contains no token. The caller must send or
@@ -99,6 +110,8 @@ final class HTTPTransport: Sendable {
     func prepare(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> PreparedRequest {
+        var request = request
+        try nonces.prove(&request, at: clock.now)
         let body = ExchangeBody(request.form?.bytes ?? WipedBytes())
         let begun = try begin(request, body, timeout: timeout, clock: clock, logger: logger)
         await begun.connect()
@@ -127,7 +140,7 @@ final class HTTPTransport: Sendable {
             }
             return outcome
         }
-        return PreparedRequest(body: body, task: task, cancellation: cancellation)
+        return PreparedRequest(request, body: body, task: task, cancellation: cancellation)
     }
 
     private enum Event: Sendable {
@@ -207,7 +220,9 @@ final class HTTPTransport: Sendable {
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
-            return .success(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
+            let whole = try await read(response, limit: request.bodyLimit, receivedAt: clock.now)
+            nonces.note(whole, to: request)
+            return .success(whole)
         } catch {
             if body?.isWithheld == true { return .failure(.withheld) }
             let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
@@ -331,6 +346,7 @@ extension ServiceRequest.Authorization {
         let (scheme, credentials) =
             switch self {
             case .bearer(let token): ("Bearer ", token)
+            case .bound(let token): ("DPoP ", token)
             case .basic(let pair): ("Basic ", pair)
             }
         var field = WipedBytes(scheme.utf8)

@@ -3,14 +3,18 @@ import AccountKit
 /// A request that has begun. For a token request, the connection is open, and the body waits until the caller releases
 /// it.
 final class PreparedRequest: Sendable {
+    /// The request, with its proof if it has one.
+    let request: ServiceRequest
+
     private let body: ExchangeBody?
     private let task: Task<Result<ServiceResponse, AuthorityError>, Never>
     private let cancellation: AsyncStream<Void>.Continuation
 
     init(
-        body: ExchangeBody?, task: Task<Result<ServiceResponse, AuthorityError>, Never>,
+        _ request: ServiceRequest, body: ExchangeBody?, task: Task<Result<ServiceResponse, AuthorityError>, Never>,
         cancellation: AsyncStream<Void>.Continuation
     ) {
+        self.request = request
         self.body = body
         self.task = task
         self.cancellation = cancellation

@@ -29,8 +29,16 @@ struct ServiceRequest: Sendable {
 
     var bodyLimit = ServiceResponse.bodyLimit
 
+    /// The key for a proof in the header fields (RFC 9449); `nil` for a request without a proof.
+    var key: ProofKey?
+
+    /// The parts of the proof in the header fields that the server may refuse; `nil` if there is no proof yet.
+    var proof: SentProof?
+
     enum Authorization: Sendable {
         case bearer(Secret)
+        /// A token that is bound to a key (RFC 9449, section 7.1).
+        case bound(Secret)
         /// A client's ID and secret, in base64 (RFC 7617).
         case basic(Secret)
     }
@@ -47,9 +55,26 @@ struct ServiceRequest: Sendable {
     var message: HTTPRequest {
         var message = HTTPRequest(
             method: method, scheme: url.scheme, authority: url.authority, path: url.target, headerFields: headerFields)
-        if case .bearer(let token)? = authorization {
-            message.headerFields[.authorization] = "Bearer \(token.reveal())"
+        switch authorization {
+        case .bearer(let token)?: message.headerFields[.authorization] = "Bearer \(token.reveal())"
+        case .bound(let token)?: message.headerFields[.authorization] = "DPoP \(token.reveal())"
+        case .basic?, nil: break
         }
         return message
+    }
+
+    /// Adds the access token of a session, which the transport proves with the key of the session if the token is bound
+    /// to that key.
+    ///
+    /// - Throws: `misconfigured` if the token requires a proof, and this program has no usable key.
+    mutating func authorize(with credentials: Credentials) throws(AuthorityError) {
+        let token = credentials.accessToken
+        if credentials.requiresProof {
+            key = try credentials.key
+            authorization = .bound(token)
+        } else {
+            authorization = .bearer(token)
+        }
+        secrets.append(token)
     }
 }

@@ -69,12 +69,15 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
     private func token(_ context: CommandContext<App>) async throws -> Secret {
         var token = App.environmentToken
         if token == nil {
+            let account = try await context.signedInAccount()
+            try account.credentials.checkIsBearer(context.hint)
             let usable = try await context.withUsableToken(
-                try await context.signedInAccount(), minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+                account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
             // A pending request would not survive the end of this process, and its tokens would be lost.
             await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishPendingRequests() }
             let credentials = (context.store.account ?? usable).credentials
             context.warn(ifTokenUntil: credentials.expiresAt, isShorterThan: minValidity)
+            try credentials.checkIsBearer(context.hint)
             token = credentials.accessToken
         }
         guard let token, !token.hasNull else {

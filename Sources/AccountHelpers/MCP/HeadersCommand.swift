@@ -29,7 +29,8 @@ struct HeadersCommand<App: AccountApplication>: HelperCommand {
             return try context(of: try parsed.rule(in: Preferences(container: try App.container())).session)
         } _: { context in
             try url?.ruled.checkStaysHere()
-            try await context.signedInAccount(in: try context.helperStore()).credentials.checkIsBearer()
+            let store = try context.helperStore()
+            try await context.signedInAccount(in: store).credentials.checkIsBearer(context.hint)
             let token = try await context.helperToken().token
             try JSONDocument.print(["Authorization": "Bearer \(token.reveal())"])
         }

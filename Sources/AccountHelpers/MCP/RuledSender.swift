@@ -25,7 +25,7 @@ final class RuledSender<App: AccountApplication>: Sendable {
         do {
             let store = try context.helperStore()
             let account = try await context.signedInAccount(in: store)
-            try account.credentials.checkIsBearer()
+            try account.credentials.checkIsBearer(context.hint)
             // The service of a token from the environment may be unknown, and the token is never refreshed.
             if App.environmentToken == nil || store === context.archive {
                 _ = try await context.withUsableToken(account, in: store)

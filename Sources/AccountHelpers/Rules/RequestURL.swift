@@ -32,12 +32,3 @@ struct RequestURL: Sendable {
             hint: "run `\(CommandLine.toolName) rule add \(ruled) --session NAME`")
     }
 }
-
-extension Credentials {
-    /// Checks that a token works on its own. A token that is bound to a key needs a proof for each request (RFC 9449).
-    func checkIsBearer() throws(AccountError) {
-        guard tokenType.lowercased() != "bearer" else { return }
-        throw AccountError(
-            .misconfigured, "the token is of the type \(tokenType.shown), which this command cannot pass on")
-    }
-}

@@ -70,6 +70,13 @@ public struct Credentials: Sendable, Equatable {
     /// How to obtain another access token without a user and a refresh token; `nil` for the session of a user.
     package var machine: MachineGrant?
 
+    /// The private key that the tokens are bound to (RFC 9449): the 32 bytes of a key on the curve P-256. `nil` if every
+    /// holder of the tokens can use them.
+    ///
+    /// Without this key, the service accepts no token of the session. The key therefore stays the same until the session
+    /// ends.
+    package var proofKey: Secret?
+
     /// Creates credentials.
     public init(
         accessToken: Secret, refreshToken: Secret? = nil, idToken: Secret? = nil, tokenType: String = "Bearer",
@@ -84,6 +91,12 @@ public struct Credentials: Sendable, Equatable {
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
     }
+
+    /// Whether the access token requires a proof of the ``proofKey`` in each request.
+    package var requiresProof: Bool { tokenType.lowercased() == Self.boundType.lowercased() }
+
+    /// The token type of tokens that are bound to a key (RFC 9449, section 5).
+    package static let boundType = "DPoP"
 
     /// Whether AccountKit can obtain another access token without the user.
     package var isRenewable: Bool { refreshToken != nil || machine != nil }
@@ -131,6 +144,7 @@ public struct Credentials: Sendable, Equatable {
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
         result.resources = resources
+        result.proofKey = proofKey
         result.isForAPIOnly = isForAPIOnly
         if response.clientSecret == .unknown {
             result.clientSecret = clientSecret

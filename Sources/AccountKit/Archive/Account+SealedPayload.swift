@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The secrets are the tokens and the client secret. The record contains the targets of the derived tokens in the order
+/// The secrets are the tokens, the client secret and the key of the tokens. The record contains the targets of the derived tokens in the order
 /// of their secrets.
 extension Account: SealedPayload {
     static var sealedName: String { "an account" }
@@ -69,6 +69,8 @@ extension Account: SealedPayload {
             if case .secret(let secret) = credentials.clientSecret {
                 secrets.append(SealedSecret(.clientSecret, secret))
             }
+            // Versions that do not support this tag refuse the archive. They would save the session without its key.
+            if let key = credentials.proofKey { secrets.append(SealedSecret(.proofKey, key)) }
             return secrets
         }
         set {
@@ -82,6 +84,7 @@ extension Account: SealedPayload {
                     credentials.derivedTokens[derivedIndex].credentials.accessToken = sealed.secret
                     derivedIndex += 1
                 case .clientSecret: credentials.clientSecret = .secret(sealed.secret)
+                case .proofKey: credentials.proofKey = sealed.secret
                 }
             }
         }
@@ -94,6 +97,7 @@ extension Account: SealedPayload {
         var refreshToken: Secret?
         var idToken: Secret?
         var clientSecret: Secret?
+        var proofKey: Secret?
         var derived: [Secret] = []
         for sealed in secrets {
             switch sealed.tag {
@@ -102,6 +106,7 @@ extension Account: SealedPayload {
             case .idToken where idToken == nil: idToken = sealed.secret
             case .derivedToken: derived.append(sealed.secret)
             case .clientSecret where clientSecret == nil: clientSecret = sealed.secret
+            case .proofKey where proofKey == nil: proofKey = sealed.secret
             default: throw RecordPropertyList.unusable
             }
         }
@@ -118,6 +123,7 @@ extension Account: SealedPayload {
         } else if try record.flag("isPublicClient") {
             credentials.clientSecret = .none
         }
+        credentials.proofKey = proofKey
         credentials.clientAuthentication = try record.text("clientAuthentication")
         credentials.signInScopes = try record.texts("signInScopes") ?? []
         credentials.resources = try record.texts("resources") ?? []

@@ -26,6 +26,7 @@ struct SealedSecret: Sendable {
         case idToken = 3
         case derivedToken = 4
         case clientSecret = 5
+        case proofKey = 6
     }
 
     let tag: Tag

@@ -73,6 +73,8 @@ package enum SessionDecision {
             }
             if context.holdsRefreshToken { return .refreshOnce }
             return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
+        // These errors are about the proof in the request, and not about the token (RFC 9449, sections 7.1 and 9).
+        case .bearerChallenge(error: let code?) where isAboutProof(code): return .keep(reason(for: failure))
         // A 401 response that does not call the token invalid. Many services respond like this to an invalid token, so
         // a refresh must show whether the session has ended.
         case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh:
@@ -140,6 +142,7 @@ package enum SessionDecision {
     package static func afterRevocation(_ failure: AuthorityError) -> Revocation {
         switch failure {
         case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): .tryLater
+        case .oauthError(let code, _) where isAboutProof(code.rawValue): .tryLater
         case .oauthError(let code, let description): .refused(text(code, description))
         case .badRequest: .refused("400")
         case .bearerChallenge, .unauthorized: .refused("401")
@@ -149,6 +152,12 @@ package enum SessionDecision {
     }
 
     // MARK: Failures without a decision
+
+    /// Returns whether an error is about the proof in the request (RFC 9449, sections 5, 7.1 and 8). The service did not
+    /// examine the token.
+    private static func isAboutProof(_ code: String) -> Bool {
+        code == "invalid_dpop_proof" || code == "use_dpop_nonce"
+    }
 
     package static func reason(for failure: AuthorityError) -> UnverifiedReason {
         switch failure {
@@ -163,6 +172,8 @@ package enum SessionDecision {
                 .invalidTarget:
                 .init(.misconfigured, detail: text(code, description))
             case .temporarilyUnavailable, .serverError: .init(.serverError, detail: text(code, description))
+            case "invalid_dpop_proof":
+                .init(.unclearReply, detail: text(code, description) + " (is the clock of this machine right?)")
             default: .init(.unclearReply, detail: text(code, description))
             }
         case .bearerChallenge(error: "insufficient_scope"), .forbidden(error: "insufficient_scope"):

@@ -41,6 +41,19 @@ struct CredentialsTests {
         #expect(old.renewed(by: full) == full)
     }
 
+    @Test func `Keeps the key of the session, whatever a response contains`() {
+        var old = Account.testing(at: Self.now).credentials
+        old.proofKey = Secret("key-1")
+        for key in [nil, Secret("key-2"), Secret("")] {
+            for type in ["DPoP", "Bearer"] {
+                var response = Credentials(accessToken: Secret("access-2"), tokenType: type, issuedAt: Self.now)
+                response.proofKey = key
+                #expect(old.renewed(by: response).proofKey == Secret("key-1"))
+                #expect(Account.testing(at: Self.now).credentials.renewed(by: response).proofKey == nil)
+            }
+        }
+    }
+
     @Test func `Records the sign-in scopes when a response narrows them`() {
         var credentials = Account.testing(at: Self.now).credentials
         credentials.scopes = ["openid", "profile", "offline_access"]

@@ -180,6 +180,14 @@ struct SessionDecisionTests {
             "401 without Bearer", .unauthorized, to: [.verify], when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce
         ),
 
+        // 401 or 400 because of the proof of a key: unclear, keep
+        Row("401 for a proof", .bearerChallenge(error: "use_dpop_nonce"), to: asking, .keep(.unclearReply)),
+        Row("401 for a proof", .bearerChallenge(error: "invalid_dpop_proof"), to: asking, .keep(.unclearReply)),
+        Row("400 for a proof", .oauthError("use_dpop_nonce"), to: asking, .keep(.unclearReply)),
+        Row("400 for a proof", .oauthError("invalid_dpop_proof"), to: asking, .keep(.unclearReply)),
+        Row("revocation, 400 for a proof", .oauthError("use_dpop_nonce"), to: [.revoke], .tryLater),
+        Row("revocation, 400 for a proof", .oauthError("invalid_dpop_proof"), to: [.revoke], .tryLater),
+
         // The same without a refresh token, or from another service: unclear, keep
         Row(
             "401 without error, no refresh token", .bearerChallenge(error: nil), to: [.verify],
@@ -281,9 +289,11 @@ struct SessionDecisionTests {
             .invalidGrant, .invalidClient, .invalidRequest, .unauthorizedClient, .unsupportedGrantType, .invalidScope,
             .accessDenied, .serverError, .temporarilyUnavailable, .authorizationPending, .slowDown, .expiredToken,
             "unsupported_token_type", "invalid_token", "INVALID_GRANT", "invalid_grant ", "", "login_required",
+            "use_dpop_nonce", "invalid_dpop_proof",
         ]
         let errors = [
             nil, "invalid_token", "INVALID_TOKEN", "invalid_request", "insufficient_scope", "invalid_grant", "",
+            "use_dpop_nonce", "invalid_dpop_proof",
         ]
         let statuses = [408, 425, 429, 500, 502, 503, 504, 599]
         var failures = AuthorityError.Failure.Kind.allCases.map { AuthorityError.noResponse(.init($0)) }

@@ -39,7 +39,7 @@ struct APIRoutes: Sendable {
     private func call(_ request: Request, context: ServerContext) async throws -> Response {
         guard let api = server.settings.api else { throw HTTPError(.notFound) }
         let origin = try Origin(of: request, settings: server.settings)
-        guard let token = request.headers.bearerToken else {
+        guard let token = try await server.token(in: request) else {
             let scope = api.challengedScopes.map { $0.joined(separator: " ") }
             return refusal(.unauthorized, nil, ["scope": scope], origin, api)
         }

@@ -37,6 +37,7 @@ import Foundation
 /// | `POST /control/resource-metadata-response` | the same, for the metadata of the API | `{}` |
 /// | `POST /control/registration-response` | the same | `{}` |
 /// | `POST /control/authorization-response` | the same, for `iss` in the redirect to the client | `{}` |
+/// | `DELETE /control/nonces` | | `{}`: the server requires new nonces in proofs |
 /// | `GET /control/clients` | | `{"clients":["client_…"]}`: the registered clients |
 /// | `DELETE /control/clients` | | `{}`: the server forgets its registered clients |
 /// | `GET /control/log` | | `{"requests":[{"method","path","grantType"?,…}],"counts":{…}}` |
@@ -87,6 +88,7 @@ struct ControlRoutes: Sendable {
         control.post("gates/open", use: openGate)
         control.post("gates/close", use: closeGate)
         control.post("gates/wait", use: waitAtGate)
+        control.delete("nonces", use: renewNonces)
         control.get("clients", use: clients)
         control.delete("clients", use: forgetClients)
         control.get("log", use: log)
@@ -140,6 +142,12 @@ struct ControlRoutes: Sendable {
             throw ControlError(message: "there is no such user")
         }
         return try .json(["tokens": await server.liveTokens(of: user)])
+    }
+
+    @Sendable
+    private func renewNonces(_ request: Request, context: ServerContext) async throws -> Response {
+        await server.updateProofs { $0.renewNonces() }
+        return try .json(JSONObject())
     }
 
     @Sendable

@@ -17,6 +17,7 @@ actor AuthorizationServer {
     private(set) var state: ServerState
     private var controls = Controls()
     private var log = RequestLog()
+    private var proofs = ProofLedger()
     /// The controls of the gists API.
     var gistControls = GistControls()
 
@@ -358,6 +359,10 @@ extension AuthorizationServer {
     /// A response after the active alterations.
     func altered(_ response: JSONObject, of kind: Controls.AlterableResponse) -> JSONObject {
         controls.alterations[kind]?.applied(to: response) ?? response
+    }
+
+    func updateProofs<Outcome>(_ change: (inout ProofLedger) throws -> Outcome) rethrows -> Outcome {
+        try change(&proofs)
     }
 
     func updateLog<Outcome>(_ change: @Sendable (inout RequestLog) -> Outcome) -> Outcome {

@@ -41,6 +41,8 @@ struct ServerSettings: Sendable {
     var usesTLS = false
     /// The API that names this server, if there is one.
     var api: APISettings?
+    /// Whether clients can bind tokens to a key.
+    var proofs = ProofPolicy.off
     /// How clients register themselves, or `nil` if they cannot.
     var registration: RegistrationSettings?
     /// Whether a client ID may be the URL of a metadata document.

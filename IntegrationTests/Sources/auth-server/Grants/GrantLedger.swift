@@ -182,6 +182,20 @@ extension GrantLedger {
     }
 }
 
+// MARK: - Binding
+
+extension GrantLedger {
+    /// The thumbprint of the key that an access or refresh token is bound to, if any.
+    func thumbprint(of token: String) -> String? {
+        (accessTokens[token]?.grantID ?? refreshTokens[token]?.grantID).flatMap { grants[$0]?.thumbprint }
+    }
+
+    /// Binds the grant of an access token to a key.
+    mutating func bind(_ accessToken: String, to thumbprint: String) {
+        if let id = accessTokens[accessToken]?.grantID { grants[id]?.thumbprint = thumbprint }
+    }
+}
+
 // MARK: - Ending
 
 extension GrantLedger {

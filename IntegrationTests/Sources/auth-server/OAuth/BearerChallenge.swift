@@ -54,10 +54,13 @@ extension HTTPFields {
     /// The token of an `Authorization` field of scheme Bearer.
     ///
     /// Source: RFC 6750, section 2.1. A field with another scheme contains no token.
-    var bearerToken: String? {
+    var bearerToken: String? { token(of: "bearer") }
+
+    /// The token of an `Authorization` field of a scheme, in lower case.
+    func token(of scheme: String) -> String? {
         guard let value = self[.authorization] else { return nil }
         let parts = value.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+        guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }
         return String(parts[1])
     }
 }

@@ -56,6 +56,7 @@ struct DiscoveryRoutes: Sendable {
             document["registration_endpoint"] = .string(origin.url(RegistrationRoutes.path))
         }
         if server.settings.acceptsClientMetadata { document["client_id_metadata_document_supported"] = true }
+        if server.settings.proofs != .off { document["dpop_signing_alg_values_supported"] = ["ES256"] }
         if quirks.namesIssuerInResponses {
             document["authorization_response_iss_parameter_supported"] = true
         }

@@ -23,6 +23,10 @@ struct OAuthError: Error, Equatable {
         /// The token in a revocation request is invalid. RFC 7009 does not define this error, but some services send
         /// it.
         case invalidToken = "invalid_token"
+        /// The proof of the client's key is not valid (RFC 9449, section 5).
+        case invalidDPoPProof = "invalid_dpop_proof"
+        /// The proof needs a nonce (RFC 9449, section 8).
+        case useDPoPNonce = "use_dpop_nonce"
     }
 
     /// The credential that a client presented for tokens.

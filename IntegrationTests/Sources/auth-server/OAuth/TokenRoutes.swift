@@ -43,7 +43,8 @@ struct TokenRoutes: Sendable {
         }
         if quirks.needsSecret(for: grantType) { try form.requireSecret() }
         let target = try form.target()
-        let response: JSONObject
+        let key = try await server.provenKey(in: request)
+        var response: JSONObject
         switch grantType {
         case .authorizationCode:
             let signIn = try await server.redeem(
@@ -66,6 +67,7 @@ struct TokenRoutes: Sendable {
                 try await server.issueTokens(
                     toClient: form.clientID, scope: form.scope() ?? Scope(names: ["profile"]), target: target))
         case .refreshToken:
+            try await server.requireKey(key, of: form.required("refresh_token"))
             let tokens = try await server.refresh(
                 form.required("refresh_token"),
                 scope: form.scope(),
@@ -86,6 +88,10 @@ struct TokenRoutes: Sendable {
             members["issued_token_type"] = .string(type)
             response = members
         }
+        if let key, case .string(let token)? = response["access_token"] {
+            try await server.bind(token, to: key)
+            response["token_type"] = "DPoP"
+        }
         return try quirks.encode(await server.altered(response, of: .token), for: request)
     }
 
@@ -100,6 +106,7 @@ struct TokenRoutes: Sendable {
     @Sendable
     private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
         let form = try await OAuthForm(request, context: context, server: server)
+        _ = try await server.provenKey(in: request)
         try await server.revoke(form.required("token"))
         return Response(status: .ok, headers: .neverStored)
     }

@@ -16,7 +16,7 @@ struct UserInfoRoutes: Sendable {
     @Sendable
     private func userInfo(_ request: Request, context: ServerContext) async throws -> Response {
         if let refusal = server.settings.quirks.refusal(ofUserInfoRequest: request.headers) { return refusal }
-        guard let token = request.headers.bearerToken else { throw BearerChallenge.noToken }
+        guard let token = try await server.token(in: request) else { throw BearerChallenge.noToken }
         let claims = try await server.claims(forAccessToken: token)
         return try .json(await server.altered(claims, of: .userInfo), headers: .neverStored)
     }

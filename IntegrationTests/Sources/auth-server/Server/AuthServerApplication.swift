@@ -42,6 +42,7 @@ struct AuthServerApplication {
         router.add(middleware: RequestLogMiddleware(server: server, logger: requestLogger))
         router.add(middleware: LoopbackMiddleware(settings: server.settings))
         router.add(middleware: FaultMiddleware(server: server, sleep: sleep))
+        if server.settings.proofs != .off { router.add(middleware: NonceMiddleware(server: server)) }
         router.add(middleware: QuirksMiddleware(quirks: server.settings.quirks))
         DiscoveryRoutes(server: server).add(to: router)
         TokenRoutes(server: server).add(to: router)

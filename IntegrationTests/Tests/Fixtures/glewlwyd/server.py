@@ -87,6 +87,7 @@ def parse_arguments():
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--redirect-uri", metavar="URI", action="append", default=[])
     parser.add_argument("--access-token-seconds", metavar="N", type=int, default=3600)
+    parser.add_argument("--dpop", action="store_true", help="accept proofs (RFC 9449), which need a nonce")
     parser.add_argument("--revoke-all", action="store_true", help="revoke alice's refresh tokens and exit")
     return parser.parse_args()
 
@@ -227,6 +228,11 @@ def plugin(arguments, issuer):
             "session-management-allowed": False,
             "subject-type": "public",
             "oauth-as-iss-id": True,
+            "oauth-dpop-allowed": arguments.dpop,
+            "oauth-dpop-iat-duration": 60,
+            "oauth-dpop-iat-gap-duration": 60,
+            "oauth-dpop-nonce-mandatory": arguments.dpop,
+            "oauth-dpop-nonce-counter": 5,
         },
     }
 
