@@ -22,9 +22,9 @@ BASELINE = FOLDER / "baseline.json"
 TOLERANCE = 0.05
 # The limit was 12 MiB until AccountKit checked each folder from the root of its container; `whoami --offline` now reaches 12,448 KiB.
 MAXIMUM_PEAK_KIB = 13 * 1024
-# The limit was 25 MiB before signals, deadlines and the options of a sign-in, 26 MiB before helpers, rules and derived tokens, and
-# 28.5 MB before the sign-in by URL, `mcp` and `setup`.
-MAXIMUM_SIZE = 29_500_000
+# The limit was 25 MiB before signals, deadlines and the options of a sign-in, 26 MiB before helpers, rules and derived tokens,
+# 28.5 MB before the sign-in by URL, `mcp` and `setup`, and 29.5 MB before client keys and DPoP, which need swift-crypto.
+MAXIMUM_SIZE = 30 * 1024 * 1024
 
 # How many times as many instructions `notes account whoami --offline` may need as `account whoami --offline`.
 MAXIMUM_EMBEDDED = 1.3

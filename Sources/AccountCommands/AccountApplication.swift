@@ -265,7 +265,11 @@ public struct AccountService: Sendable, Equatable, Codable {
         get {
             clientKeyPath.map { ClientKeyFile(path: $0, id: clientKeyID, audience: clientAssertionAudience) }
         }
-        set { (clientKeyPath, clientKeyID, clientAssertionAudience) = (newValue?.path, newValue?.id, newValue?.audience) }
+        set {
+            clientKeyPath = newValue?.path
+            clientKeyID = newValue?.id
+            clientAssertionAudience = newValue?.audience
+        }
     }
 }
 

@@ -106,7 +106,8 @@ struct ConformanceTests {
     // MARK: Client credentials
 
     /// Signs in as a client at the URL of the API, and expects two token requests for the resource.
-    private func expectClientSignIn(_ user: APIUser, as account: Tool, _ options: [String], method: String) async throws {
+    private func expectClientSignIn(_ user: APIUser, as account: Tool, _ options: [String], method: String) async throws
+    {
         let words = ["login", user.api, "--client-credentials", "--client-id", "account-cli"]
         let login = try await account.run(words + options)
         try #require(login.exitCode == 0, "\(login)")

@@ -10,7 +10,8 @@ extension OAuthAuthority: ClientAuthority {
         // A client has no user info and no refresh token.
         let userScopes = (api?.tentativeScopes ?? []).union(api == nil ? [] : [Scope.offlineAccess])
         let machine = MachineGrant(
-            scopes: scopes.filter { !userScopes.contains($0) }, audience: options.audience, key: client.assertion?.keyFile)
+            scopes: scopes.filter { !userScopes.contains($0) }, audience: options.audience,
+            key: client.assertion?.keyFile)
         let client = try signInClient()
         let credentials = try await asSignInClient(client) { client throws(AuthorityError) in
             var exchange = try await prepareTokens(for: machine, as: client, resources: options.resources)

@@ -91,15 +91,15 @@ extension SigningKey {
             throw unusable(place, "contains a set of keys", "use a file with one JSON Web Key")
         }
         func bytes(_ name: String) -> Data? { members[name]?.string.flatMap { Base64URL.decode($0.utf8) } }
-        guard let private_ = bytes("d") else {
+        guard let secret = bytes("d") else {
             throw unusable(place, "contains no private key (d)", "use the file with the private key")
         }
         let key: SigningKey? =
             switch (members["kty"]?.string, members["crv"]?.string) {
-            case ("EC", "P-256"): (try? P256.Signing.PrivateKey(rawRepresentation: private_)).map { .p256($0) }
+            case ("EC", "P-256"): (try? P256.Signing.PrivateKey(rawRepresentation: secret)).map { .p256($0) }
             case ("OKP", "Ed25519"):
-                (try? Curve25519.Signing.PrivateKey(rawRepresentation: private_)).map { .ed25519($0) }
-            case ("RSA", _): rsa(bytes, private_).map { .rsa($0) }
+                (try? Curve25519.Signing.PrivateKey(rawRepresentation: secret)).map { .ed25519($0) }
+            case ("RSA", _): rsa(bytes, secret).map { .rsa($0) }
             default: nil
             }
         guard let key, let own = try? key.publicKey else { throw unsupported(place) }

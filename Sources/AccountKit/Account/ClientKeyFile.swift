@@ -33,7 +33,7 @@ package struct ClientKeyFile: Sendable, Hashable {
             guard status.owner == SystemCall.effectiveUser else {
                 throw AccountError(
                     .misconfigured, "the client key \(path) \(SystemCall.ownership(status.owner))",
-                    hint: "copy the key to a file of your own")
+                    hint: "copy the key to a file that belongs to you")
             }
             guard status.permissions & 0o077 == 0 else {
                 throw AccountError(
