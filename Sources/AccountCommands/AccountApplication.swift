@@ -205,6 +205,13 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.
     public var clientSecret: Secret?
 
+    /// The source of the assertions of a workload, as words; `nil` for other sign-ins. The account contains the source,
+    /// so it is not stored with the service.
+    package var workload: [String]?
+
+    /// The grant of a sign-in with an assertion, or its `grant_type`. If `nil`, the authority chooses it.
+    package var workloadGrant: String?
+
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
     /// and for an account that an earlier version stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
@@ -244,6 +251,8 @@ public struct AccountService: Sendable, Equatable, Codable {
         clientID = account.credentials.clientID
         let isUnknown = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
         self.acceptsGivenSecret = acceptsGivenSecret && isUnknown
+        workload = account.credentials.machine?.workload
+        workloadGrant = workload == nil ? nil : account.credentials.machine?.type
     }
 }
 

@@ -78,6 +78,9 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The secret of the client. Do not use a real secret.", valueName: "text"))
     var clientSecret: String?
 
+    @Option(help: ArgumentHelp("The key of the assertions of workloads (HS256), such as a test.", valueName: "text"))
+    var workloadKey: String?
+
     @Option(help: "How the client may send its secret.")
     var clientAuthentication = AuthenticationMethods.both
 
@@ -187,6 +190,7 @@ struct AuthServer: AsyncParsableCommand {
         settings.refreshTokens = refreshTokens
         settings.revocationEndsSignIn = revocationEnds == .signIn
         settings.clientSecret = clientSecret.map { ClientSecret(text: $0, methods: clientAuthentication.methods) }
+        settings.workloads = workloadKey.map { WorkloadAssertions(key: $0) }
         settings.redirectURIs = redirectURIs
         settings.resources = resources
         settings.audience = audience

@@ -72,13 +72,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     /// Whether a session of a client without a user cannot be renewed or revoked, because the secret is missing here.
     package func lacksClientSecret(for account: Account, in session: SessionName) -> Bool {
-        account.credentials.machine != nil && App.acceptsIssuer && givenClientSecret(for: session) == nil
+        account.credentials.machine?.needsSecret == true && App.acceptsIssuer && givenClientSecret(for: session) == nil
     }
 
     /// Adds the variable to an error, if the client secret of the session is missing or wrong.
     fileprivate func namingClientSecret(_ error: any Error) -> any Error {
         guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
-            let account = archive.account, account.credentials.machine != nil, App.acceptsIssuer
+            let account = archive.account, account.credentials.machine?.needsSecret == true, App.acceptsIssuer
         else { return error }
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
@@ -152,7 +152,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         var named = AccountService(
             of: account, remembered: readableService(of: session), acceptsGivenSecret: isChosen)
         var unnamed = AccountService(of: account, remembered: nil, acceptsGivenSecret: isChosen)
-        if account.credentials.machine != nil {
+        if account.credentials.machine?.needsSecret == true {
             let secret = givenClientSecret(for: session)
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
@@ -312,7 +312,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                 let secret = isSameClient ? givenClientSecret(for: store.session) : nil
                 var service = AccountService(
                     of: account, remembered: remembered, acceptsGivenSecret: secret != nil)
-                if account.credentials.machine != nil, App.acceptsIssuer {
+                if account.credentials.machine?.needsSecret == true, App.acceptsIssuer {
                     // Without the secret, the tokens stay in the queue until they expire.
                     guard let secret else { return nil }
                     service.clientSecret = secret

@@ -6,6 +6,7 @@ extension OAuthAuthority: ClientAuthority {
     ///
     /// - Returns: An account whose id is the client ID. It does not contain the client secret.
     package func signInAsClient() async throws(AuthorityError) -> Account {
+        if let workload = client.workload { return try await signIn(as: workload) }
         guard let clientID else { throw notRegistered }
         let machine = MachineGrant(scopes: scopes, audience: options.audience)
         let client = try signInClient()
@@ -21,7 +22,10 @@ extension OAuthAuthority: ClientAuthority {
     func prepareTokens(
         for machine: MachineGrant, of account: Account
     ) async throws(AuthorityError) -> OAuthExchange {
-        try await prepareTokens(
+        if let source = machine.workload {
+            return try await prepareTokens(for: machine, from: source, of: account)
+        }
+        return try await prepareTokens(
             for: machine, as: try registeredClient(of: account), resources: account.credentials.resources,
             at: account.credentials.tokenEndpoint)
     }

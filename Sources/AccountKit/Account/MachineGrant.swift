@@ -18,9 +18,19 @@ package struct MachineGrant: Sendable, Equatable {
     /// The requested audience, if any.
     package var audience: String?
 
-    package init(type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil) {
+    /// The source of the assertions of a workload, such as `["file", "/run/token"]`; `nil` if the client has a secret.
+    package var workload: [String]?
+
+    /// Whether each request needs the client secret.
+    package var needsSecret: Bool { workload == nil }
+
+    package init(
+        type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil,
+        workload: [String]? = nil
+    ) {
         self.type = type
         self.scopes = scopes
         self.audience = audience
+        self.workload = workload
     }
 }

@@ -30,6 +30,7 @@ extension Account: SealedPayload {
             var record: [String: ProfileValue] = ["grant": .string(machine.type)]
             if !machine.scopes.isEmpty { record["scopes"] = .array(machine.scopes.map { .string($0) }) }
             record["audience"] = machine.audience.map { .string($0) }
+            record["workload"] = machine.workload.map { .array($0.map { .string($0) }) }
             fields["machine"] = .dictionary(record)
         }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
@@ -186,7 +187,8 @@ extension Account: SealedPayload {
         guard let fields = try fields.dictionary("machine") else { return nil }
         guard let type = try fields.text("grant") else { throw RecordPropertyList.unusable }
         return MachineGrant(
-            type: type, scopes: try fields.texts("scopes") ?? [], audience: try fields.text("audience"))
+            type: type, scopes: try fields.texts("scopes") ?? [], audience: try fields.text("audience"),
+            workload: try fields.texts("workload"))
     }
 
     private static func transfer(

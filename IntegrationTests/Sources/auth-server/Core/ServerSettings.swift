@@ -6,6 +6,8 @@ struct ServerSettings: Sendable {
     var clientID = "account-cli"
     /// The client's secret. Without one, the client is public (RFC 6749, section 2.1).
     var clientSecret: ClientSecret?
+    /// Checks the assertions of workloads, or `nil` if the server accepts none.
+    var workloads: WorkloadAssertions?
     /// The redirect URIs, compared exactly. If there are none, the server accepts any port of the loopback interface
     /// with the path `/callback`.
     var redirectURIs: [String] = []
@@ -52,9 +54,10 @@ struct ServerSettings: Sendable {
     var grantTypes: [TokenRoutes.GrantType] {
         quirks.grantTypes.filter { type in
             switch type {
-            case .tokenExchange: !exchangeAudiences.isEmpty
+            case .tokenExchange: !exchangeAudiences.isEmpty || workloads != nil
+            case .jwtBearer: workloads != nil
             // RFC 6749, section 4.4: only confidential clients may use this grant.
-            case .clientCredentials: clientSecret != nil
+            case .clientCredentials: clientSecret != nil || workloads != nil
             default: true
             }
         }

@@ -18,7 +18,7 @@ struct DeviceRoutes: Sendable {
     private func begin(_ request: Request, context: ServerContext) async throws -> Response {
         let settings = server.settings
         let quirks = settings.quirks
-        let form = try await OAuthForm(request, context: context, settings: settings)
+        let form = try await OAuthForm(request, context: context, server: server)
         let origin = try Origin(of: request, settings: settings)
         let codes = try await server.beginDeviceAuthorization(
             scope: form.scope() ?? settings.defaultScope,

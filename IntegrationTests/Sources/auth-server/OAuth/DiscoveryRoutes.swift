@@ -64,6 +64,7 @@ struct DiscoveryRoutes: Sendable {
 
     /// The client authentication methods.
     private var authenticationMethods: JSONValue {
+        if server.settings.workloads != nil { return ["private_key_jwt"] }
         guard let secret = server.settings.clientSecret else { return ["none"] }
         return .array(secret.methods.map { .string($0.rawValue) })
     }

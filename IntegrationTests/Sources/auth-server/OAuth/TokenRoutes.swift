@@ -11,6 +11,7 @@ struct TokenRoutes: Sendable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
         case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+        case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
         case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
         /// The grant type of a form, or `nil` if it is unknown.
@@ -36,7 +37,7 @@ struct TokenRoutes: Sendable {
     /// Source: RFC 6749, sections 4.1.3, 4.3, 4.4, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4; RFC 8693, section 2.
     @Sendable
     private func token(_ request: Request, context: ServerContext) async throws -> Response {
-        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        let form = try await OAuthForm(request, context: context, server: server)
         let grantType = GrantType(rawValue: try form.required("grant_type"))
         guard let grantType, server.settings.grantTypes.contains(grantType) else {
             throw OAuthError(.unsupportedGrantType, "unknown grant_type")
@@ -75,6 +76,14 @@ struct TokenRoutes: Sendable {
         case .deviceCode:
             let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
             response = try await self.response(to: request, signIn, for: form.clientID)
+        case .jwtBearer:
+            let subject = try form.workload(form.required("assertion"), or: .invalidGrant)
+            response = try await self.response(toWorkload: subject, form, target)
+        case .tokenExchange where form["subject_token_type"] == WorkloadAssertions.subjectTokenType:
+            let subject = try form.workload(form.required("subject_token"), or: .invalidRequest)
+            var members = try await self.response(toWorkload: subject, form, target)
+            members["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
+            response = members
         case .tokenExchange:
             let type = "urn:ietf:params:oauth:token-type:access_token"
             guard try form.required("subject_token_type") == type, form["requested_token_type"] ?? type == type else {
@@ -89,6 +98,12 @@ struct TokenRoutes: Sendable {
         return try quirks.encode(await server.altered(response, of: .token), for: request)
     }
 
+    private func response(toWorkload subject: String, _ form: OAuthForm, _ target: Target) async throws -> JSONObject {
+        quirks.tokenResponse(
+            try await server.issueTokens(
+                toClient: subject, scope: form.scope() ?? Scope(names: ["profile"]), target: target))
+    }
+
     private func response(to request: Request, _ signIn: SignIn, for clientID: String) async throws -> JSONObject {
         let origin = try Origin(of: request, settings: server.settings)
         var response = quirks.tokenResponse(signIn.tokens)
@@ -99,7 +114,7 @@ struct TokenRoutes: Sendable {
     /// Source: RFC 7009. `token_type_hint` is only a hint, and this server ignores it.
     @Sendable
     private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
-        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        let form = try await OAuthForm(request, context: context, server: server)
         try await server.revoke(form.required("token"))
         return Response(status: .ok, headers: .neverStored)
     }
