@@ -218,6 +218,13 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The audience of these assertions. With `nil`, it is the issuer.
     public var clientAssertionAudience: String?
 
+    /// The source of the assertions of a workload, as words; `nil` for other sign-ins. The account contains the source,
+    /// so it is not stored with the service.
+    package var workload: [String]?
+
+    /// The grant of a sign-in with an assertion, or its `grant_type`. If `nil`, the authority chooses it.
+    package var workloadGrant: String?
+
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
     /// and for an account that an earlier version stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
@@ -258,6 +265,8 @@ public struct AccountService: Sendable, Equatable, Codable {
         let isUnknown = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
         self.acceptsGivenSecret = acceptsGivenSecret && isUnknown
         clientKey = account.credentials.machine?.key
+        workload = account.credentials.machine?.workload
+        workloadGrant = workload == nil ? nil : account.credentials.machine?.type
     }
 
     /// The file with the client's key, and the options of its assertions.

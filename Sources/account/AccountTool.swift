@@ -59,6 +59,9 @@ enum StandAlone: AccountApplication {
                 "unknown service. The known services are \(names). For any other service, omit --service and pass its "
                     + "address with --issuer")
         }
+        if let words = service.workload {
+            return try authority(forWorkload: words, of: service, timeout: timeout, logger: logger)
+        }
         if let url = service.url { return try authority(at: url, for: service, timeout: timeout, logger: logger) }
         guard let issuer = service.issuer ?? known?.issuer else {
             throw AccountError(
@@ -94,6 +97,27 @@ enum StandAlone: AccountApplication {
             hint: "build it with `--traits Signatures`")
     }
     #endif
+
+    private static func authority(
+        forWorkload words: [String], of service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        guard let issuer = service.issuer ?? service.name.flatMap({ KnownService.named($0)?.issuer }) else {
+            throw AccountError(
+                .invalidArgument, "a sign-in with a workload identity requires the address of the service",
+                hint: "add --issuer URL")
+        }
+        let grant = service.workloadGrant.flatMap { WorkloadGrant(rawValue: $0) ?? WorkloadGrant(type: $0) }
+        guard grant != nil || service.workloadGrant == nil else {
+            throw AccountError(
+                .invalidArgument, "the value of --workload-grant is unknown",
+                hint: "use \(WorkloadGrant.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return try OAuthAuthority(
+            issuer: issuer, clientID: service.clientID,
+            // The option is one word, and an archive contains separate words.
+            workload: words.count == 1 ? WorkloadSource(words[0]) : WorkloadSource(words: words), grant: grant,
+            scopes: service.scopes, options: options(of: service), timeout: timeout, logger: logger)
+    }
 
     /// Without `--client-id`, the tool registers itself, because no API knows ``defaultClientID``.
     private static func authority(

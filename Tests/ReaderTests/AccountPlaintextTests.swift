@@ -50,6 +50,7 @@ struct AccountPlaintextTests {
                 accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
         machine(MachineGrant()), machine(MachineGrant(scopes: ["read", "write"], audience: "urn:api")),
+        machine(MachineGrant(workload: ["file", "/run/token"])),
         refreshing(with: nil), refreshing(with: []), refreshing(with: ["client_secret_post", "client_secret_basic"]),
     ])
     func `Encodes and decodes an account without changes`(account: Account) throws {

@@ -84,6 +84,9 @@ struct AuthServer: AsyncParsableCommand {
             valueName: "file"))
     var clientPublicKey: String?
 
+    @Option(help: ArgumentHelp("The key of the assertions of workloads (HS256), such as a test.", valueName: "text"))
+    var workloadKey: String?
+
     @Option(help: "How the client may send its secret.")
     var clientAuthentication = AuthenticationMethods.both
 
@@ -197,6 +200,7 @@ struct AuthServer: AsyncParsableCommand {
         settings.revocationEndsSignIn = revocationEnds == .signIn
         settings.clientSecret = clientSecret.map { ClientSecret(text: $0, methods: clientAuthentication.methods) }
         settings.clientAssertions = clientPublicKey.map { ClientAssertions(path: $0) }
+        settings.workloads = workloadKey.map { WorkloadAssertions(key: $0) }
         settings.redirectURIs = redirectURIs
         settings.resources = resources
         settings.audience = audience

@@ -140,6 +140,26 @@ struct ConformanceTests {
         }
     }
 
+    // MARK: Workload identity
+
+    @Test func `auth/wif-jwt-bearer`() async throws {
+        try await APIUser.run(WorkloadPlatform.serverOptions, registration: "off") { user in
+            let platform = WorkloadPlatform(audience: user.server.issuer)
+            let login = try await user.account(
+                "login", "--workload", platform.command, "--workload-grant", "jwt-bearer", "--issuer",
+                user.server.issuer, "--client-id", "account-cli", "--resource", user.api)
+            try #require(login.exitCode == 0, "\(login)")
+            #expect(try await user.call() == 200)
+            #expect(try await user.account("refresh").exitCode == 0)
+            let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
+            #expect(requests.count == 2)
+            for request in requests {
+                #expect(request.grantType == "urn:ietf:params:oauth:grant-type:jwt-bearer", "\(request)")
+                #expect(request.resource == user.api && request.clientID == "account-cli", "\(request)")
+            }
+        }
+    }
+
     // MARK: Scopes
 
     @Test func `auth/scope-from-www-authenticate`() async throws {

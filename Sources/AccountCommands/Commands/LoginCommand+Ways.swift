@@ -162,6 +162,13 @@ extension LoginCommand {
             service.audience = request.audience ?? machine.audience
             if request.resources.isEmpty { service.resources = account.credentials.resources }
         }
+        if workload != nil || service.workload != nil {
+            guard clientCredentials else {
+                if let workload { (service.workload, service.workloadGrant) = ([workload], workloadGrant) }
+                return service
+            }
+            service.workload = nil
+        }
         guard service.clientID != nil else {
             throw AccountError(
                 .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")

@@ -31,6 +31,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             " --issuer https://auth.example.com --client-id my-tool",
             " --issuer https://auth.example.com --with-token < token.txt",
             " --issuer https://auth.example.com --client-credentials --client-id nightly --client-key key.pem",
+            " --issuer https://auth.example.com --workload github-actions",
         ]
     }
 
@@ -127,6 +128,22 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @Option(
         help: ArgumentHelp(
+            """
+            Sign in with the identity that the platform gives this program, without a user: github-actions, gitlab, \
+            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion.
+            """, valueName: "source", visibility: App.acceptsIssuer ? .default : .hidden))
+    var workload: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            How the service accepts the assertion of --workload: client-assertion, jwt-bearer or token-exchange \
+            (default: the first one that its metadata lists).
+            """, valueName: "grant", visibility: App.acceptsIssuer ? .default : .hidden))
+    var workloadGrant: String?
+
+    @Option(
+        help: ArgumentHelp(
             "User name, for --password or for a service that does not identify the user.",
             visibility: App.acceptsIssuer ? .default : App.visibility(of: .password)))
     var username: String?
@@ -158,6 +175,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         try validateClientCredentials()
+        try validateWorkload()
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
         if request.dpop == true, withToken {
@@ -219,7 +237,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// The options that are meaningless for a sign-in without a user.
-    private var userOptions: [(name: String, isGiven: Bool)] {
+    var userOptions: [(name: String, isGiven: Bool)] {
         [
             ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
             ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
@@ -234,7 +252,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !withToken, !stepUp,
-            !clientCredentials,
+            !clientCredentials, workload == nil,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
@@ -250,7 +268,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     /// Whether the options choose how to sign in, or for which user.
     var choosesWay: Bool {
-        clientCredentials || device || web || paste || password || passwordStdin || withToken || username != nil
+        clientCredentials || workload != nil || device || web || paste || password || passwordStdin || withToken
+            || username != nil
     }
 
     /// Returns the account of a client without a user, to sign in as the same client again; `nil` if the session belongs
@@ -258,7 +277,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func repeatedMachine(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async -> Account? {
-        guard clientCredentials || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
+        guard clientCredentials || workload != nil || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
             issuer.issuer == nil, issuer.clientID == nil,
             answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
             let account = await context.archive.load().account, account.credentials.machine != nil,
@@ -273,7 +292,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let extended = stepUp ? try await stepUpAccount(in: context) : nil
         var service = try service(in: context, answering: answers, extending: extended)
         let repeated = await repeatedMachine(in: context, answering: answers)
-        let isMachine = clientCredentials || repeated != nil
+        let isMachine = clientCredentials || workload != nil || repeated != nil
+        try context.checkProgram(of: workload.map { [$0] })
         let authority =
             isMachine && App.acceptsIssuer
             ? try context.authority(for: try machineService(from: service, repeating: repeated), timeout: .seconds(30))
@@ -304,7 +324,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         } catch {
-            let error = advised(error, isMachine: isMachine, hasTypedSecret: service.clientSecret != nil)
+            let error = advised(
+                error, isMachine: isMachine,
+                isWorkload: workload != nil || repeated?.credentials.machine?.workload != nil,
+                hasTypedSecret: service.clientSecret != nil)
             let advice =
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
@@ -452,12 +475,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
-    private func advised(_ error: any Error, isMachine: Bool, hasTypedSecret: Bool) -> any Error {
+    private func advised(_ error: any Error, isMachine: Bool, isWorkload: Bool, hasTypedSecret: Bool) -> any Error {
         let variable = App.clientSecretVariable
         guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
             return error
         }
-        if isMachine {
+        if isWorkload {
+            // Other errors of this code contain their advice.
+            guard case .oauthError? = advised.requestFailure else { return error }
+            advised.hint =
+                "check that the service trusts the issuer, the subject and the audience of the assertion. The audience "
+                + "must be the address in --issuer"
+        } else if isMachine {
             advised.hint =
                 clientKey.map { "check --client-id, and that the service knows the public key of \($0)" }
                 ?? "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"

@@ -95,6 +95,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(("Signed in", account.shownName + (isClient ? " (a client, not a user)" : "")))
             if let key = account.credentials.machine?.key { rows.append(("Client key", key.path)) }
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
+            if let workload = account.credentials.machine?.workload {
+                rows.append(("Workload", workload.joined(separator: " ")))
+            }
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
             }
@@ -189,10 +192,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if rows.contains(where: { ["Problem", "Moved", "Refresh"].contains($0.label) }) {
             return "run `\(context.hint.command("doctor"))` for details"
         }
-        if account.credentials.machine != nil {
-            guard App.acceptsIssuer, account.credentials.machine?.key == nil,
-                Environment.value(App.clientSecretVariable) == nil
-            else {
+        if let machine = account.credentials.machine {
+            guard App.acceptsIssuer, machine.needsSecret, Environment.value(App.clientSecretVariable) == nil else {
                 return "nothing: commands request new tokens automatically"
             }
             return "set \(App.clientSecretVariable), which each request for a new token needs"

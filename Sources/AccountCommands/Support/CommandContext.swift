@@ -72,8 +72,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     /// Whether a session of a client without a user cannot be renewed or revoked, because the secret is missing here.
     package func lacksClientSecret(for account: Account, in session: SessionName) -> Bool {
-        guard let machine = account.credentials.machine, machine.key == nil else { return false }
-        return App.acceptsIssuer && givenClientSecret(for: session) == nil
+        account.credentials.machine?.needsSecret == true && App.acceptsIssuer && givenClientSecret(for: session) == nil
     }
 
     /// Adds the variable to an error, if the client secret of the session is missing or wrong.
@@ -87,6 +86,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
             }
             return error
         }
+        guard machine.needsSecret else { return error }
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
@@ -154,12 +154,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
+        try checkProgram(of: account.credentials.machine?.workload)
         let session = other ?? session
         let isChosen = session == chosenSession
         var named = AccountService(
             of: account, remembered: readableService(of: session), acceptsGivenSecret: isChosen)
         var unnamed = AccountService(of: account, remembered: nil, acceptsGivenSecret: isChosen)
-        if let machine = account.credentials.machine, machine.key == nil {
+        if account.credentials.machine?.needsSecret == true {
             let secret = givenClientSecret(for: session)
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
@@ -169,6 +170,17 @@ package struct CommandContext<App: AccountApplication>: Sendable {
             // Only a later version supports this name or option. The issuer still identifies the service.
             return try authority(for: unnamed, timeout: timeout)
         }
+    }
+
+    /// Throws an error if a program prints the assertions of a session in a shared store: another machine could choose the
+    /// program that this machine runs.
+    func checkProgram(of workload: [String]?) throws(AccountError) {
+        guard location?.isFiles == false, let words = workload?.joined(separator: " "),
+            words.hasPrefix("command")
+        else { return }
+        throw AccountError(
+            .misconfigured, "a session in a shared store cannot get its assertions from a program",
+            hint: "use --workload 'file PATH' or 'env NAME', or sign in on each machine with --store file:")
     }
 
     /// Returns the service in the settings of a session; `nil` if there is none, or if the settings are unreadable. In
@@ -320,7 +332,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                 let secret = isSameClient ? givenClientSecret(for: store.session) : nil
                 var service = AccountService(
                     of: account, remembered: remembered, acceptsGivenSecret: secret != nil)
-                if let machine = account.credentials.machine, machine.key == nil, App.acceptsIssuer {
+                if account.credentials.machine?.needsSecret == true, App.acceptsIssuer {
                     // Without the secret, the tokens stay in the queue until they expire.
                     guard let secret else { return nil }
                     service.clientSecret = secret

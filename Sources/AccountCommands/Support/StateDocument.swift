@@ -26,12 +26,16 @@ struct StateDocument: Encodable {
         /// `true` if the session belongs to a client without a user.
         var isMachine: Bool?
 
+        /// The source of the assertions of a workload, such as `["file", "/run/token"]`.
+        var workload: [String]?
+
         init(_ account: Account) {
             id = account.id
             username = account.username
             issuer = account.issuer
             profile = account.profile.fields.isEmpty ? nil : account.profile.fields
             isMachine = account.credentials.machine == nil ? nil : true
+            workload = account.credentials.machine?.workload
         }
     }
 

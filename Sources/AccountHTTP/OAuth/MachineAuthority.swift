@@ -21,8 +21,8 @@ public struct MachineAuthority: Sendable {
     /// The issuer identifier, as stored in accounts.
     public var issuer: String { oauth.issuer }
 
-    /// The client ID at the service, which is also the id of the account.
-    public let clientID: String
+    /// The client ID at the service, which is also the id of the account; `nil` for a workload without a client ID.
+    public let clientID: String?
 
     private let oauth: OAuthAuthority
 
@@ -88,6 +88,40 @@ public struct MachineAuthority: Sendable {
     }
     #endif
 
+    /// Creates an authority for a program that its platform identifies, such as a CI job or a pod. The program needs no
+    /// secret: AccountKit requests a new assertion from the platform for each token request (RFC 7523, RFC 8693).
+    ///
+    /// ```swift
+    /// let authority = try MachineAuthority(issuer: "https://login.example.com", workload: .gitHubActions)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer identifier, which is also the audience of the assertions; see ``OAuthAuthority``.
+    ///   - clientID: The client ID at the service. If `nil`, the id of the account is the `sub` of the assertion.
+    ///   - workload: The source of the assertions.
+    ///   - grant: The grant of a sign-in. If `nil`, it is the first one that the metadata of the service lists.
+    ///   - scopes: The scopes to request at the sign-in, and for each later token of that session. If the list is empty,
+    ///     the service chooses the scopes.
+    ///   - options: The audience and the resources of the tokens, as at the sign-in. The other options do not apply.
+    ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
+    ///   - timeout: The time limit for each request, and for a program that prints the assertion.
+    ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` if an argument is not valid. The message contains advice.
+    public init(
+        issuer: String, clientID: String? = nil, workload: WorkloadSource, grant: WorkloadGrant? = nil,
+        scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) throws(AccountError) {
+        self.clientID = clientID
+        oauth = try OAuthAuthority(
+            issuer: issuer, clientID: clientID, workload: workload, grant: grant, scopes: scopes, options: options,
+            endpoints: endpoints, timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock,
+            logger: logger)
+    }
+
     /// Requests an access token, and returns the account of the client.
     public func signIn() async throws(AuthorityError) -> Account { try await oauth.signInAsClient() }
 }
@@ -111,7 +145,8 @@ extension MachineAuthority: AccountAuthority {
 
     /// Returns whether the account belongs to this client at this service.
     public func isAuthority(of account: Account) -> Bool {
-        oauth.isAuthority(of: account) && account.credentials.machine != nil && account.id == clientID
+        guard oauth.isAuthority(of: account), let machine = account.credentials.machine else { return false }
+        return clientID.map { account.id == $0 } ?? (machine.workload != nil && account.credentials.clientID == nil)
     }
 
     /// The time limit for a token request, from its first byte.

@@ -101,7 +101,9 @@ extension OAuthAuthority: AccountAuthority {
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
-        if account.credentials.machine != nil, !client.isConfidential { throw missingSecret(of: client) }
+        if let machine = account.credentials.machine, machine.workload == nil, !client.isConfidential {
+            throw missingSecret(of: client)
+        }
         var exchange = try await prepareTokens(
             form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
             at: account.credentials.tokenEndpoint, key: account.credentials.key)
@@ -130,7 +132,9 @@ extension OAuthAuthority: AccountAuthority {
         try checkIssuer(of: account)
         let client = client(of: account.credentials)
         let key = try account.credentials.key
-        if account.credentials.machine != nil, client?.isConfidential != true { throw missingSecret(of: client) }
+        if let machine = account.credentials.machine, machine.workload == nil, client?.isConfidential != true {
+            throw missingSecret(of: client)
+        }
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         var isTaken = false
         var refusal: AuthorityError?

@@ -15,7 +15,8 @@ struct OAuthExchange: PreparedExchange {
     let request: PreparedRequest
     let parser: ResponseParser
 
-    let client: RegisteredClient
+    /// The client, or `nil` for a workload without a client ID.
+    let client: RegisteredClient?
 
     /// The endpoint, if AccountKit may store it with the tokens.
     var endpoint: TokenEndpoint?
@@ -61,7 +62,7 @@ struct OAuthExchange: PreparedExchange {
         let (parser, response) = try await response(if: mayBeSent)
         var credentials: Credentials
         do throws(AuthorityError) {
-            credentials = try parser.credentials(in: response, for: client.id)
+            credentials = try parser.credentials(in: response, for: client?.id)
         } catch {
             if let isAtCurrentEndpoint, let toCurrentEndpoint, await !isAtCurrentEndpoint() {
                 return try await toCurrentEndpoint().exchange(if: mayBeSent)
@@ -82,8 +83,8 @@ struct OAuthExchange: PreparedExchange {
         credentials.resources = resources
         credentials.proofKey = key?.secret
         credentials.tokenEndpoint = endpoint
-        credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
-        credentials.clientAuthentication = client.authentication?.rawValue
+        credentials.clientSecret = client?.secret.map { .secret($0) } ?? .none
+        credentials.clientAuthentication = client?.authentication?.rawValue
         if let machine {
             credentials.machine = machine
             // RFC 6749, section 4.4.3: the response should contain no refresh token.
@@ -110,7 +111,7 @@ struct OAuthExchange: PreparedExchange {
     }
 
     private func isRegistered() async -> Bool {
-        guard let owner, let registrations else { return false }
+        guard let owner, let registrations, let client else { return false }
         // If the registrations cannot be read, only the advice is missing.
         return (try? await registrations.registration(at: owner.issuer.identifier))?.clientID == client.id
     }
@@ -118,7 +119,7 @@ struct OAuthExchange: PreparedExchange {
     /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token identifies another
     /// user, AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
     private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
-        guard let owner, let secret = credentials.idToken else { return }
+        guard let owner, let client, let secret = credentials.idToken else { return }
         guard let token = IDToken(secret) else {
             credentials.idToken = nil
             return

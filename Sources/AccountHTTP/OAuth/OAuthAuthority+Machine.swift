@@ -6,6 +6,7 @@ extension OAuthAuthority: ClientAuthority {
     ///
     /// - Returns: An account whose id is the client ID. It does not contain the client secret.
     package func signInAsClient() async throws(AuthorityError) -> Account {
+        if let workload = client.workload { return try await signIn(as: workload) }
         guard let clientID else { throw notRegistered }
         // A client has no user info and no refresh token.
         let userScopes = (api?.tentativeScopes ?? []).union(api == nil ? [] : [Scope.offlineAccess])
@@ -25,7 +26,10 @@ extension OAuthAuthority: ClientAuthority {
     func prepareTokens(
         for machine: MachineGrant, of account: Account
     ) async throws(AuthorityError) -> OAuthExchange {
-        try await prepareTokens(
+        if let source = machine.workload {
+            return try await prepareTokens(for: machine, from: source, of: account)
+        }
+        return try await prepareTokens(
             for: machine, as: try registeredClient(of: account), resources: account.credentials.resources,
             at: account.credentials.tokenEndpoint)
     }

@@ -85,6 +85,9 @@ extension OAuthAuthority {
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
         let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
+        if let machine = credentials.machine, machine.workload != nil {
+            return workloadClient(id, of: machine)
+        }
         if id == clientID, clientSecret != nil || client.assertion != nil {
             return RegisteredClient(
                 id: id, secret: clientSecret, assertion: client.assertion, authentication: method)
@@ -125,6 +128,10 @@ extension OAuthAuthority {
         // Some services require `client_id` even if the `Authorization` header is present, and RFC 6749, section 3.2.1,
         // allows it.
         form.append("client_id", client.id)
+        if let source = client.workload {
+            try await authenticate(&form, with: source)
+            return ServiceRequest(url: endpoint.url, form: form)
+        }
         if let source = client.assertion {
             form.append("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
             form.append("client_assertion", try await source.assertion(for: client.id, audience: issuer, at: clock.now))
@@ -167,7 +174,7 @@ extension OAuthAuthority {
     /// If the documents were not read yet, the request goes to the `stored` endpoint while it is fresh. If the
     /// connection to this endpoint fails, the service may have moved it, so this function reads the documents.
     func prepareTokens(
-        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil,
+        _ form: FormBody, as client: RegisteredClient?, isRefresh: Bool = false, resources: [String]? = nil,
         at stored: TokenEndpoint? = nil, key: ProofKey? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         var form = form
@@ -197,8 +204,8 @@ extension OAuthAuthority {
     }
 
     private func prepareTokens(
-        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool, to endpoint: Endpoint, within timeout: Duration,
-        _ key: ProofKey?
+        _ form: FormBody, as client: RegisteredClient?, isRefresh: Bool, to endpoint: Endpoint,
+        within timeout: Duration, _ key: ProofKey?
     ) async throws(AuthorityError) -> OAuthExchange {
         var request = try await request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)

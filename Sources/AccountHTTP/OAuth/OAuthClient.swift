@@ -39,6 +39,9 @@ public struct OAuthClient: Sendable {
     /// The source of the assertions of the ``identifier``, which replace the ``secret``.
     var assertion: (any ClientAssertion)?
 
+    /// The identity of the program on its platform, which replaces the ``secret``.
+    var workload: WorkloadIdentity?
+
     /// Whether the next sign-in registers the app again.
     package var registersAgain = false
 

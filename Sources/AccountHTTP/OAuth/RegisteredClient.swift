@@ -10,8 +10,11 @@ struct RegisteredClient: Sendable {
     /// The source of assertions, for a client that authenticates with assertions (RFC 7523, section 2.2).
     var assertion: (any ClientAssertion)?
 
+    /// The source of assertions, for a client that authenticates with the assertions of its platform.
+    var workload: WorkloadSource?
+
     /// Whether the client can authenticate.
-    var isConfidential: Bool { secret != nil || assertion != nil }
+    var isConfidential: Bool { secret != nil || assertion != nil || workload != nil }
 
     /// The method with which the client sends its secret. If `nil`, the endpoint's metadata determines the method.
     var authentication: ClientAuthentication?

@@ -21,12 +21,20 @@ package struct MachineGrant: Sendable, Equatable {
     /// The file with the client's key, if the client authenticates with a key (RFC 7523, section 2.2).
     package var key: ClientKeyFile?
 
+    /// The source of the assertions of a workload, such as `["file", "/run/token"]`; `nil` if the client has a secret.
+    package var workload: [String]?
+
+    /// Whether each request needs the client secret.
+    package var needsSecret: Bool { workload == nil && key == nil }
+
     package init(
-        type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil, key: ClientKeyFile? = nil
+        type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil,
+        key: ClientKeyFile? = nil, workload: [String]? = nil
     ) {
         self.type = type
         self.scopes = scopes
         self.audience = audience
         self.key = key
+        self.workload = workload
     }
 }

@@ -36,6 +36,7 @@ extension Account: SealedPayload {
                 file["audience"] = key.audience.map { .string($0) }
                 record["key"] = .dictionary(file)
             }
+            record["workload"] = machine.workload.map { .array($0.map { .string($0) }) }
             fields["machine"] = .dictionary(record)
         }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
@@ -198,7 +199,8 @@ extension Account: SealedPayload {
         guard let fields = try fields.dictionary("machine") else { return nil }
         guard let type = try fields.text("grant") else { throw RecordPropertyList.unusable }
         var machine = MachineGrant(
-            type: type, scopes: try fields.texts("scopes") ?? [], audience: try fields.text("audience"))
+            type: type, scopes: try fields.texts("scopes") ?? [], audience: try fields.text("audience"),
+            workload: try fields.texts("workload"))
         if let file = try fields.dictionary("key") {
             guard let path = try file.text("path") else { throw RecordPropertyList.unusable }
             machine.key = ClientKeyFile(path: path, id: try file.text("id"), audience: try file.text("audience"))

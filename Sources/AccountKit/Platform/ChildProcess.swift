@@ -10,16 +10,16 @@ import Musl
 import Darwin
 #endif
 
-enum ChildProcess {
-    struct Failure: Error {
-        var text: String
+package enum ChildProcess {
+    package struct Failure: Error {
+        package var text: String
     }
 
     /// Runs a program without a shell, and reads its output directly into guarded memory.
     ///
     /// - Parameter limit: The maximum number of bytes that the program may print. The limit must be less than the size
     ///   of a pipe, since the bytes are read after the program has ended.
-    static func output(
+    package static func output(
         of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {
         var ends: [Int32] = [0, 0]

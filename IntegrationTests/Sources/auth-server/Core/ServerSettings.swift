@@ -8,6 +8,8 @@ struct ServerSettings: Sendable {
     var clientSecret: ClientSecret?
     /// Checks the client's assertions, if the client authenticates with a key instead of with a secret.
     var clientAssertions: ClientAssertions?
+    /// Checks the assertions of workloads, or `nil` if the server accepts none.
+    var workloads: WorkloadAssertions?
     /// The redirect URIs, compared exactly. If there are none, the server accepts any port of the loopback interface
     /// with the path `/callback`.
     var redirectURIs: [String] = []
@@ -56,9 +58,10 @@ struct ServerSettings: Sendable {
     var grantTypes: [TokenRoutes.GrantType] {
         quirks.grantTypes.filter { type in
             switch type {
-            case .tokenExchange: !exchangeAudiences.isEmpty
+            case .tokenExchange: !exchangeAudiences.isEmpty || workloads != nil
+            case .jwtBearer: workloads != nil
             // RFC 6749, section 4.4: only confidential clients may use this grant.
-            case .clientCredentials: clientSecret != nil || clientAssertions != nil
+            case .clientCredentials: clientSecret != nil || clientAssertions != nil || workloads != nil
             default: true
             }
         }

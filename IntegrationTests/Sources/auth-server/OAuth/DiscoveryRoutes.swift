@@ -65,7 +65,9 @@ struct DiscoveryRoutes: Sendable {
 
     /// The client authentication methods.
     private var authenticationMethods: JSONValue {
-        if server.settings.clientAssertions != nil { return [.string(ClientAssertions.method)] }
+        if server.settings.clientAssertions != nil || server.settings.workloads != nil {
+            return [.string(ClientAssertions.method)]
+        }
         guard let secret = server.settings.clientSecret else { return ["none"] }
         return .array(secret.methods.map { .string($0.rawValue) })
     }

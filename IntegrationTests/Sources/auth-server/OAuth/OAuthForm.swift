@@ -2,6 +2,12 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The parameters of an authenticated client's request to an OAuth endpoint.
 ///
 /// Source: RFC 6749, sections 3.1 and 3.2: the body is a form without duplicate parameters, and a parameter without a
@@ -11,6 +17,8 @@ struct OAuthForm: Sendable {
     private let settings: ServerSettings
     private let hasSecret: Bool
     let clientID: String
+    private let audience: String
+    private let date: Date
 
     /// Reads the form and checks the client.
     ///
@@ -19,17 +27,26 @@ struct OAuthForm: Sendable {
         settings = server.settings
         parameters = try await FormBody.parameters(of: request, context: context)
         let shown = try ClientCredentials(parameters, headers: request.headers)
+        audience = settings.quirks.discoveredIssuer(for: try Origin(of: request, settings: settings))
+        date = server.clock.now
         if let assertions = settings.clientAssertions, shown.id == settings.clientID {
             guard parameters["client_assertion_type"] == ClientAssertions.type,
                 let assertion = parameters["client_assertion"]
             else { throw OAuthError(.invalidClient, "client_assertion is missing") }
-            let origin = try Origin(of: request, settings: settings)
             try assertions.check(
                 assertion, of: settings.clientID,
-                for: [settings.quirks.discoveredIssuer(for: origin), origin.url(settings.quirks.endpoints.token)],
-                at: server.clock.now)
-        } else {
+                for: [audience, try Origin(of: request, settings: settings).url(settings.quirks.endpoints.token)],
+                at: date)
+        } else if let workloads = settings.workloads, parameters["client_assertion_type"] != nil {
+            guard parameters["client_assertion_type"] == ClientAssertions.type,
+                let assertion = parameters["client_assertion"]
+            else { throw OAuthError(.invalidClient, "client_assertion is missing") }
+            _ = try workloads.subject(of: assertion, audience: audience, at: date, or: .invalidClient)
+        } else if settings.workloads == nil || shown.id != nil {
             try shown.check(settings)
+            guard settings.workloads == nil || parameters["grant_type"] != "client_credentials" else {
+                throw OAuthError(.invalidClient, "client_assertion is missing")
+            }
         }
         hasSecret = shown.secret != nil
         clientID = shown.id ?? settings.clientID
@@ -50,6 +67,12 @@ struct OAuthForm: Sendable {
             throw OAuthError(.invalidScope, "scope has an unknown name")
         }
         return scope
+    }
+
+    /// Checks the assertion of a workload, and returns its subject.
+    func workload(_ assertion: String, or code: OAuthError.Code) throws -> String {
+        guard let workloads = settings.workloads else { throw OAuthError(code, "workloads are not accepted") }
+        return try workloads.subject(of: assertion, audience: audience, at: date, or: code)
     }
 
     /// The requested target.

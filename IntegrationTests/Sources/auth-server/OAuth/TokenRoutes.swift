@@ -11,6 +11,7 @@ struct TokenRoutes: Sendable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
         case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+        case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
         case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
         /// The grant type of a form, or `nil` if it is unknown.
@@ -77,6 +78,14 @@ struct TokenRoutes: Sendable {
         case .deviceCode:
             let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
             response = try await self.response(to: request, signIn, for: form.clientID)
+        case .jwtBearer:
+            let subject = try form.workload(form.required("assertion"), or: .invalidGrant)
+            response = try await self.response(toWorkload: subject, form, target)
+        case .tokenExchange where form["subject_token_type"] == WorkloadAssertions.subjectTokenType:
+            let subject = try form.workload(form.required("subject_token"), or: .invalidRequest)
+            var members = try await self.response(toWorkload: subject, form, target)
+            members["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
+            response = members
         case .tokenExchange:
             let type = "urn:ietf:params:oauth:token-type:access_token"
             guard try form.required("subject_token_type") == type, form["requested_token_type"] ?? type == type else {
@@ -93,6 +102,12 @@ struct TokenRoutes: Sendable {
             response["token_type"] = "DPoP"
         }
         return try quirks.encode(await server.altered(response, of: .token), for: request)
+    }
+
+    private func response(toWorkload subject: String, _ form: OAuthForm, _ target: Target) async throws -> JSONObject {
+        quirks.tokenResponse(
+            try await server.issueTokens(
+                toClient: subject, scope: form.scope() ?? Scope(names: ["profile"]), target: target))
     }
 
     private func response(to request: Request, _ signIn: SignIn, for clientID: String) async throws -> JSONObject {

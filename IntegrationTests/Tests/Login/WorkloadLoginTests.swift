@@ -1,0 +1,217 @@
+import Foundation
+import Testing
+
+/// Sessions of a program that its platform identifies.
+@Suite(.queued)
+struct WorkloadLoginTests {
+    private static let token = "/oauth/token"
+    private static let jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+    private struct Job {
+        let server: ExampleServer
+        let account: Tool
+        let container: Container
+        let platform: WorkloadPlatform
+
+        func logIn(_ source: String, _ options: [String] = [], with account: Tool? = nil) async throws -> Outcome {
+            try await (account ?? self.account).run(
+                ["login", "--workload", source, "--issuer", server.issuer] + options)
+        }
+
+        /// The requests to the token endpoint.
+        func tokenRequests() async throws -> [ExampleServer.Log.Request] {
+            try await server.log().requests.filter { $0.path == WorkloadLoginTests.token }
+        }
+    }
+
+    private func run(_ test: (Job) async throws -> Void) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(WorkloadPlatform.serverOptions) { server in
+                try await test(
+                    Job(
+                        server: server, account: Tool.account(in: container), container: container,
+                        platform: WorkloadPlatform(audience: server.issuer)))
+            }
+        }
+    }
+
+    // MARK: Signing in
+
+    private static let grants = [
+        ("client-assertion", "client_credentials"), ("jwt-bearer", jwtBearer),
+        ("token-exchange", "urn:ietf:params:oauth:grant-type:token-exchange"),
+    ]
+
+    @Test(arguments: grants)
+    func `Signs in with each grant, renews, and signs out`(grant: String, type: String) async throws {
+        try await run { job in
+            let options = ["--client-id", "account-cli", "--workload-grant", grant, "--scope", "groups"]
+            let login = try await job.logIn(job.platform.command, options)
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains("Signed in as the client account-cli at "), "\(login)")
+            #expect(try await job.account("whoami").output == "account-cli\n")
+            let status = try await job.account("status")
+            #expect(status.output.contains("command python3"), "\(status)")
+            #expect(try await job.account("refresh").exitCode == 0)
+            let requests = try await job.tokenRequests()
+            #expect(requests.map(\.grantType) == [type, type])
+            #expect(requests.map(\.scope) == ["groups", "groups"])
+            let exec = try await job.account("exec", "--", "sh", "-c", "echo $ACCOUNT_TOKEN")
+            #expect(exec.exitCode == 0 && exec.output.count > 1, "\(exec)")
+            #expect(try await job.account("login").exitCode == 0)
+            #expect(try await job.tokenRequests().last?.grantType == type)
+            let logout = try await job.account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+        }
+    }
+
+    @Test func `Signs in as the subject of a GitHub job`() async throws {
+        try await run { job in
+            try await WorkloadPlatform.runGitHub(for: job.account) { account in
+                let login = try await job.logIn("github-actions", with: account)
+                #expect(login.exitCode == 0, "\(login)")
+                #expect(try await account("whoami").output == "repo:octo/app\n")
+                #expect(try await account("refresh").exitCode == 0)
+                let refused = try await account.with("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "another")("refresh")
+                #expect(refused.exitCode == 78 && refused.errors.contains("id-token: write"), "\(refused)")
+            }
+            #expect(try await job.tokenRequests().map(\.grantType) == [Self.jwtBearer, Self.jwtBearer])
+            let missing = try await job.account("refresh")
+            #expect(missing.exitCode == 78 && missing.errors.contains("id-token: write"), "\(missing)")
+        }
+    }
+
+    @Test(arguments: [
+        ["--client-credentials"], ["--web"], ["--device"], ["--with-token"], ["--step-up"], ["--username", "alice"],
+        ["--client-auth", "post"], ["https://api.example.com"], ["--workload-grant", "password"],
+    ])
+    func `Refuses options that do not fit a workload`(options: [String]) async throws {
+        try await run { job in
+            let login = try await job.logIn(job.platform.command, options)
+            #expect(login.exitCode == 64, "\(login)")
+            #expect(login.errors.contains("--workload"), "\(login)")
+            #expect(try await job.server.log().requests.isEmpty)
+        }
+    }
+
+    @Test func `Says how to name a source`() async throws {
+        try await run { job in
+            let login = try await job.logIn("kubernetes")
+            #expect(login.exitCode == 64 && login.errors.contains("'file PATH'"), "\(login)")
+        }
+    }
+
+    // MARK: Using the session
+
+    @Test func `A job outlives three assertions`() async throws {
+        try await run { job in
+            let login = try await job.logIn(job.platform.command)
+            #expect(login.exitCode == 0, "\(login)")
+            let clock = try await WrongClock(in: job.container)
+            var tokens: Set<String> = []
+            for hours in 1...3 {
+                try await job.server.setClock(ahead: Double(hours * 3600))
+                let token = try await clock.tool(job.account, ahead: hours * 3600)("token")
+                #expect(token.exitCode == 0, "\(token)")
+                tokens.insert(token.output)
+            }
+            #expect(tokens.count == 3)
+            #expect(try await job.tokenRequests().map(\.status) == [200, 200, 200, 200])
+        }
+    }
+
+    @Test func `Reads a projected token after each rotation`() async throws {
+        try await run { job in
+            // Kubernetes writes a new folder, and then replaces the link `..data`.
+            let volume = job.container.path("volume")
+            let files = FileManager.default
+            func rotate(_ number: Int) async throws {
+                let folder = volume + "/..\(number)"
+                try files.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                try Data(try await job.platform.assertion().utf8).write(to: URL(filePath: folder + "/token"))
+                try files.createSymbolicLink(atPath: volume + "/..new", withDestinationPath: "..\(number)")
+                #expect(rename(volume + "/..new", volume + "/..data") == 0)
+            }
+            try await rotate(1)
+            try files.createSymbolicLink(atPath: volume + "/token", withDestinationPath: "..data/token")
+            let login = try await job.logIn("file \(volume)/token")
+            #expect(login.exitCode == 0, "\(login)")
+            // The server accepts each assertion once.
+            let replayed = try await job.account("refresh")
+            #expect(replayed.exitCode != 0 && replayed.errors.contains("still signed in"), "\(replayed)")
+            for number in 2...3 {
+                try await rotate(number)
+                let refresh = try await job.account("refresh")
+                #expect(refresh.exitCode == 0, "\(refresh)")
+            }
+        }
+    }
+
+    @Test func `Eight processes with an expired token send one request`() async throws {
+        try await run { job in
+            let login = try await job.logIn(job.platform.command)
+            #expect(login.exitCode == 0, "\(login)")
+            let later = try await WrongClock(in: job.container).tool(job.account, ahead: 3600)
+            try await job.server.setClock(ahead: 3600)
+            try await job.server.clearLog()
+            let tokens = try await withThrowingTaskGroup(of: Outcome.self) { group in
+                for _ in 1...8 { group.addTask { try await later("token") } }
+                return try await group.reduce(into: Set<String>()) { tokens, outcome in
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    tokens.insert(outcome.output)
+                }
+            }
+            #expect(tokens.count == 1)
+            #expect(try await job.tokenRequests().count == 1)
+        }
+    }
+
+    @Test(arguments: ["client-assertion", "jwt-bearer"])
+    func `A rejected assertion ends nothing`(grant: String) async throws {
+        try await run { job in
+            let path = job.container.path("token")
+            func write(_ assertion: String) throws { try Data(assertion.utf8).write(to: URL(filePath: path)) }
+            try write(try await job.platform.assertion())
+            let options = ["--client-id", "account-cli", "--workload-grant", grant]
+            let login = try await job.logIn("file \(path)", options)
+            #expect(login.exitCode == 0, "\(login)")
+            let elsewhere = WorkloadPlatform(audience: "https://elsewhere.example.com")
+            let rejected = [
+                try await job.platform.assertion(lifetime: -1), try await elsewhere.assertion(), "not.an.assertion",
+            ]
+            for assertion in rejected {
+                try write(assertion)
+                let refresh = try await job.account("refresh", "--verbose")
+                #expect(refresh.exitCode != 0 && refresh.exitCode != 77, "\(refresh)")
+                #expect(!refresh.errors.contains(assertion), "\(refresh)")
+            }
+            #expect(try await job.account("token").exitCode == 0)
+            #expect(try await job.tokenRequests().count == 4, "one request for each assertion")
+            try write(try await job.platform.assertion())
+            let refresh = try await job.account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+        }
+    }
+
+    @Test func `No file or output contains the assertion`() async throws {
+        try await run { job in
+            let assertion = try await job.platform.assertion()
+            let account = job.account.with("GITLAB_OIDC_TOKEN", assertion)
+            let login = try await job.logIn("gitlab", ["--verbose"], with: account)
+            #expect(login.exitCode == 0, "\(login)")
+            let outcomes = [
+                login, try await account("refresh", "--verbose"), try await account("status", "--json"),
+                try await account("doctor"), try await account("logout", "--verbose"),
+            ]
+            for outcome in outcomes { #expect(!(outcome.output + outcome.errors).contains(assertion), "\(outcome)") }
+            #expect(
+                try await job.logIn("env TOKEN", with: account.with("TOKEN", try await job.platform.assertion()))
+                    .exitCode == 0)
+            for (path, entry) in try job.container.files() {
+                #expect(!String(decoding: entry.bytes, as: UTF8.self).contains(assertion), "\(path)")
+            }
+            let missing = try await job.account("refresh")
+            #expect(missing.exitCode == 78 && missing.errors.contains("TOKEN"), "\(missing)")
+        }
+    }
+}

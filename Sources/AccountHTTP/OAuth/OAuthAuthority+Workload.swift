@@ -1,0 +1,149 @@
+package import AccountKit
+import AccountSupport
+package import Logging
+
+/// Sessions of a program that its platform identifies (RFC 7521).
+extension OAuthAuthority {
+    /// Creates an authority for the workload identity of this program; see ``MachineAuthority``.
+    package init(
+        issuer: String, clientID: String?, workload: WorkloadSource, grant: WorkloadGrant? = nil, scopes: [String] = [],
+        options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) throws(AccountError) {
+        try workload.check()
+        var client = OAuthClient(identifier: clientID)
+        client.workload = WorkloadIdentity(source: workload, grant: grant)
+        let named = try Issuer(issuer)
+        let service = KnownService.at(named)
+        try self.init(
+            Issuer(named.url, form: service?.quirks.issuerForm ?? .exact), client: client, scopes: scopes,
+            additionalScopes: [], options: options, service: service, endpoints: endpoints, timeout: timeout,
+            tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger)
+    }
+
+    /// Requests an access token for an assertion, and returns the account of the workload.
+    ///
+    /// - Returns: An account whose id is the client ID, or without a client ID the `sub` of the assertion.
+    func signIn(as workload: WorkloadIdentity) async throws(AuthorityError) -> Account {
+        let grant: WorkloadGrant
+        if let chosen = workload.grant { grant = chosen } else { grant = try await offeredGrant() }
+        if grant == .clientAssertion, clientID == nil {
+            throw .misconfigured(
+                "an assertion that authenticates a client requires a client ID (on a command line, --client-id ID)")
+        }
+        let assertion = try await assertion(from: workload.source)
+        let id = clientID ?? Self.subject(of: assertion)
+        guard let id else {
+            throw .misconfigured(
+                "the assertion does not name its subject, so the session requires a client ID (on a command line, "
+                    + "--client-id ID)")
+        }
+        let machine = MachineGrant(
+            type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
+        var exchange = try await prepareTokens(
+            for: machine, with: assertion, as: clientID.map { RegisteredClient(id: $0) }, resources: options.resources)
+        exchange.resources = options.resources
+        let credentials = try await exchange.exchange { true }.credentials
+        return Account(id: id, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
+    }
+
+    /// Prepares a request for another access token, with a new assertion.
+    ///
+    /// - Parameter source: The source in the archive. AccountKit uses only the source of this authority, because an
+    ///   archive must not choose which program an app runs.
+    func prepareTokens(
+        for machine: MachineGrant, from source: [String], of account: Account
+    ) async throws(AuthorityError) -> OAuthExchange {
+        guard let workload = client.workload else {
+            throw .misconfigured(
+                "the session of \(account.id) needs an assertion from its workload identity (\(source[0])), which this "
+                    + "program does not use")
+        }
+        let assertion = try await assertion(from: workload.source)
+        let client = account.credentials.clientID.map { RegisteredClient(id: $0) }
+        if client == nil, let subject = Self.subject(of: assertion), subject != account.id {
+            throw .misconfigured(
+                "the assertion is for \(subject), and the session belongs to \(account.id): use another session, or sign "
+                    + "in again")
+        }
+        return try await prepareTokens(
+            for: machine, with: assertion, as: client, resources: account.credentials.resources,
+            at: account.credentials.tokenEndpoint)
+    }
+
+    private func prepareTokens(
+        for machine: MachineGrant, with assertion: Secret, as client: RegisteredClient?, resources: [String],
+        at stored: TokenEndpoint? = nil
+    ) async throws(AuthorityError) -> OAuthExchange {
+        guard let grant = WorkloadGrant(type: machine.type) else {
+            throw .misconfigured("this session requires a later version of AccountKit")
+        }
+        var form = FormBody()
+        form.append("grant_type", machine.type)
+        switch grant {
+        case .clientAssertion: Self.authenticate(&form, with: assertion)
+        case .jwtBearer: form.append("assertion", assertion)
+        case .tokenExchange:
+            form.append("subject_token", assertion)
+            form.append("subject_token_type", "urn:ietf:params:oauth:token-type:jwt")
+            form.append("requested_token_type", "urn:ietf:params:oauth:token-type:access_token")
+        }
+        if !machine.scopes.isEmpty { form.append("scope", machine.scopes.joined(separator: " ")) }
+        if let audience = machine.audience { form.append("audience", audience) }
+        var exchange = try await prepareTokens(form, as: client, resources: resources, at: stored)
+        exchange.scopes = machine.scopes
+        exchange.machine = machine
+        exchange.toCurrentEndpoint = { () async throws(AuthorityError) in
+            guard let source = self.client.workload?.source else { throw notRegistered }
+            // The first endpoint may have consumed the first assertion.
+            return try await prepareTokens(
+                for: machine, with: try await self.assertion(from: source), as: client, resources: resources)
+        }
+        return exchange
+    }
+
+    /// Returns the client of a workload, for requests other than token requests.
+    func workloadClient(_ id: String, of machine: MachineGrant) -> RegisteredClient {
+        let isAuthenticated = machine.type == WorkloadGrant.clientAssertion.type
+        return RegisteredClient(id: id, workload: isAuthenticated ? client.workload?.source : nil)
+    }
+
+    /// Adds a new client assertion to a form.
+    func authenticate(_ form: inout FormBody, with source: WorkloadSource) async throws(AuthorityError) {
+        Self.authenticate(&form, with: try await assertion(from: source))
+    }
+
+    private static func authenticate(_ form: inout FormBody, with assertion: Secret) {
+        form.append("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        form.append("client_assertion", assertion)
+    }
+
+    private func assertion(from source: WorkloadSource) async throws(AuthorityError) -> Secret {
+        try await source.assertion(for: issuer, timeout: timeout) { request async throws(AuthorityError) in
+            try await send(request)
+        }
+    }
+
+    /// Returns the `sub` of an assertion, without a check of its signature; `nil` if the assertion is opaque.
+    private static func subject(of assertion: Secret) -> String? {
+        guard let subject = JSONWebToken(assertion)?.claims["sub"]?.string, !subject.isEmpty else { return nil }
+        return subject
+    }
+
+    /// Returns the first grant that the metadata of the service lists. Without a client ID, a client assertion is not
+    /// possible.
+    private func offeredGrant() async throws(AuthorityError) -> WorkloadGrant {
+        let methods = try await documents.endpoint(.token)?.document.tokenAuthentication ?? []
+        let authenticates = methods.contains("private_key_jwt")
+        if authenticates, clientID != nil { return .clientAssertion }
+        for grant in [WorkloadGrant.jwtBearer, .tokenExchange] where try await documents.listsGrant(grant.type) {
+            return grant
+        }
+        // Without a client ID, the error of this grant asks for one.
+        if authenticates { return .clientAssertion }
+        throw .misconfigured(
+            "\(issuer) does not say how it accepts the assertion of a workload: choose the grant (on a command line, with "
+                + "--workload-grant client-assertion, jwt-bearer or token-exchange)")
+    }
+}

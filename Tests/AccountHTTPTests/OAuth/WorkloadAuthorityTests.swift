@@ -1,0 +1,192 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+@testable import AccountHTTP
+
+/// Sessions of a program that its platform identifies (RFC 7521).
+struct WorkloadAuthorityTests {
+    /// The claims are `{"sub":"repo:octo/app"}` and `{"sub":"repo:octo/other"}`.
+    private static let assertion = "e30.eyJzdWIiOiJyZXBvOm9jdG8vYXBwIn0.c2ln"
+    private static let other = "e30.eyJzdWIiOiJyZXBvOm9jdG8vb3RoZXIifQ.c2ln"
+
+    private static let jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    private static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+    private static let authenticates = #","token_endpoint_auth_methods_supported":["private_key_jwt"]"#
+
+    private let clock = ManualClock(FixedClock().now)
+
+    private static func grants(_ names: String...) -> String {
+        #","grant_types_supported":[\#(names.map { "\"\($0)\"" }.joined(separator: ","))]"#
+    }
+
+    private func run(
+        _ members: String = "", refusal: String? = nil, assertion: String = Self.assertion,
+        _ body: (LoopbackServer, String) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/.well-known/openid-configuration": .json(discoveryDocument(address).dropLast() + members + "}")
+            case "/token":
+                refusal.map { .response(400, ["Content-Type": "application/json"], $0) }
+                    ?? .json(#"{"access_token":"a","refresh_token":"r","expires_in":3600}"#)
+            default: .response(200)
+            }
+        } _: { server in
+            try await TemporaryFile.run(assertion) { path in try await body(server, path) }
+        }
+    }
+
+    private func authority(
+        _ server: LoopbackServer, _ path: String, clientID: String? = "deploy", grant: WorkloadGrant? = nil,
+        scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions()
+    ) throws -> MachineAuthority {
+        try MachineAuthority(
+            issuer: server.address, clientID: clientID, workload: .file(path), grant: grant, scopes: scopes,
+            options: options, timeout: .seconds(20), clock: clock)
+    }
+
+    private func forms(_ server: LoopbackServer) -> [String] {
+        server.requests.filter { $0.target == "/token" }.map { $0.body }
+    }
+
+    private func message(_ body: () async throws -> some Any) async -> String {
+        guard case .misconfigured(let text)? = await asyncFailure(body) else { return "" }
+        return text
+    }
+
+    // MARK: Grants
+
+    private static let forms: [(WorkloadGrant, String)] = [
+        (
+            .clientAssertion,
+            "grant_type=client_credentials"
+                + "&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
+                + "&client_assertion=\(assertion)"
+        ),
+        (.jwtBearer, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)"),
+        (
+            .tokenExchange,
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=\(assertion)"
+                + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Ajwt"
+                + "&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
+        ),
+    ]
+
+    @Test(arguments: forms)
+    func `Sends the assertion as the grant requires, and again`(grant: WorkloadGrant, form: String) async throws {
+        try await run { server, path in
+            let options = OAuthRequestOptions(audience: "urn:api", resources: ["https://api.example.com/"])
+            let authority = try authority(server, path, grant: grant, scopes: ["read"], options: options)
+            let account = try await authority.signIn()
+            #expect(account.id == "deploy" && account.credentials.clientID == "deploy")
+            #expect(account.credentials.refreshToken == nil && account.credentials.clientSecret == .unknown)
+            #expect(account.credentials.machine?.workload == ["file", path])
+            #expect(!"\(account)".contains("c2ln"))
+            #expect(authority.isAuthority(of: account))
+            _ = try await self.authority(server, path).refresh(account)
+            let rest = "&scope=read&audience=urn%3Aapi&resource=https%3A%2F%2Fapi.example.com%2F&client_id=deploy"
+            #expect(forms(server) == [form + rest, form + rest])
+        }
+    }
+
+    private static let choices: [(String, String?, WorkloadGrant)] = [
+        (authenticates + grants(jwtBearer, exchange), "deploy", .clientAssertion),
+        (authenticates + grants(jwtBearer, exchange), nil, .jwtBearer),
+        (grants(exchange, jwtBearer), "deploy", .jwtBearer), (grants(exchange), "deploy", .tokenExchange),
+    ]
+
+    @Test(arguments: choices)
+    func `Chooses the first possible grant in the metadata`(
+        members: String, clientID: String?, grant: WorkloadGrant
+    ) async throws {
+        try await run(members) { server, path in
+            let account = try await authority(server, path, clientID: clientID).signIn()
+            #expect(account.credentials.machine?.type == grant.type)
+        }
+    }
+
+    @Test func `Asks for the grant if the metadata lists none`() async throws {
+        try await run { server, path in
+            #expect(await message { try await authority(server, path).signIn() }.contains("--workload-grant"))
+            #expect(forms(server).isEmpty)
+        }
+    }
+
+    @Test func `Does not try another grant or repeat a rejected assertion`() async throws {
+        let refusal = #"{"error":"invalid_client","error_description":"bad \#(Self.assertion)"}"#
+        try await run(Self.authenticates + Self.grants(Self.jwtBearer), refusal: refusal) { server, path in
+            let failure = await asyncFailure { try await authority(server, path).signIn() }
+            guard case .oauthError(.invalidClient, _)? = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(forms(server).count == 1)
+            #expect(!String(describing: failure).contains("c2ln"))
+        }
+    }
+
+    // MARK: The account
+
+    @Test func `Without a client ID, the account has the subject of the assertion`() async throws {
+        try await run { server, path in
+            let authority = try authority(server, path, clientID: nil, grant: .jwtBearer)
+            let account = try await authority.signIn()
+            #expect(account.id == "repo:octo/app" && account.credentials.clientID == nil)
+            #expect(authority.isAuthority(of: account))
+            #expect(try await authority.revoke(account) == .done)
+            #expect(server.requests.allSatisfy { !$0.body.contains("client_id") })
+        }
+    }
+
+    @Test func `Requires a client ID if the assertion cannot name the account`() async throws {
+        try await run(assertion: "opaque") { server, path in
+            let opaque = try authority(server, path, clientID: nil, grant: .tokenExchange)
+            #expect(await message { try await opaque.signIn() }.contains("--client-id"))
+            let authenticating = try authority(server, path, clientID: nil, grant: .clientAssertion)
+            #expect(await message { try await authenticating.signIn() }.contains("--client-id"))
+            #expect(forms(server).isEmpty)
+        }
+    }
+
+    @Test func `Does not renew the session with the assertion of another subject`() async throws {
+        try await run { server, path in
+            let account = try await authority(server, path, clientID: nil, grant: .jwtBearer).signIn()
+            try await TemporaryFile.run(Self.other) { path in
+                let authority = try authority(server, path, clientID: nil)
+                #expect(await message { try await authority.refresh(account) }.contains("repo:octo/other"))
+            }
+            #expect(forms(server).count == 1)
+        }
+    }
+
+    @Test func `Authenticates a revocation with a new assertion`() async throws {
+        try await run { server, path in
+            let authority = try authority(server, path, grant: .clientAssertion)
+            #expect(try await authority.revoke(try await authority.signIn()) == .done)
+            let body = try #require(server.requests.last { $0.target == "/revoke" }?.body)
+            #expect(body.hasSuffix("&client_assertion=\(Self.assertion)"))
+        }
+    }
+
+    @Test func `An archive does not choose the source of an app`() async throws {
+        try await run { server, path in
+            let account = try await authority(server, path, grant: .jwtBearer).signIn()
+            let user = try OAuthAuthority(issuer: server.address, clientID: "deploy", clock: clock)
+            #expect(await message { try await user.refresh(account) }.contains("workload identity"))
+            #expect(forms(server).count == 1)
+        }
+    }
+
+    @Test func `Stores and renews the session of a workload`() async throws {
+        try await run(Self.grants(Self.jwtBearer)) { server, path in
+            let authority = try authority(server, path)
+            let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+            try await store.signIn { try await authority.signIn() }
+            clock.advance(by: .seconds(3600))
+            #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("a"))
+            #expect(forms(server).count == 2)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import AccountKit
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import AccountHTTP
+
+struct WorkloadSourceTests {
+    private static let advice = "permissions: id-token: write"
+
+    private func assertion(
+        from source: WorkloadSource, _ environment: [String: String] = [:], timeout: Duration = .seconds(60)
+    ) async throws -> Secret {
+        try await source.assertion(
+            for: "https://login.example.com/a b", timeout: timeout, environment: { environment[$0] }
+        ) { request async throws(AuthorityError) in
+            try await HTTPTransport.shared.send(request, timeout: .seconds(20), clock: FixedClock(), logger: nil)
+        }
+    }
+
+    private func misconfiguration(_ body: () async throws -> some Any) async throws -> String {
+        guard case .misconfigured(let text)? = await asyncFailure(body) else { throw Missing() }
+        return text
+    }
+
+    private struct Missing: Error {}
+
+    // MARK: Names
+
+    @Test(arguments: [
+        ("github-actions", ["github-actions"]), ("gitlab", ["env", "GITLAB_OIDC_TOKEN"]),
+        ("env TOKEN", ["env", "TOKEN"]),
+        ("file /run/a token", ["file", "/run/a token"]), ("command  print --now", ["command", "print", "--now"]),
+    ])
+    func `Reads the name of a source, and writes it to an archive`(text: String, words: [String]) throws {
+        let source = try WorkloadSource(text)
+        #expect(source.words == words)
+        #expect(try WorkloadSource(words: words) == source)
+    }
+
+    @Test func `Stores the absolute path of a relative file`() throws {
+        let path = FileManager.default.currentDirectoryPath + "/token"
+        #expect(try WorkloadSource("file token") == .file(path))
+    }
+
+    @Test(arguments: ["", "github", "github-actions now", "env", "env A B", "env A=B", "file", "command", "eyJhbGciOi"])
+    func `Refuses an unknown source without repeating it`(text: String) throws {
+        let error = try #require(throws: AccountError.self) { try WorkloadSource(text) }
+        #expect(error.code == .invalidArgument)
+        #expect(text != "eyJhbGciOi" || !error.description.contains(text))
+    }
+
+    // MARK: GitHub Actions
+
+    @Test func `Requests an assertion of GitHub for the audience`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"count":1,"value":"h.p.s"}"#)
+        } _: { server in
+            let address = server.address + "/token?api-version=2.0"
+            let assertion = try await assertion(
+                from: .gitHubActions,
+                ["ACTIONS_ID_TOKEN_REQUEST_URL": address, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner"])
+            #expect(assertion == Secret("h.p.s"))
+            let request = try #require(server.requests.last)
+            #expect(request.target == "/token?api-version=2.0&audience=https%3A%2F%2Flogin.example.com%2Fa+b")
+            #expect(request.headers["authorization"] == "Bearer runner")
+        }
+    }
+
+    @Test(arguments: ["ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"])
+    func `Names the permission if GitHub offers no assertion`(missing: String) async throws {
+        var environment = ["ACTIONS_ID_TOKEN_REQUEST_URL": "https://a", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner"]
+        environment[missing] = nil
+        let text = try await misconfiguration { try await assertion(from: .gitHubActions, environment) }
+        #expect(text.contains(missing) && text.contains(Self.advice))
+    }
+
+    @Test(arguments: [(403, #"{"value":"h.p.s"}"#), (200, "{}"), (200, "<html>")])
+    func `Reports that GitHub issued no assertion`(status: Int, body: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .response(status, ["Content-Type": "application/json"], body)
+        } _: { server in
+            let environment = [
+                "ACTIONS_ID_TOKEN_REQUEST_URL": server.address, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner",
+            ]
+            let text = try await misconfiguration { try await assertion(from: .gitHubActions, environment) }
+            #expect(text.contains("status \(status)") && text.contains(Self.advice))
+            #expect(!text.contains("runner") && !text.contains("h.p.s"))
+        }
+    }
+
+    // MARK: Variables, files and programs
+
+    @Test func `Reads a variable`() async throws {
+        #expect(try await assertion(from: .environment("TOKEN"), ["TOKEN": "h.p.s"]) == Secret("h.p.s"))
+        let text = try await misconfiguration { try await assertion(from: .gitLab) }
+        #expect(text.contains("GITLAB_OIDC_TOKEN") && text.contains("id_tokens"))
+    }
+
+    @Test func `Reads the first line of a file, each time`() async throws {
+        try await TemporaryFile.run("h.p.1\r\nsecond line") { path in
+            #expect(try await assertion(from: .file(path)) == Secret("h.p.1"))
+            try Data("h.p.2".utf8).write(to: URL(filePath: path))
+            #expect(try await assertion(from: .file(path)) == Secret("h.p.2"))
+            let text = try await misconfiguration { try await assertion(from: .file(path + "-missing")) }
+            #expect(text.contains(path) && text.contains("check that the file is mounted"))
+            let folder = FileManager.default.temporaryDirectory.path()
+            #expect(try await misconfiguration { try await assertion(from: .file(folder)) }.contains("is not a file"))
+        }
+    }
+
+    @Test(arguments: [
+        "two words", "", "\nh.p.s", "töken", String(repeating: "x", count: WorkloadSource.sizeLimit + 1),
+    ])
+    func `Refuses text that is no assertion, without repeating it`(content: String) async throws {
+        try await TemporaryFile.run(content) { path in
+            let text = try await misconfiguration { try await assertion(from: .file(path)) }
+            #expect(text.contains("assertion"))
+            #expect(content.isEmpty || !text.contains(content))
+        }
+    }
+
+    @Test func `Accepts an assertion of 64 KiB`() async throws {
+        let content = String(repeating: "x", count: WorkloadSource.sizeLimit)
+        try await TemporaryFile.run(content) { path in
+            #expect(try await assertion(from: .file(path)) == Secret(content))
+        }
+    }
+
+    @Test func `Runs a program without a shell`() async throws {
+        #expect(try await assertion(from: .command(["printf", "%s\nrest", "$HOME"])) == Secret("$HOME"))
+        let failed = try await misconfiguration { try await assertion(from: .command(["false"])) }
+        #expect(failed.contains("`false` ended with 1"))
+        let missing = try await misconfiguration { try await assertion(from: .command(["no-such-program"])) }
+        #expect(missing.contains("could not be started"))
+        let slow = try await misconfiguration {
+            try await assertion(from: .command(["sleep", "60"]), timeout: .milliseconds(1))
+        }
+        #expect(slow.contains("took longer"))
+    }
+}
