@@ -94,6 +94,19 @@ struct WorkloadLoginTests {
         }
     }
 
+    @Test func `A session in a shared store names no program`() async throws {
+        try await Container.run { container in
+            let program = container.path("program")
+            try container.write("#!/bin/sh\ntouch \(container.path("started"))\n".utf8, to: program, permissions: 0o700)
+            let login = try await Tool.account(in: container)(
+                "login", "--workload", "command \(program)", "--issuer", "https://auth.example.com", "--store",
+                "etcd://127.0.0.1:1/accounts")
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("shared store cannot get its assertions from a program"), "\(login)")
+            #expect(!container.exists(container.path("started")))
+        }
+    }
+
     @Test func `Says how to name a source`() async throws {
         try await run { job in
             let login = try await job.logIn("kubernetes")
