@@ -14,10 +14,10 @@ import base64
 import hashlib
 import hmac
 import json
+import secrets
 import signal
 import sys
 import time
-import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -34,7 +34,7 @@ def assertion(key, audience, subject, lifetime):
         "aud": audience,
         "iat": now,
         "exp": now + lifetime,
-        "jti": str(uuid.uuid4()),
+        "jti": secrets.token_hex(16),
     }
     parts = [encoded(json.dumps(part).encode()) for part in ({"alg": "HS256"}, claims)]
     message = ".".join(parts)
