@@ -58,7 +58,7 @@ struct WorkloadAuthorityTests {
 
     // MARK: Grants
 
-    private static let forms: [(WorkloadGrant, String)] = [
+    private static let grantForms: [(WorkloadGrant, String)] = [
         (
             .clientAssertion,
             "grant_type=client_credentials"
@@ -74,7 +74,7 @@ struct WorkloadAuthorityTests {
         ),
     ]
 
-    @Test(arguments: forms)
+    @Test(arguments: grantForms)
     func `Sends the assertion as the grant requires, and again`(grant: WorkloadGrant, form: String) async throws {
         try await run { server, path in
             let options = OAuthRequestOptions(audience: "urn:api", resources: ["https://api.example.com/"])
@@ -91,13 +91,13 @@ struct WorkloadAuthorityTests {
         }
     }
 
-    private static let choices: [(String, String?, WorkloadGrant)] = [
+    private static let grantChoices: [(String, String?, WorkloadGrant)] = [
         (authenticates + grants(jwtBearer, exchange), "deploy", .clientAssertion),
         (authenticates + grants(jwtBearer, exchange), nil, .jwtBearer),
         (grants(exchange, jwtBearer), "deploy", .jwtBearer), (grants(exchange), "deploy", .tokenExchange),
     ]
 
-    @Test(arguments: choices)
+    @Test(arguments: grantChoices)
     func `Chooses the first possible grant in the metadata`(
         members: String, clientID: String?, grant: WorkloadGrant
     ) async throws {
