@@ -58,23 +58,23 @@ struct WorkloadAuthorityTests {
 
     // MARK: Grants
 
-    private static let forms: [(WorkloadGrant, String)] = [
+    private static let requests: [(WorkloadGrant, String)] = [
         (
             .clientAssertion,
             "grant_type=client_credentials"
                 + "&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
-                + "&client_assertion=\(assertion)"
+                + "&client_assertion=\(Self.assertion)"
         ),
-        (.jwtBearer, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)"),
+        (.jwtBearer, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(Self.assertion)"),
         (
             .tokenExchange,
-            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=\(assertion)"
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=\(Self.assertion)"
                 + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Ajwt"
                 + "&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
         ),
     ]
 
-    @Test(arguments: forms)
+    @Test(arguments: requests)
     func `Sends the assertion as the grant requires, and again`(grant: WorkloadGrant, form: String) async throws {
         try await run { server, path in
             let options = OAuthRequestOptions(audience: "urn:api", resources: ["https://api.example.com/"])
