@@ -131,7 +131,8 @@ struct WorkloadSourceTests {
     @Test func `Accepts an assertion of 64 KiB`() async throws {
         let content = String(repeating: "x", count: WorkloadSource.sizeLimit)
         try await TemporaryFile.run(content) { path in
-            #expect(try await assertion(from: .file(path)) == Secret(content))
+            let found = try await assertion(from: .file(path))
+            #expect(found == Secret(content))
         }
     }
 
