@@ -71,7 +71,9 @@ extension WorkloadSource {
         do throws(AuthorityError) {
             response = try await send(ServiceRequest(url: url, bearer: Secret(token)))
         } catch {
-            throw .misconfigured("GitHub Actions issued no assertion (\(error)): run the job again")
+            guard error != .noResponse(.cancelled) else { throw error }
+            throw .misconfigured(
+                "GitHub Actions issued no assertion (\(SessionDecision.reason(for: error))): run the job again")
         }
         guard response.status == 200, let object = ResponseObject(response.body, secrets: ["value"]),
             let value = object.secrets["value"]

@@ -89,6 +89,14 @@ struct WorkloadSourceTests {
         }
     }
 
+    @Test func `Reports that GitHub is unreachable`() async throws {
+        let environment = [
+            "ACTIONS_ID_TOKEN_REQUEST_URL": "http://127.0.0.1:1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner",
+        ]
+        let text = try await misconfiguration { try await assertion(from: .gitHubActions, environment) }
+        #expect(text.contains("127.0.0.1:1") && !text.contains("noResponse"))
+    }
+
     // MARK: Variables, files and programs
 
     @Test func `Reads a variable`() async throws {
@@ -123,7 +131,8 @@ struct WorkloadSourceTests {
     @Test func `Accepts an assertion of 64 KiB`() async throws {
         let content = String(repeating: "x", count: WorkloadSource.sizeLimit)
         try await TemporaryFile.run(content) { path in
-            #expect(try await assertion(from: .file(path)) == Secret(content))
+            let found = try await assertion(from: .file(path))
+            #expect(found == Secret(content))
         }
     }
 
