@@ -32,7 +32,7 @@ let package = Package(
             ],
             exclude: [
                 "Browser", "Client", "OAuth/APIAuthority.swift", "OAuth/APIOrigin.swift",
-                "OAuth/MachineAuthority.swift",
+                "OAuth/ClientAssertion.swift", "OAuth/MachineAuthority.swift", "OAuth/RegisteredClient.swift",
                 "OAuth/OAuthAuthority+Client.swift", "OAuth/OAuthClient.swift", "OAuth/ProtectedResource.swift",
                 "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
                 "OAuth/OAuthAuthority+Advice.swift",

@@ -39,11 +39,10 @@ extension SigningKey {
     // MARK: - PEM
 
     private static func readPEM(_ text: String, at place: String) throws(AccountError) -> SigningKey {
-        let begin = "-----BEGIN "
-        let labels = text.split(separator: "\n").compactMap { line -> Substring? in
-            guard line.hasPrefix(begin) else { return nil }
-            return line.dropFirst(begin.count).prefix { $0 != "-" }
-        }
+        let (begin, end) = ("-----BEGIN ", "-----END ")
+        let lines = text.replacing("\r\n", with: "\n").split(separator: "\n")
+        let labels = lines.filter { $0.hasPrefix(begin) }.map { $0.dropFirst(begin.count).prefix { $0 != "-" } }
+        // `openssl ecparam` writes the parameters of the curve before the key.
         guard let label = labels.first(where: { $0.hasSuffix("PRIVATE KEY") }) else {
             guard labels.isEmpty else {
                 throw unusable(
@@ -51,17 +50,18 @@ extension SigningKey {
             }
             throw unsupported(place)
         }
-        guard label != "ENCRYPTED PRIVATE KEY", !text.contains("\nProc-Type: 4,ENCRYPTED") else {
+        guard label != "ENCRYPTED PRIVATE KEY", !lines.contains("Proc-Type: 4,ENCRYPTED") else {
             throw unusable(
                 place, "is encrypted",
                 "decrypt it to a file that only you can read: `(umask 077; openssl pkey -in FILE -out NEW)`")
         }
-        // `openssl ecparam` writes the parameters of the curve before the key.
-        guard let start = text.firstRange(of: begin + label)?.lowerBound else { throw unsupported(place) }
-        let block = String(text[start...])
-        if let key = try? P256.Signing.PrivateKey(pemRepresentation: block) { return .p256(key) }
-        if let key = ed25519(fromPEM: block) { return .ed25519(key) }
-        if let key = try? _RSA.Signing.PrivateKey(pemRepresentation: block) { return .rsa(key) }
+        let base64 = lines.drop { !$0.hasPrefix(begin + label) }.dropFirst().prefix { !$0.hasPrefix(end) }
+        guard let der = Data(base64Encoded: base64.joined().filter { !$0.isWhitespace }) else {
+            throw unsupported(place)
+        }
+        if let key = try? P256.Signing.PrivateKey(derRepresentation: der) { return .p256(key) }
+        if let key = ed25519(fromDER: der) { return .ed25519(key) }
+        if let key = try? _RSA.Signing.PrivateKey(derRepresentation: der) { return .rsa(key) }
         throw unsupported(place)
     }
 
@@ -70,12 +70,8 @@ extension SigningKey {
         0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
     ]
 
-    private static func ed25519(fromPEM block: String) -> Curve25519.Signing.PrivateKey? {
-        let lines = block.split(separator: "\n").dropFirst().prefix { !$0.hasPrefix("-----END ") }
-        let base64 = lines.joined().filter { !$0.isWhitespace }
-        guard let bytes = Data(base64Encoded: base64), bytes.count == ed25519Prefix.count + 32,
-            bytes.starts(with: ed25519Prefix)
-        else { return nil }
+    private static func ed25519(fromDER bytes: Data) -> Curve25519.Signing.PrivateKey? {
+        guard bytes.count == ed25519Prefix.count + 32, bytes.starts(with: ed25519Prefix) else { return nil }
         return try? Curve25519.Signing.PrivateKey(rawRepresentation: bytes.suffix(32))
     }
 

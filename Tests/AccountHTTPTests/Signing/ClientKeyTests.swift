@@ -69,7 +69,8 @@ struct ClientKeyTests {
             "EC PRIVATE KEY",
             [0x30, 0x31, 2, 1, 1, 4, 32] + d + [0xA0, 0x0A, 6, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7])
         let parameters = Self.pem("EC PARAMETERS", [6, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7])
-        for text in [key.pemRepresentation, sec1, parameters + sec1, object] {
+        let windows = key.pemRepresentation.replacing("\n", with: "\r\n")
+        for text in [key.pemRepresentation, windows, sec1, parameters + sec1, object] {
             let (message, signature) = try await expectAssertion(.text(Secret(text)), algorithm: "ES256")
             let read = try P256.Signing.ECDSASignature(rawRepresentation: signature)
             #expect(key.publicKey.isValidSignature(read, for: message))
@@ -77,7 +78,7 @@ struct ClientKeyTests {
     }
 
     @Test func `Signs with an RSA key in PKCS 8 and PKCS 1`() async throws {
-        let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+        let key = try _RSA.Signing.PrivateKey(pemRepresentation: Self.rsaKey)
         for text in [key.pkcs8PEMRepresentation, key.pemRepresentation] {
             let (message, signature) = try await expectAssertion(.text(Secret(text)), algorithm: "RS256")
             let read = _RSA.Signing.RSASignature(rawRepresentation: signature)
@@ -165,5 +166,37 @@ struct ClientKeyTests {
                 })
         }
     }
+
+    /// A key only for these tests, because creating an RSA key takes seconds in a debug build.
+    private static let rsaKey = """
+        -----BEGIN PRIVATE KEY-----
+        MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQDJu/QKLSb9/WCK
+        khs9kss6PTL+IUcYS7EZxQOs2t30VouWYw3RKbM146anhiib2dJTY6ZP6kw9YYhJ
+        vTI8qgG5T27O0AsyPdZakpZXDmS8zcvKhZCJ5mjH6qegV5SBNMRz/Jcy6mCQCwYp
+        cltJ/BHZr2ucTl0siF6g7pjCZVr4EoKxLZIIgBpO2NjCW9eZ/rebWo0eRjpHYOBq
+        gsKusNGlZZ/nJfvUatJC/bO65uQ6aAy7aOQRBGQcHAxw2RRykIK3ISNpwd4zsPty
+        eGTtEi/2Cs6qUmfDgIp4280p3090b9C1w43PFkNQF+jeKyfyRHZEsOouscNGT/7u
+        t05LKLABAgMBAAECggEAAw5+/xx6B8UsDk1ybjdoLuS4fhNBAYQ8FbjfemIClO4u
+        xUOQ9QdduMZPQyCMQvhE8JCE95cEOrXcm8lrFnI4/nbOpgGO+d7n/Y1VC9KjAh1Y
+        JiRp8Tz1f3n1uj85d8+13lAIdnQIrIYOPNiHu5I/Lv4ycjbZwI/8ZxHWbLOecj3G
+        qiA7c4VHa0pXwFgRvcFHsmIP3qvGsxguaQUWhnKJJgiPQGDaQh+3HZ8FqBiS+h8U
+        hztHE2JXcR0gJtVlgxpBil3YisRD3fPVz1pfoJCPkqNowRwkSBFgsbRqUCD+6H/r
+        v9VyjMFu5Z38Wsf2E6L9iwk1ulqAaLXvP6AiKv3Z1QKBgQDufYvPayJIbokws935
+        8VEdw90PhxLbWoRCHgdNRvUOzfWoI7K2g9iJiCGoAdSCEgyhE9eLvRGn8V5SvvmR
+        GV6hnu4Tm93S13VJzuS8gsGmHEYGJLhDI5BKcfHcb33xYsoiSmlsTWg0qMhiK0U4
+        160DE9cbnvzkxweOV9uA+hJACwKBgQDYi5HipW2Puz+pbSb2thQXOL6mZIEh2+Cc
+        9TdB9syfYCYpiSjb4PLmKWwWQzITFxHHWkbCoXCWqvtFsXlVVJ030G4fX1eiorDM
+        ZvIE+6r+EbeItdagUSNbVUIa3iK2HELgwSZ4l5kBwBcTATB56Atqay2nfNPd7Ubn
+        SvcuvBJbowKBgQCetHVBhm29/bDV9BwXo/ry79A/8QcfadDxnsIFLt8NBwoe5gKb
+        aonCnBCpmO4t0I0O9AFQQHVraTf3oJa7dEKBEx4jdmnbUP4AK+oTeIAdZltC41Sr
+        eRMgN0tYAemxpKgWwaX+KFTcFiWjDmB2PzAnCCDxhI+OPtRMaTLtVXynmQKBgA2w
+        bQ2F5bIzZSfhxZfNFOIO7UZ5jgxE6SMjAVZDMtZUbrUrfZDA3LoeHj4eC1lXmQEg
+        PN7q88IilvXl7USur62qmHuVPGYEoOabD2uvOTUMi6yxyhqiZnjMn/ww1MLscHHi
+        4/q1oq+QpCTIa3cZazdUBTPUWVRrPpM6kvu6WfK/AoGBAI4xecT5qihhktjPaXnD
+        sQzA6Ij40Mk3VRLnkX1PmaxYHq5gCbNVoU8xDuV5UqBl/m1P6r8RTK30inxGu3Pt
+        uAHb7rAeiu+4KMLMh47FL/+6ExXk8/vNLbOhikcnBntqpJRk7K9qlrBIPjaD5FW2
+        D6UzvU6/iL/XlGHtUHyRbtHx
+        -----END PRIVATE KEY-----
+        """
 }
 #endif
