@@ -15,6 +15,9 @@ INTEGRATION = --package-path IntegrationTests --scratch-path .build
 # If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 
+# The tests that search all orders of results, or all damaged files.
+SEARCHES = FlowSearchTests|DerivationFlowTests|CheckFlowTests|AccountImportTests
+
 .PHONY: all build demo fleet-demo auth-server test model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall deb
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
@@ -49,7 +52,9 @@ auth-server:
 test:
 	@Scripts/bootstrap.sh test
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --build-tests
-	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests'
+	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests|$(SEARCHES)'
+# Run these tests separately: they occupy all processors for a minute, which would delay tests with time limits.
+	$(SWIFT) test $(TRAITS) --skip-build --filter '$(SEARCHES)'
 # Run these tests separately: they wait for processes, which would delay tests with time limits.
 	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests' --skip AccountFleetSystemTests
 # Leases in a cluster expire if a busy machine sends keep-alives too late, so only two of these tests run at a time.
