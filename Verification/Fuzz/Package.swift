@@ -40,7 +40,7 @@ let package = Package(
                 "OAuth/OAuthAuthority+Exchange.swift", "OAuth/OAuthAuthority+Introspection.swift",
                 "OAuth/OAuthAuthority+Machine.swift",
                 "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
-                "OAuth/OAuthAuthority+Workload.swift", "Workload",
+                "OAuth/OAuthAuthority+Workload.swift", "Signing", "Workload",
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift",
                 "Transport/BodyTransfer.swift", "Transport/ExchangeBody.swift",
                 "Transport/FormBody.swift", "Transport/HTTPTransport.swift", "Transport/HTTPTransport+Forwarding.swift",
