@@ -59,6 +59,7 @@ extension SigningKey {
         guard let der = Data(base64Encoded: base64.joined().filter { !$0.isWhitespace }) else {
             throw unsupported(place)
         }
+        // Try each kind of key. Drop the errors, which may quote the key: `unsupported` says which kinds work.
         if let key = try? P256.Signing.PrivateKey(derRepresentation: der) { return .p256(key) }
         if let key = ed25519(fromDER: der) { return .ed25519(key) }
         if let key = try? _RSA.Signing.PrivateKey(derRepresentation: der) { return .rsa(key) }
