@@ -59,7 +59,7 @@ enum StandAlone: AccountApplication {
                 "unknown service. The known services are \(names). For any other service, omit --service and pass its "
                     + "address with --issuer")
         }
-        if let words = service.workload {
+        if let words = service.workload, service.url == nil {
             return try authority(forWorkload: words, of: service, timeout: timeout, logger: logger)
         }
         if let url = service.url { return try authority(at: url, for: service, timeout: timeout, logger: logger) }
@@ -106,17 +106,30 @@ enum StandAlone: AccountApplication {
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
                 hint: "add --issuer URL")
         }
-        let grant = service.workloadGrant.flatMap { WorkloadGrant(rawValue: $0) ?? WorkloadGrant(type: $0) }
-        guard grant != nil || service.workloadGrant == nil else {
-            throw AccountError(
-                .invalidArgument, "the value of --workload-grant is unknown",
-                hint: "use \(WorkloadGrant.allCases.map(\.rawValue).joined(separator: ", "))")
-        }
+        let workload = try workload(words)
         return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID,
-            // The option is one word, and an archive contains separate words.
-            workload: words.count == 1 ? WorkloadSource(words[0]) : WorkloadSource(words: words), grant: grant,
-            scopes: service.scopes, options: options(of: service), timeout: timeout, logger: logger)
+            issuer: issuer, clientID: service.clientID, clientSecret: clientSecret(of: service, beside: workload),
+            workload: workload, grant: workloadGrant(of: service), scopes: service.scopes,
+            options: options(of: service), timeout: timeout, logger: logger)
+    }
+
+    /// The option is one word, and an archive contains separate words.
+    private static func workload(_ words: [String]) throws(AccountError) -> WorkloadSource {
+        try words.count == 1 ? WorkloadSource(words[0]) : WorkloadSource(words: words)
+    }
+
+    private static func workloadGrant(of service: AccountService) throws(AccountError) -> WorkloadGrant? {
+        guard let name = service.workloadGrant else { return nil }
+        if let grant = WorkloadGrant(rawValue: name) ?? WorkloadGrant(type: name) { return grant }
+        throw AccountError(
+            .invalidArgument, "the value of --workload-grant is unknown",
+            hint: "use \(WorkloadGrant.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+
+    /// Returns the client secret if the client uses one beside an assertion. A client with the assertion of its platform
+    /// needs none, so a secret in the environment belongs to another client.
+    private static func clientSecret(of service: AccountService, beside workload: WorkloadSource) -> Secret? {
+        workload.hasUser && service.clientID != nil ? service.clientSecret : nil
     }
 
     /// Without `--client-id`, the tool registers itself, because no API knows ``defaultClientID``.
@@ -128,6 +141,11 @@ enum StandAlone: AccountApplication {
             registrations: try clientRegistrations(logger: logger), name: "account")
         if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
             client.secret = Environment.value(secretVariable).map { Secret($0) }
+        }
+        if let words = service.workload {
+            let workload = try workload(words)
+            (client.registrations, client.secret) = (nil, clientSecret(of: service, beside: workload))
+            try client.identify(by: workload, grant: workloadGrant(of: service))
         }
         #if Signatures
         client.key = clientKey(of: service)

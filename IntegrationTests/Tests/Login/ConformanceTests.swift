@@ -91,16 +91,28 @@ struct ConformanceTests {
         }
     }
 
-    @Test(arguments: [("basic", ["--registration-secrets"]), ("post", ["--registration-secrets"]), ("none", [])])
-    func `auth/token-endpoint-auth`(method: String, options: [String]) async throws {
+    /// Signs in at a service that supports one method of client authentication, and expects this method.
+    private func expectAuthentication(_ method: String, sent: String?, _ options: [String]) async throws {
         try await APIUser.run(options) { user in
-            let name = method == "none" ? "none" : "client_secret_" + method
             try await user.server.alter(
-                .discovery, setting: ["token_endpoint_auth_methods_supported": .list([name])])
+                .discovery, setting: ["token_endpoint_auth_methods_supported": .list([method])])
             try await expectSignIn(user)
             let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
-            #expect(requests.map(\.secret) == [method == "none" ? nil : name, method == "none" ? nil : name])
+            #expect(requests.map(\.secret) == [sent, sent])
         }
+    }
+
+    @Test func `auth/token-endpoint-auth-basic`() async throws {
+        try await expectAuthentication(
+            "client_secret_basic", sent: "client_secret_basic", ["--registration-secrets"])
+    }
+
+    @Test func `auth/token-endpoint-auth-post`() async throws {
+        try await expectAuthentication("client_secret_post", sent: "client_secret_post", ["--registration-secrets"])
+    }
+
+    @Test func `auth/token-endpoint-auth-none`() async throws {
+        try await expectAuthentication("none", sent: nil, [])
     }
 
     // MARK: Client credentials
@@ -146,8 +158,8 @@ struct ConformanceTests {
         try await APIUser.run(WorkloadPlatform.serverOptions, registration: "off") { user in
             let platform = WorkloadPlatform(audience: user.server.issuer)
             let login = try await user.account(
-                "login", "--workload", platform.command, "--workload-grant", "jwt-bearer", "--issuer",
-                user.server.issuer, "--client-id", "account-cli", "--resource", user.api)
+                "login", user.api, "--workload", platform.command, "--workload-grant", "jwt-bearer", "--client-id",
+                "account-cli")
             try #require(login.exitCode == 0, "\(login)")
             #expect(try await user.call() == 200)
             #expect(try await user.account("refresh").exitCode == 0)
@@ -155,6 +167,31 @@ struct ConformanceTests {
             #expect(requests.count == 2)
             for request in requests {
                 #expect(request.grantType == "urn:ietf:params:oauth:grant-type:jwt-bearer", "\(request)")
+                #expect(request.resource == user.api && request.clientID == "account-cli", "\(request)")
+            }
+        }
+    }
+
+    @Test func `auth/enterprise-managed-authorization`() async throws {
+        let options = WorkloadPlatform.serverOptions + ["--client-secret", "s3cret"]
+        try await APIUser.run(options, registration: "off") { user in
+            try await WorkloadPlatform(audience: user.server.issuer).runIdentityProvider { provider in
+                let account = user.account.with("ACCOUNT_CLIENT_SECRET", "s3cret")
+                    .with("ID_TOKEN", try await WorkloadPlatform.idToken(of: "alice"))
+                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) env ID_TOKEN"
+                let login = try await account(
+                    "login", user.api, "--workload", source, "--client-id", "account-cli")
+                try #require(login.exitCode == 0, "\(login)")
+                #expect(login.errors.contains("Signed in as alice at "), "\(login)")
+                #expect(try await user.call() == 200)
+                let refresh = try await account("refresh")
+                #expect(refresh.exitCode == 0, "\(refresh)")
+            }
+            let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
+            #expect(requests.count == 2)
+            for request in requests {
+                #expect(request.grantType == "urn:ietf:params:oauth:grant-type:jwt-bearer", "\(request)")
+                #expect(request.secret == "client_secret_basic" && request.status == 200, "\(request)")
                 #expect(request.resource == user.api && request.clientID == "account-cli", "\(request)")
             }
         }
@@ -312,12 +349,13 @@ struct ConformanceTests {
 
     // MARK: Tokens that are bound to a key
 
-    @Test(arguments: ["on", "nonces"]) func `auth/dpop`(policy: String) async throws {
-        try await APIUser.run(["--dpop", policy]) { user in
+    /// Signs in, calls the API with a proof, and refreshes.
+    private func expectProofs(requiringNonces: Bool) async throws {
+        try await APIUser.run(["--dpop", requiringNonces ? "nonces" : "on"]) { user in
             let login = try await user.account.logIn(at: user.server, [user.api, "--dpop"])
             try #require(login.exitCode == 0, "\(login)")
             var options = ["token", "--dpop-proof", "POST", user.api]
-            if policy == "nonces" { options += ["--dpop-nonce", try #require(try await HTTP.nonce(of: user.api))] }
+            if requiringNonces { options += ["--dpop-nonce", try #require(try await HTTP.nonce(of: user.api))] }
             let fields = try await user.account.run(options).output.split(separator: "\n").map { line in
                 line.split(separator: ": ", maxSplits: 1).map(String.init)
             }
@@ -326,6 +364,10 @@ struct ConformanceTests {
             #expect(try await user.account("refresh").exitCode == 0)
         }
     }
+
+    @Test func `auth/dpop`() async throws { try await expectProofs(requiringNonces: false) }
+
+    @Test func `auth/dpop-nonce`() async throws { try await expectProofs(requiringNonces: true) }
 
     // MARK: Earlier versions of the specification
 

@@ -83,7 +83,7 @@ struct WorkloadLoginTests {
 
     @Test(arguments: [
         ["--client-credentials"], ["--web"], ["--device"], ["--with-token"], ["--step-up"], ["--username", "alice"],
-        ["--client-auth", "post"], ["https://api.example.com"], ["--workload-grant", "password"],
+        ["--client-auth", "post"], ["--workload-grant", "password"],
     ])
     func `Refuses options that do not fit a workload`(options: [String]) async throws {
         try await run { job in
@@ -111,6 +111,109 @@ struct WorkloadLoginTests {
         try await run { job in
             let login = try await job.logIn("kubernetes")
             #expect(login.exitCode == 64 && login.errors.contains("'file PATH'"), "\(login)")
+        }
+    }
+
+    @Test func `A session in a shared store gets no ID tokens from a program`() async throws {
+        try await Container.run { container in
+            let source = " id-jag https://idp.example.com client command touch \(container.path("started"))"
+            let login = try await Tool.account(in: container)(
+                "login", "--workload", source, "--issuer", "https://auth.example.com", "--store",
+                "etcd://127.0.0.1:1/accounts")
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(!container.exists(container.path("started")))
+        }
+    }
+
+    // MARK: Users of an identity provider
+
+    @Test func `Renews the session of a user, and only with the ID tokens of this user`() async throws {
+        try await run { job in
+            try await job.platform.runIdentityProvider { provider in
+                let path = job.container.path("id-token")
+                func write(_ token: String) throws { try Data(token.utf8).write(to: URL(filePath: path)) }
+                func expectKept(_ exitCode: Int32, _ text: String) async throws {
+                    let refresh = try await account("refresh")
+                    #expect(refresh.exitCode == exitCode && refresh.errors.contains(text), "\(refresh)")
+                    #expect(try await account("token").exitCode == 0)
+                }
+                let account = job.account.with("ACCOUNT_CLIENT_SECRET", "s3cret")
+                let idToken = try await WorkloadPlatform.idToken(of: "alice")
+                try write(idToken)
+                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) file \(path)"
+                let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
+                let login = try await job.logIn(source, options, with: account)
+                #expect(login.exitCode == 0, "\(login)")
+                #expect(try await account("whoami").output == "alice\n")
+                // `login` repeats the sign-in.
+                #expect(try await account("login").exitCode == 0)
+                let requests = try await job.tokenRequests()
+                #expect(requests.map(\.secret) == ["client_secret_basic", "client_secret_basic"])
+
+                try write(try await WorkloadPlatform.idToken(of: "bob"))
+                try await expectKept(78, "the assertion is for bob")
+                try write("an.expired.token")
+                try await expectKept(78, "issued no assertion")
+                try write(idToken)
+                // Without the secret, the service refuses the client.
+                let refused = try await job.account("refresh")
+                #expect(refused.exitCode == 78 && refused.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(refused)")
+                #expect(try await account("refresh").exitCode == 0)
+                for (file, entry) in try job.container.files() where file != path {
+                    #expect(!String(decoding: entry.bytes, as: UTF8.self).contains(idToken), "\(file)")
+                }
+                #expect(try await account("logout").exitCode == 0)
+            }
+        }
+    }
+
+    @Test func `Gets the ID token from another session, and renews both`() async throws {
+        try await run { job in
+            let user = try await job.account.logInOnDevice(
+                at: job.server, ["--issuer", job.server.issuer, "--session", "idp"])
+            try #require(user.exitCode == 0, "\(user)")
+            try await job.platform.runIdentityProvider(isUnverified: true) { provider in
+                let account = job.account.with("ACCOUNT_CLIENT_SECRET", "s3cret")
+                let command = try BuiltProducts.path(of: "account") + " token --id-token --session idp"
+                let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
+                let login = try await job.logIn(
+                    "id-jag \(provider) account-cli command \(command)", options, with: account)
+                #expect(login.exitCode == 0, "\(login)")
+                let name = try await account("whoami").output
+                #expect(try await account("whoami", "--session", "idp", "--json").output.contains(name.dropLast()))
+                try await job.server.setClock(ahead: 3600)
+                let later = try await WrongClock(in: job.container).tool(account, ahead: 3600)
+                let refresh = try await later("refresh")
+                #expect(refresh.exitCode == 0, "\(refresh)")
+            }
+            let grants = try await job.tokenRequests().compactMap(\.grantType)
+            #expect(grants.suffix(2) == ["refresh_token", Self.jwtBearer])
+        }
+    }
+
+    @Test func `Stays signed in while the identity provider is unreachable`() async throws {
+        try await run { job in
+            let account = job.account.with("ACCOUNT_CLIENT_SECRET", "s3cret")
+                .with("ID_TOKEN", try await WorkloadPlatform.idToken(of: "alice"))
+            try await job.platform.runIdentityProvider { provider in
+                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) env ID_TOKEN"
+                let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
+                let login = try await job.logIn(source, options, with: account)
+                #expect(login.exitCode == 0, "\(login)")
+            }
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 69, "\(refresh)")
+            #expect(try await account("token").exitCode == 0)
+            #expect(try await job.tokenRequests().count == 1)
+        }
+    }
+
+    @Test(arguments: ["client-assertion", "token-exchange"])
+    func `Refuses a grant that an assertion of an identity provider does not fit`(grant: String) async throws {
+        try await run { job in
+            let login = try await job.logIn(
+                "id-jag https://idp.example.com client env ID_TOKEN", ["--workload-grant", grant])
+            #expect(login.exitCode == 64 && login.errors.contains("jwt-bearer"), "\(login)")
         }
     }
 

@@ -19,15 +19,35 @@ struct WorkloadPlatform: Sendable {
     /// The value of `--workload` for a program that prints a new assertion each time.
     var command: String { (["command"] + words()).joined(separator: " ") }
 
-    private func words(lifetime: Int = 300) -> [String] {
+    private func words(lifetime: Int = 300, subject: String? = nil) -> [String] {
         Self.program + ["print"] + Self.options + ["--audience", audience, "--lifetime", String(lifetime)]
+            + (subject.map { ["--subject", $0] } ?? [])
     }
 
     /// Returns a new assertion.
-    func assertion(lifetime: Int = 300) async throws -> String {
-        let outcome = try await Command(words: words(lifetime: lifetime)).run()
+    func assertion(lifetime: Int = 300, subject: String? = nil) async throws -> String {
+        let outcome = try await Command(words: words(lifetime: lifetime, subject: subject)).run()
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
         return outcome.output.trimmingCharacters(in: .newlines)
+    }
+
+    /// The client ID at the identity provider.
+    static let identityClient = "idp-client"
+
+    /// Returns an ID token of the identity provider.
+    static func idToken(of user: String) async throws -> String {
+        try await WorkloadPlatform(audience: identityClient).assertion(subject: user)
+    }
+
+    /// Starts an identity provider that issues assertions for `audience`, and passes its issuer to the test.
+    ///
+    /// - Parameter isUnverified: Whether the provider accepts ID tokens that another server issued to `account-cli`.
+    func runIdentityProvider<Result: Sendable>(
+        isUnverified: Bool = false, _ test: (String) async throws -> Result
+    ) async throws -> Result {
+        var words = Self.program + ["provide"] + Self.options + ["--audience", audience, "--client", "account-cli"]
+        if isUnverified { words.append("--unverified") }
+        return try await ServerProcess.run(Command(words: words), test)
     }
 
     /// Starts a service like that of GitHub Actions, and returns the command with the variables of a job.

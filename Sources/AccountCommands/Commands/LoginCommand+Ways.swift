@@ -165,6 +165,8 @@ extension LoginCommand {
         if workload != nil || service.workload != nil {
             guard clientCredentials else {
                 if let workload { (service.workload, service.workloadGrant) = ([workload], workloadGrant) }
+                // Only a client that uses assertions of an identity provider sends the secret.
+                service.clientSecret = Environment.value(App.clientSecretVariable).map { Secret($0) }
                 return service
             }
             service.workload = nil

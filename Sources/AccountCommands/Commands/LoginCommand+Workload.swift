@@ -16,9 +16,5 @@ extension LoginCommand {
         if let other = others.first(where: \.isGiven) {
             throw ValidationError("--workload cannot be combined with \(other.name)")
         }
-        if url != nil {
-            throw ValidationError(
-                "--workload requires the address of the service: use --issuer instead of the URL of an API")
-        }
     }
 }

@@ -130,7 +130,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         help: ArgumentHelp(
             """
             Sign in with the identity that the platform gives this program, without a user: github-actions, gitlab, \
-            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion.
+            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion. With 'id-jag \
+            ISSUER CLIENT-ID SOURCE', the source contains an ID token, for which the identity provider issues the assertion.
             """, valueName: "source", visibility: App.acceptsIssuer ? .default : .hidden))
     var workload: String?
 
@@ -349,7 +350,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let name = session == .default ? "" : " (session \(session))"
-            let client = account.credentials.machine == nil ? "" : "the client "
+            let client = account.isClient ? "the client " : ""
             Terminal.say(.success, "Signed in as \(client)\(bold: account.shownName)\(place)\(name).")
             let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
             let hint = context.hint(for: session)
@@ -485,7 +486,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             guard case .oauthError? = advised.requestFailure else { return error }
             advised.hint =
                 "check that the service trusts the issuer, the subject and the audience of the assertion. The audience "
-                + "must be the address in --issuer"
+                + "must be the address of the service"
         } else if isMachine {
             advised.hint =
                 clientKey.map { "check --client-id, and that the service knows the public key of \($0)" }

@@ -91,8 +91,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         switch state {
         case _ where App.environmentToken != nil: rows += rowsOfGivenToken(context)
         case .verified(let account), .unverified(let account, _):
-            let isClient = account.credentials.machine != nil
-            rows.append(("Signed in", account.shownName + (isClient ? " (a client, not a user)" : "")))
+            rows.append(("Signed in", account.shownName + (account.isClient ? " (a client, not a user)" : "")))
             if let key = account.credentials.machine?.key { rows.append(("Client key", key.path)) }
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
             if let workload = account.credentials.machine?.workload {

@@ -70,7 +70,7 @@ struct SessionInspection<App: AccountApplication> {
                             advice: ": the next sign-in or sign-out removes it",
                             repair: { try await store.removeMoveLeftover() }))
                 }
-                if account.credentials.machine != nil {
+                if account.isClient {
                     findings.append(
                         Finding(
                             problem: "session \(session) belongs to the client \(account.shownName), not to a user",

@@ -86,7 +86,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
             }
             return error
         }
-        guard machine.needsSecret else { return error }
+        guard machine.acceptsSecret else { return error }
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
@@ -160,7 +160,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         var named = AccountService(
             of: account, remembered: readableService(of: session), acceptsGivenSecret: isChosen)
         var unnamed = AccountService(of: account, remembered: nil, acceptsGivenSecret: isChosen)
-        if account.credentials.machine?.needsSecret == true {
+        if account.credentials.machine?.acceptsSecret == true {
             let secret = givenClientSecret(for: session)
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
@@ -174,10 +174,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     /// Throws an error if a program prints the assertions of a session in a shared store: another machine could choose the
     /// program that this machine runs.
+    ///
+    /// - Parameter workload: The words in an archive, or the value of the option as one word.
     func checkProgram(of workload: [String]?) throws(AccountError) {
-        guard location?.isFiles == false, let words = workload?.joined(separator: " "),
-            words.hasPrefix("command")
-        else { return }
+        guard location?.isFiles == false, let workload else { return }
+        let words = workload.joined(separator: " ").split(separator: " ")
+        let source = words.first == MachineGrant.identityAssertion[...] ? words.dropFirst(3) : words[...]
+        guard source.first == "command" else { return }
         throw AccountError(
             .misconfigured, "a session in a shared store cannot get its assertions from a program",
             hint: "use --workload 'file PATH' or 'env NAME', or sign in on each machine with --store file:")
@@ -335,6 +338,8 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                 if account.credentials.machine?.needsSecret == true, App.acceptsIssuer {
                     // Without the secret, the tokens stay in the queue until they expire.
                     guard let secret else { return nil }
+                    service.clientSecret = secret
+                } else if account.credentials.machine?.acceptsSecret == true {
                     service.clientSecret = secret
                 }
                 // If the service is unknown, the revocation stays in the queue until it is too old.

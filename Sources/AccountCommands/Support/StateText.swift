@@ -64,7 +64,7 @@ package enum StateText {
 
     /// Explains that a session has no user; `nil` for the session of a user.
     static func clientNote(_ account: Account) -> String? {
-        account.credentials.machine == nil ? nil : "This session belongs to a client, not to a user."
+        account.isClient ? "This session belongs to a client, not to a user." : nil
     }
 
     /// The error of a command that needs a token, after a session without a refresh token has ended.

@@ -8,11 +8,7 @@ extension OAuthAuthority: ClientAuthority {
     package func signInAsClient() async throws(AuthorityError) -> Account {
         if let workload = client.workload { return try await signIn(as: workload) }
         guard let clientID else { throw notRegistered }
-        // A client has no user info and no refresh token.
-        let userScopes = (api?.tentativeScopes ?? []).union(api == nil ? [] : [Scope.offlineAccess])
-        let machine = MachineGrant(
-            scopes: scopes.filter { !userScopes.contains($0) }, audience: options.audience,
-            key: client.assertion?.keyFile)
+        let machine = MachineGrant(scopes: machineScopes, audience: options.audience, key: client.assertion?.keyFile)
         let client = try signInClient()
         let credentials = try await asSignInClient(client) { client throws(AuthorityError) in
             var exchange = try await prepareTokens(for: machine, as: client, resources: options.resources)
@@ -20,6 +16,12 @@ extension OAuthAuthority: ClientAuthority {
             return try await exchange.exchange { true }.credentials
         }
         return Account(id: clientID, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
+    }
+
+    /// The scopes of a sign-in as the client, which has no user info and no refresh token.
+    var machineScopes: [String] {
+        guard let api else { return scopes }
+        return scopes.filter { !api.tentativeScopes.contains($0) && $0 != Scope.offlineAccess }
     }
 
     /// Prepares a request for another access token: the request of the sign-in.

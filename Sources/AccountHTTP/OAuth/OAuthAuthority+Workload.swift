@@ -6,14 +6,14 @@ package import Logging
 extension OAuthAuthority {
     /// Creates an authority for the workload identity of this program; see ``MachineAuthority``.
     package init(
-        issuer: String, clientID: String?, workload: WorkloadSource, grant: WorkloadGrant? = nil, scopes: [String] = [],
-        options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
+        issuer: String, clientID: String?, clientSecret: Secret? = nil, workload: WorkloadSource,
+        grant: WorkloadGrant? = nil, scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
+        endpoints: OAuthEndpoints? = nil,
         timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
         clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
-        try workload.check()
-        var client = OAuthClient(identifier: clientID)
-        client.workload = WorkloadIdentity(source: workload, grant: grant)
+        var client = OAuthClient(identifier: clientID, secret: clientSecret)
+        client.workload = try WorkloadIdentity(source: workload, grant: grant)
         let named = try Issuer(issuer)
         let service = KnownService.at(named)
         try self.init(
@@ -24,7 +24,8 @@ extension OAuthAuthority {
 
     /// Requests an access token for an assertion, and returns the account of the workload.
     ///
-    /// - Returns: An account whose id is the client ID, or without a client ID the `sub` of the assertion.
+    /// - Returns: An account whose id is the client ID. Without a client ID, and for a user of an identity provider, the
+    ///   id is the `sub` of the assertion.
     func signIn(as workload: WorkloadIdentity) async throws(AuthorityError) -> Account {
         let grant: WorkloadGrant
         if let chosen = workload.grant { grant = chosen } else { grant = try await offeredGrant() }
@@ -32,9 +33,10 @@ extension OAuthAuthority {
             throw .misconfigured(
                 "an assertion that authenticates a client requires a client ID (on a command line, --client-id ID)")
         }
-        let assertion = try await assertion(from: workload.source)
-        let id = clientID ?? Self.subject(of: assertion)
-        guard let id else {
+        let scopes = machineScopes
+        let assertion = try await assertion(from: workload.source, resources: options.resources, scopes: scopes)
+        let subject = Self.subject(of: assertion)
+        guard let id = workload.source.identityProvider == nil ? clientID ?? subject : subject else {
             throw .misconfigured(
                 "the assertion does not name its subject, so the session requires a client ID (on a command line, "
                     + "--client-id ID)")
@@ -42,7 +44,7 @@ extension OAuthAuthority {
         let machine = MachineGrant(
             type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
         var exchange = try await prepareTokens(
-            for: machine, with: assertion, as: clientID.map { RegisteredClient(id: $0) }, resources: options.resources)
+            for: machine, with: assertion, as: clientID.map { client($0, of: machine) }, resources: options.resources)
         exchange.resources = options.resources
         let credentials = try await exchange.exchange { true }.credentials
         return Account(id: id, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
@@ -60,16 +62,16 @@ extension OAuthAuthority {
                 "the session of \(account.id) needs an assertion from its workload identity (\(source[0])), which this "
                     + "program does not use")
         }
-        let assertion = try await assertion(from: workload.source)
-        let client = account.credentials.clientID.map { RegisteredClient(id: $0) }
-        if client == nil, let subject = Self.subject(of: assertion), subject != account.id {
+        let resources = account.credentials.resources
+        let assertion = try await assertion(from: workload.source, resources: resources, scopes: machine.scopes)
+        let client = account.credentials.clientID.map { self.client($0, of: machine) }
+        if client == nil || machine.hasUser, let subject = Self.subject(of: assertion), subject != account.id {
             throw .misconfigured(
                 "the assertion is for \(subject), and the session belongs to \(account.id): use another session, or sign "
                     + "in again")
         }
         return try await prepareTokens(
-            for: machine, with: assertion, as: client, resources: account.credentials.resources,
-            at: account.credentials.tokenEndpoint)
+            for: machine, with: assertion, as: client, resources: resources, at: account.credentials.tokenEndpoint)
     }
 
     private func prepareTokens(
@@ -97,21 +99,29 @@ extension OAuthAuthority {
         exchange.toCurrentEndpoint = { () async throws(AuthorityError) in
             guard let source = self.client.workload?.source else { throw notRegistered }
             // The first endpoint may have consumed the first assertion.
-            return try await prepareTokens(
-                for: machine, with: try await self.assertion(from: source), as: client, resources: resources)
+            let assertion = try await self.assertion(from: source, resources: resources, scopes: machine.scopes)
+            return try await prepareTokens(for: machine, with: assertion, as: client, resources: resources)
         }
         return exchange
     }
 
     /// Returns the client of a workload, for requests other than token requests.
     func workloadClient(_ id: String, of machine: MachineGrant) -> RegisteredClient {
-        let isAuthenticated = machine.type == WorkloadGrant.clientAssertion.type
-        return RegisteredClient(id: id, workload: isAuthenticated ? client.workload?.source : nil)
+        guard machine.type == WorkloadGrant.clientAssertion.type else { return client(id, of: machine) }
+        return RegisteredClient(id: id, workload: client.workload?.source)
+    }
+
+    /// Returns the client of a token request, in which the assertion may replace the client secret.
+    private func client(_ id: String, of machine: MachineGrant) -> RegisteredClient {
+        guard machine.type != WorkloadGrant.clientAssertion.type, id == clientID else {
+            return RegisteredClient(id: id)
+        }
+        return RegisteredClient(id: id, secret: clientSecret, authentication: options.clientAuthentication)
     }
 
     /// Adds a new client assertion to a form.
     func authenticate(_ form: inout FormBody, with source: WorkloadSource) async throws(AuthorityError) {
-        Self.authenticate(&form, with: try await assertion(from: source))
+        Self.authenticate(&form, with: try await assertion(from: source, resources: [], scopes: []))
     }
 
     private static func authenticate(_ form: inout FormBody, with assertion: Secret) {
@@ -119,10 +129,14 @@ extension OAuthAuthority {
         form.append("client_assertion", assertion)
     }
 
-    private func assertion(from source: WorkloadSource) async throws(AuthorityError) -> Secret {
-        try await source.assertion(for: issuer, timeout: timeout) { request async throws(AuthorityError) in
+    private func assertion(
+        from source: WorkloadSource, resources: [String], scopes: [String]
+    ) async throws(AuthorityError) -> Secret {
+        let token = try await source.assertion(for: issuer, timeout: timeout) { request async throws(AuthorityError) in
             try await send(request)
         }
+        guard let provider = source.identityProvider else { return token }
+        return try await identityAssertion(from: provider, for: token, resources: resources, scopes: scopes)
     }
 
     /// Returns the `sub` of an assertion, without a check of its signature; `nil` if the assertion is opaque.

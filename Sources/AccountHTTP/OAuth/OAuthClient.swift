@@ -42,6 +42,11 @@ public struct OAuthClient: Sendable {
     /// The identity of the program on its platform, which replaces the ``secret``.
     var workload: WorkloadIdentity?
 
+    /// Uses the identity of this program on its platform; see ``MachineAuthority``.
+    package mutating func identify(by source: WorkloadSource, grant: WorkloadGrant?) throws(AccountError) {
+        workload = try WorkloadIdentity(source: source, grant: grant)
+    }
+
     /// Whether the next sign-in registers the app again.
     package var registersAgain = false
 

@@ -32,4 +32,17 @@ struct WorkloadIdentity: Sendable {
 
     /// The grant of a sign-in. If `nil`, the metadata of the service determines the grant.
     var grant: WorkloadGrant?
+
+    init(source: WorkloadSource, grant: WorkloadGrant?) throws(AccountError) {
+        try source.check()
+        self.source = source
+        self.grant = grant
+        guard source.identityProvider != nil else { return }
+        guard grant == nil || grant == .jwtBearer else {
+            throw AccountError(
+                .invalidArgument, "an assertion of an identity provider is possible only with the grant jwt-bearer",
+                hint: "choose jwt-bearer, or omit the grant")
+        }
+        self.grant = .jwtBearer
+    }
 }

@@ -6,7 +6,7 @@ extension WorkloadSource {
     /// The maximum size of an assertion in bytes. The output of a program must fit into a pipe.
     static let sizeLimit = 1 << 16
 
-    /// Requests a new assertion.
+    /// Requests a new assertion, or the ID token for which an identity provider issues the assertion.
     ///
     /// - Parameters:
     ///   - audience: The identifier of the authorization server. Only GitHub Actions needs it, because the other sources
@@ -38,6 +38,9 @@ extension WorkloadSource {
         case .command(let command):
             origin = "the program `\(command[0])`"
             assertion = try await Self.firstLine(of: command, timeout: timeout)
+        case .identityAssertion(let provider):
+            return try await provider.source.assertion(
+                for: provider.issuer, timeout: timeout, environment: environment, send: send)
         }
         guard assertion.byteCount > 0 else {
             throw .misconfigured("\(origin) contains no assertion: the first line is empty")

@@ -24,8 +24,17 @@ package struct MachineGrant: Sendable, Equatable {
     /// The source of the assertions of a workload, such as `["file", "/run/token"]`; `nil` if the client has a secret.
     package var workload: [String]?
 
+    /// The first word of a ``workload`` whose assertions an identity provider issues for its users.
+    package static let identityAssertion = "id-jag"
+
     /// Whether each request needs the client secret.
     package var needsSecret: Bool { workload == nil && key == nil }
+
+    /// Whether the client sends a secret if the program has one.
+    package var acceptsSecret: Bool { needsSecret || hasUser }
+
+    /// Whether the assertions name a user of an identity provider, and not a program.
+    package var hasUser: Bool { workload?.first == Self.identityAssertion }
 
     package init(
         type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil,
@@ -37,4 +46,9 @@ package struct MachineGrant: Sendable, Equatable {
         self.key = key
         self.workload = workload
     }
+}
+
+extension Account {
+    /// Whether the account belongs to a client, and not to a user.
+    package var isClient: Bool { credentials.machine.map { !$0.hasUser } ?? false }
 }
