@@ -1,11 +1,14 @@
+import Foundation
 import Subprocess
 import Testing
 
 /// Signing in, refreshing and signing out at Authlib, whose refresh tokens are single-use.
 @Suite(.queued(minutes: 15), .server("authlib", importing: "authlib"))
 struct AuthlibTests {
-    private func run(secretMethod: String? = nil, _ test: (PythonServerUser) async throws -> Void) async throws {
-        try await PythonServerUser.run(userInfo: "/userinfo", secretMethod: secretMethod, test)
+    private func run(
+        secretMethod: String? = nil, fields: [String: String] = [:], _ test: (PythonServerUser) async throws -> Void
+    ) async throws {
+        try await PythonServerUser.run(userInfo: "/userinfo", secretMethod: secretMethod, fields: fields, test)
     }
 
     private func runSignedIn(_ test: (PythonServerUser) async throws -> Void) async throws {
@@ -60,19 +63,87 @@ struct AuthlibTests {
     @Test(arguments: ["basic", "post"])
     func `Signs in as a client without a user`(method: String) async throws {
         try await run(secretMethod: method) { user in
-            let options = ["--issuer", user.issuer, "--client-id", user.client, "--scope", "profile"]
-            let login = try await user.account.run(["login", "--client-credentials"] + options)
-            #expect(login.exitCode == 0, "\(login)")
-            try await user.server.expireTokens(of: user.client)
-            let whoami = try await user.account("whoami", "--verify")
-            #expect(whoami.output == user.client + "\n", "\(whoami)")
-            #expect(try await user.account("refresh").exitCode == 0)
+            try await user.expectMachineSession(["--client-credentials", "--scope", "profile"])
             let token = try await user.account.storedToken()
-            let log = try await user.server.log(of: user.client)
-            #expect(log.filter { $0.status == 200 }.map(\.grant) == Array(repeating: "client_credentials", count: 3))
             let logout = try await user.account("logout", "--json")
             #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
             #expect(try await !user.accepts(token))
+        }
+    }
+
+    @Test(arguments: ["ES256", "RS256", "EdDSA"])
+    func `Signs in as a client with a key`(algorithm: String) async throws {
+        try await Container.run { container in
+            let keys = try await ClientKeyPair(algorithm, in: container)
+            let publicKey = try String(contentsOfFile: keys.publicKey, encoding: .utf8)
+            try await run(fields: ["public_key": publicKey]) { user in
+                let options = ["--client-credentials", "--client-key", keys.privateKey, "--scope", "profile"]
+                try await user.expectMachineSession(options)
+                try await keys.rotate()
+                let refresh = try await user.account("refresh")
+                #expect(refresh.exitCode == 78 && refresh.errors.contains(keys.privateKey), "\(refresh)")
+                #expect(try await user.account("token").exitCode == 0)
+            }
+        }
+    }
+
+    // MARK: Workload identity
+
+    @Test func `Signs in with an assertion that authenticates the client`() async throws {
+        try await run(fields: ["method": "workload"]) { user in
+            let platform = WorkloadPlatform(audience: user.issuer)
+            try await user.expectMachineSession([
+                "--workload", platform.command(subject: user.client), "--workload-grant", "client-assertion", "--scope",
+                "profile",
+            ])
+            let logout = try await user.account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+        }
+    }
+
+    @Test(arguments: ["jwt-bearer", "token-exchange"])
+    func `Signs in with an assertion as the grant`(grant: String) async throws {
+        try await run { user in
+            let platform = WorkloadPlatform(audience: user.issuer)
+            try await user.expectMachineSession(
+                ["--workload", platform.command, "--workload-grant", grant, "--scope", "profile"],
+                grant: "urn:ietf:params:oauth:grant-type:" + grant)
+        }
+    }
+
+    @Test func `Keeps the session after an assertion for another service or of another platform`() async throws {
+        try await run { user in
+            let source = user.container.path("token")
+            func write(_ assertion: String) throws { try Data(assertion.utf8).write(to: URL(filePath: source)) }
+            let platform = WorkloadPlatform(audience: user.issuer)
+            try write(try await platform.assertion())
+            try await user.expectMachineSession(
+                ["--workload", "file " + source, "--workload-grant", "jwt-bearer", "--scope", "profile"],
+                grant: "urn:ietf:params:oauth:grant-type:jwt-bearer")
+            let elsewhere = WorkloadPlatform(audience: "https://elsewhere.example.com")
+            for assertion in [try await elsewhere.assertion(), try await platform.assertion(lifetime: -600), "a.b.c"] {
+                try write(assertion)
+                let refresh = try await user.account("refresh")
+                #expect(refresh.exitCode != 0 && refresh.errors.contains("still signed in"), "\(refresh)")
+                #expect(try await user.account("token").exitCode == 0)
+            }
+            try write(try await platform.assertion())
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Signs in with an identity assertion`() async throws {
+        try await run(secretMethod: "basic") { user in
+            let platform = WorkloadPlatform(audience: user.issuer)
+            try await platform.runIdentityProvider(client: user.client) { provider in
+                let path = user.container.path("id-token")
+                try Data(try await WorkloadPlatform.idToken(of: "alice").utf8).write(to: URL(filePath: path))
+                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) file \(path)"
+                let resource = ["--resource", "https://api.example.com/"]
+                try await user.expectMachineSession(
+                    ["--workload", source, "--scope", "profile"] + resource, name: "alice",
+                    grant: "urn:ietf:params:oauth:grant-type:jwt-bearer")
+            }
         }
     }
 

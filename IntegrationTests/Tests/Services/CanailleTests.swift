@@ -39,6 +39,15 @@ struct CanailleTests {
         }
     }
 
+    /// For this grant, the service accepts a client secret in the header only, and no key.
+    @Test func `Signs in as a client without a user`() async throws {
+        try await run(hasSecret: true) { user in
+            try await user.expectMachineSession(["--client-credentials", "--scope", "profile"])
+            let logout = try await user.account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+        }
+    }
+
     @Test func `Sends each single-use refresh token once`() async throws {
         try await runSignedIn { try await $0.expectRotation(hasUniqueTokens: false) }
     }

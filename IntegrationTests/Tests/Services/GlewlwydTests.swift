@@ -105,8 +105,48 @@ struct GlewlwydTests {
         }
     }
 
-    @Test func `Binds tokens to a key, with the nonces that the service requires`() async throws {
-        try await run(["--dpop"]) { alice in
+    @Test func `Signs in as a client without a user, with a secret`() async throws {
+        try await run { service in
+            let account = service.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
+            try await expectClientSession(account, "account-cli-secret", at: service.issuer)
+            let logout = try await account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+        }
+    }
+
+    /// The audience of assertions is the token endpoint. The service accepts no assertion for a revocation.
+    @Test(arguments: ["ES256", "RS256", "EdDSA"])
+    func `Signs in as a client without a user, with a key`(algorithm: String) async throws {
+        try await Container.run { container in
+            let keys = try await ClientKeyPair(algorithm, in: container)
+            try await run(["--public-key", keys.publicKey]) { service in
+                let audience = service.issuer + "/token"
+                try await expectClientSession(
+                    service.account, "account-cli-key", at: service.issuer,
+                    ["--client-key", keys.privateKey, "--client-assertion-audience", audience])
+                let logout = try await service.account("logout", "--json")
+                #expect(logout.output.contains(#""revocation":"refused""#), "\(logout)")
+            }
+        }
+    }
+
+    private func expectClientSession(
+        _ account: Tool, _ client: String, at issuer: String, _ options: [String] = []
+    ) async throws {
+        let words = ["login", "--client-credentials", "--issuer", issuer, "--client-id", client, "--scope", "reports"]
+        let login = try await account.run(words + options)
+        #expect(login.exitCode == 0, "\(login)")
+        let whoami = try await account("whoami", "--verify")
+        #expect(whoami.output == client + "\n", "\(whoami)")
+        let refresh = try await account("refresh")
+        #expect(refresh.exitCode == 0, "\(refresh)")
+        let token = try await account("token")
+        #expect(try claims(of: token.output.trimmingCharacters(in: .newlines))["scope"] == .text("reports"))
+    }
+
+    @Test(arguments: ["on", "nonces"])
+    func `Binds tokens to a key, with and without nonces`(policy: String) async throws {
+        try await run(["--dpop", policy]) { alice in
             let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
             let login = try await alice.logIn("account-cli-secret", tool: account, options: ["--dpop"])
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")

@@ -43,6 +43,34 @@ struct IdPyOIDCTests {
         }
     }
 
+    @Test func `Signs in as a client without a user, with a secret and with a key`() async throws {
+        try await Container.run { container in
+            let keys = try await ClientKeyPair(in: container)
+            try await IdPyOIDCServer.run(in: container, publicKey: keys.publicKey) { server in
+                let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", IdPyOIDCServer.secret)
+                let options = [
+                    "account-cli-secret": [],
+                    "account-cli-key": [
+                        "--client-key", keys.privateKey, "--client-assertion-audience", server.issuer + "/token",
+                    ],
+                ]
+                for (client, options) in options {
+                    let words = ["login", "--client-credentials", "--issuer", server.issuer, "--client-id", client]
+                    let login = try await account.run(words + ["--scope", "profile"] + options)
+                    #expect(login.exitCode == 0, "\(login)")
+                    #expect(try await account("whoami", "--verify").output == client + "\n")
+                    let refresh = try await account("refresh")
+                    #expect(refresh.exitCode == 0, "\(refresh)")
+                    let logout = try await account("logout", "--json")
+                    #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+                }
+                let log = try await server.log()
+                #expect(log.allSatisfy { $0.grantType == "client_credentials" && $0.status == "200" }, "\(log)")
+                #expect(log.count == 6)
+            }
+        }
+    }
+
     private func expectExchanged(_ account: Tool, at server: IdPyOIDCServer) async throws {
         // The service requires this parameter with `offline_access` (OpenID Connect Core, section 11).
         try await logIn(account, at: server, "--parameter", "prompt=consent")

@@ -19,6 +19,9 @@ struct IdPyOIDCServer: Sendable {
 
     static let password = "correct horse battery staple"
 
+    /// The secret of the client `account-cli-secret`.
+    static let secret = "s3cret-of-the-tests"
+
     /// The only audience and resource that the server exchanges tokens for.
     static let target = "https://api.example/"
 
@@ -28,13 +31,20 @@ struct IdPyOIDCServer: Sendable {
     let redirectURI: String
 
     /// Prepares the server's Python environment, which takes a while the first time, and serves during the test.
+    ///
+    /// - Parameters:
+    ///   - container: The folder of the server's data.
+    ///   - publicKey: The path of the public key of the client `account-cli-key`, if there is one.
+    ///   - test: Receives the server.
     static func run<Result: Sendable>(
-        in container: Container, _ test: (IdPyOIDCServer) async throws -> Result
+        in container: Container, publicKey: String? = nil, _ test: (IdPyOIDCServer) async throws -> Result
     ) async throws -> Result {
         let python = try await PythonEnvironment.prepare("idpyoidc", importing: "idpyoidc", in: container)
         let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
         let words = [python, "-B", BuiltProducts.fixture("idpyoidc/server.py")]
-        let options = ["--folder", container.path("idpyoidc"), "--redirect-uri", redirectURI]
+        let options =
+            ["--folder", container.path("idpyoidc"), "--redirect-uri", redirectURI]
+            + (publicKey.map { ["--public-key", $0] } ?? [])
         return try await ServerProcess.run(Command(words: words + options)) {
             try await test(IdPyOIDCServer(issuer: $0, redirectURI: redirectURI))
         }

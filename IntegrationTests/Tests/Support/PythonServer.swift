@@ -36,13 +36,12 @@ struct PythonServer: Sendable {
 
     /// Adds a client.
     ///
-    /// - Parameter secretMethod: The method by which the client must send its secret, `basic` or `post`, or `nil` if it
-    ///   has none.
-    func register(_ client: String, redirectURI: String, secretMethod: String?) async throws {
-        let form = "client_id=\(client)&redirect_uri=\(redirectURI)"
-        let secret = PythonServerUser.secret
-        let rest = secretMethod.map { "&client_secret=\(secret)&method=client_secret_\($0)" } ?? ""
-        try await expect(try await HTTP.postForm(origin + "/control/client", form + rest))
+    /// - Parameter fields: How the client authenticates, see the description of the server; empty for a public client.
+    func register(_ client: String, redirectURI: String, _ fields: [String: String]) async throws {
+        let form = ["client_id": client, "redirect_uri": redirectURI].merging(fields) { $1 }.map { name, value in
+            name + "=" + (value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")
+        }
+        try await expect(try await HTTP.postForm(origin + "/control/client", form.joined(separator: "&")))
     }
 
     /// Expires a client's access tokens.
@@ -107,13 +106,16 @@ struct PythonServerUser: Sendable {
     ///   - userInfo: The path of the user info endpoint.
     ///   - secretMethod: The method by which the client must send its secret, `basic` or `post`, or `nil` if it has
     ///     none.
+    ///   - fields: How a client without a secret authenticates; see ``PythonServer/register(_:redirectURI:_:)``.
     static func run(
-        path: String = "", userInfo: String, secretMethod: String? = nil, _ test: (Self) async throws -> Void
+        path: String = "", userInfo: String, secretMethod: String? = nil, fields: [String: String] = [:],
+        _ test: (Self) async throws -> Void
     ) async throws {
         guard let server = SharedPythonServer.current else { throw Unexpected("the suite has no server") }
         let client = "client-" + UUID().uuidString.lowercased()
         let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
-        try await server.register(client, redirectURI: redirectURI, secretMethod: secretMethod)
+        let secretFields = secretMethod.map { ["client_secret": secret, "method": "client_secret_" + $0] }
+        try await server.register(client, redirectURI: redirectURI, secretFields ?? fields)
         try await Container.run { container in
             try await test(
                 Self(
@@ -190,6 +192,26 @@ extension PythonServerUser {
         }
         let status = try await account("status")
         #expect(status.output.contains("Sign in again with `account login`"), "\(status)")
+    }
+
+    /// Signs in without a user, and expects that the token can be renewed and revoked.
+    ///
+    /// - Parameters:
+    ///   - options: The options of `login`, besides the service.
+    ///   - name: The output of `whoami`; `nil` for the client ID.
+    ///   - grant: The grant of each token request.
+    func expectMachineSession(
+        _ options: [String], name: String? = nil, grant: String = "client_credentials"
+    ) async throws {
+        let login = try await account.run(["login", "--issuer", issuer, "--client-id", client] + options)
+        #expect(login.exitCode == 0, "\(login)")
+        try await server.expireTokens(of: client)
+        let whoami = try await account("whoami", "--verify")
+        #expect(whoami.output == (name ?? client) + "\n", "\(whoami)")
+        let refresh = try await account("refresh")
+        #expect(refresh.exitCode == 0, "\(refresh)")
+        let log = try await server.log(of: client)
+        #expect(log.filter { $0.status == 200 }.map(\.grant) == Array(repeating: grant, count: 3), "\(log)")
     }
 
     func expectRevokedByLogout() async throws {

@@ -2,7 +2,7 @@ import Foundation
 
 /// A platform that issues assertions for a workload; see `Fixtures/workload/platform.py`.
 struct WorkloadPlatform: Sendable {
-    static let key = "platform-key"
+    static let key = "platform-key-of-the-tests"
 
     /// The options of an `ExampleServer` that accepts the assertions.
     static let serverOptions = ["--workload-key", key]
@@ -17,7 +17,9 @@ struct WorkloadPlatform: Sendable {
     private static var options: [String] { ["--key", key] }
 
     /// The value of `--workload` for a program that prints a new assertion each time.
-    var command: String { (["command"] + words()).joined(separator: " ") }
+    var command: String { command(subject: nil) }
+
+    func command(subject: String?) -> String { (["command"] + words(subject: subject)).joined(separator: " ") }
 
     private func words(lifetime: Int = 300, subject: String? = nil) -> [String] {
         Self.program + ["print"] + Self.options + ["--audience", audience, "--lifetime", String(lifetime)]
@@ -41,11 +43,13 @@ struct WorkloadPlatform: Sendable {
 
     /// Starts an identity provider that issues assertions for `audience`, and passes its issuer to the test.
     ///
-    /// - Parameter isUnverified: Whether the provider accepts ID tokens that another server issued to `account-cli`.
+    /// - Parameters:
+    ///   - client: The client ID in the assertions.
+    ///   - isUnverified: Whether the provider accepts ID tokens that another server issued to `account-cli`.
     func runIdentityProvider<Result: Sendable>(
-        isUnverified: Bool = false, _ test: (String) async throws -> Result
+        client: String = "account-cli", isUnverified: Bool = false, _ test: (String) async throws -> Result
     ) async throws -> Result {
-        var words = Self.program + ["provide"] + Self.options + ["--audience", audience, "--client", "account-cli"]
+        var words = Self.program + ["provide"] + Self.options + ["--audience", audience, "--client", client]
         if isUnverified { words.append("--unverified") }
         return try await ServerProcess.run(Command(words: words), test)
     }

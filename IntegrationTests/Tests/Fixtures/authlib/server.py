@@ -15,7 +15,12 @@ Refresh tokens are single-use. The first access token of a sign-in is valid for 
 Redirect URIs are compared exactly. Revoking a refresh token also revokes the access token that was issued with it.
 
 The user is alice, the password "correct horse battery staple". Tests register clients through the control
-endpoints (../door.py), with client_id, redirect_uri, and for a client with a secret also client_secret and method.
+endpoints (../door.py), with client_id, redirect_uri, and for a client with a secret also client_secret and method. A
+client with a key has public_key, a PEM file, instead.
+
+The server accepts the assertions of ../workload/platform.py with the key "platform-key-of-the-tests": as client assertions of a client
+whose method is "workload" and whose ID is the subject, as grants (RFC 7523), as subject tokens (RFC 8693, which Authlib
+leaves to its users), and as identity assertions (draft-ietf-oauth-identity-assertion-authz-grant).
 """
 
 import argparse
@@ -24,15 +29,23 @@ import time
 from pathlib import Path
 
 from authlib.integrations.flask_oauth2 import AuthorizationServer, ResourceProtector
-from authlib.oauth2 import OAuth2Error, rfc6749, rfc6750, rfc7009, rfc7636, rfc7662, rfc8628, rfc9207
+from authlib.oauth2 import OAuth2Error, rfc6749, rfc6750, rfc7009, rfc7523, rfc7636, rfc7662, rfc8628, rfc9207
+from authlib.oauth2.drafts import id_jag
 from authlib.oidc import core as oidc
 from flask import Flask, jsonify, request
-from joserfc.jwk import RSAKey
+from joserfc import jws
+from joserfc.jwk import OctKey, RSAKey, import_key
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import door  # noqa: E402
 
+ASSERTION = rfc7523.JWTBearerClientAssertion.CLIENT_AUTH_METHOD
 METHODS = ["client_secret_basic", "client_secret_post", "none"]
+CLIENT_METHODS = [*METHODS, ASSERTION]
+PLATFORM = "https://platform.example.com"
+PLATFORM_KEY = OctKey.import_key("platform-key-of-the-tests")
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 SCOPES = ["openid", "profile", "email"]
 CLAIMS = {"sub": "alice", "preferred_username": "alice", "name": "Alice Liddell", "email": "alice@example.com"}
 PASSWORD = "correct horse battery staple"
@@ -58,7 +71,9 @@ class Client(rfc6749.ClientMixin):
     def __init__(self, form):
         self.client_id = form["client_id"]
         self.secret = form.get("client_secret")
-        self.method = form.get("method", "none")
+        self.public_key = form.get("public_key")
+        has_assertion = self.public_key or form.get("method") == "workload"
+        self.method = ASSERTION if has_assertion else form.get("method", "none")
         self.redirect_uri = form["redirect_uri"]
 
     def get_client_id(self):
@@ -155,6 +170,13 @@ class Store:
         self.tokens = []
         self.devices = {}
         self.answers = {}
+        self.assertions = set()
+
+    def note(self, assertion):
+        """Returns whether the assertion is new."""
+        is_new = assertion not in self.assertions
+        self.assertions.add(assertion)
+        return is_new
 
     def register(self, form):
         self.clients[form["client_id"]] = Client(form)
@@ -227,7 +249,88 @@ def make_server(app, store, issuer):
             return USER if (username, password) == ("alice", PASSWORD) else None
 
     class ClientCredentialsGrant(rfc6749.ClientCredentialsGrant):
-        TOKEN_ENDPOINT_AUTH_METHODS = METHODS
+        TOKEN_ENDPOINT_AUTH_METHODS = CLIENT_METHODS
+
+    def is_new(claims, jti):
+        return store.note((claims["iss"], jti))
+
+    class ClientAssertion(rfc7523.JWTBearerClientAssertion):
+        def get_audiences(self):
+            return [issuer]
+
+        def validate_jti(self, claims, jti):
+            return is_new(claims, jti)
+
+        def resolve_client_public_key(self, client):
+            return import_key(client.public_key) if client.public_key else PLATFORM_KEY
+
+        def verify_claims(self, claims):
+            # The platform is the issuer of its assertions, and Authlib expects the client.
+            super().verify_claims({**claims, "iss": claims["sub"]} if claims.get("iss") == PLATFORM else claims)
+
+    def is_identity_assertion(request):
+        try:
+            return jws.extract_compact(request.form["assertion"].encode()).headers().get("typ") == "oauth-id-jag+jwt"
+        except (KeyError, ValueError):
+            return False
+
+    class AssertionGrant(rfc7523.JWTBearerGrant):
+        @classmethod
+        def check_token_endpoint(cls, request):
+            return super().check_token_endpoint(request) and not is_identity_assertion(request)
+
+        def get_audiences(self):
+            return [issuer]
+
+        def resolve_issuer_client(self, issuer):
+            return store.clients.get(self.request.payload.client_id) if issuer == PLATFORM else None
+
+        def resolve_client_public_key(self, client):
+            return PLATFORM_KEY
+
+        def authenticate_user(self, subject):
+            return USER
+
+        def has_granted_permission(self, client, user):
+            return True
+
+    class IdentityAssertionGrant(id_jag.IDJAGGrant):
+        TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "client_secret_post"]
+
+        @classmethod
+        def check_token_endpoint(cls, request):
+            return super().check_token_endpoint(request) and is_identity_assertion(request)
+
+        def get_audiences(self):
+            return [issuer]
+
+        def resolve_issuer_key(self, issuer, headers):
+            return PLATFORM_KEY
+
+        def authenticate_user(self, subject):
+            return USER if subject == "alice" else None
+
+        def check_jti(self, claims, jti):
+            return is_new(claims, jti)
+
+        def check_id_jag_permission(self, client, user, scopes):
+            return True
+
+    class TokenExchangeGrant(AssertionGrant):
+        GRANT_TYPE = EXCHANGE
+
+        def validate_token_request(self):
+            form = self.request.form
+            if form.get("subject_token_type") != "urn:ietf:params:oauth:token-type:jwt":
+                raise rfc6749.InvalidRequestError("subject_token_type must be jwt")
+            claims = self.process_assertion_claims(form.get("subject_token", ""))
+            self.request.client = self.resolve_issuer_client(claims["iss"])
+            self.validate_requested_scope()
+            self.request.user = USER
+
+        def create_token_response(self):
+            status, token, headers = super().create_token_response()
+            return status, {**token, "issued_token_type": ACCESS_TOKEN}, headers
 
     class RefreshTokenGrant(rfc6749.RefreshTokenGrant):
         TOKEN_ENDPOINT_AUTH_METHODS = METHODS
@@ -264,7 +367,7 @@ def make_server(app, store, issuer):
             store.devices[data["device_code"]] = rfc8628.DeviceCredentialDict(fields)
 
     class RevocationEndpoint(rfc7009.RevocationEndpoint):
-        CLIENT_AUTH_METHODS = METHODS
+        CLIENT_AUTH_METHODS = CLIENT_METHODS
 
         def query_token(self, token_string, token_type_hint):
             return store.token(token_string, token_type_hint)
@@ -306,6 +409,9 @@ def make_server(app, store, issuer):
     server.register_grant(AuthorizationCodeGrant, [OpenIDCode(), rfc7636.CodeChallenge(required=True)])
     for grant in (PasswordGrant, ClientCredentialsGrant, RefreshTokenGrant, DeviceCodeGrant):
         server.register_grant(grant)
+    for grant in (AssertionGrant, IdentityAssertionGrant, TokenExchangeGrant):
+        server.register_grant(grant)
+    server.register_client_auth_method(ASSERTION, ClientAssertion())
     protector = ResourceProtector()
     protector.register_token_validator(TokenValidator())
     for endpoint in (DeviceAuthorizationEndpoint, RevocationEndpoint, IntrospectionEndpoint):
@@ -333,9 +439,18 @@ def make_app(issuer):
             jwks_uri=issuer + "/keys",
             scopes_supported=SCOPES,
             response_types_supported=["code"],
-            grant_types_supported=["authorization_code", "password", "client_credentials", "refresh_token", DEVICE],
-            token_endpoint_auth_methods_supported=METHODS,
-            revocation_endpoint_auth_methods_supported=METHODS,
+            grant_types_supported=[
+                "authorization_code",
+                "password",
+                "client_credentials",
+                "refresh_token",
+                DEVICE,
+                rfc7523.JWTBearerGrant.GRANT_TYPE,
+                EXCHANGE,
+            ],
+            token_endpoint_auth_methods_supported=[*METHODS, "private_key_jwt"],
+            token_endpoint_auth_signing_alg_values_supported=["ES256", "RS256", "EdDSA"],
+            revocation_endpoint_auth_methods_supported=[*METHODS, "private_key_jwt"],
             code_challenge_methods_supported=["S256"],
             subject_types_supported=["public"],
             id_token_signing_alg_values_supported=["RS256"],

@@ -67,13 +67,20 @@ def register(form):
         client_secret=form.get("client_secret"),
         token_endpoint_auth_method=form.get("method", "none"),
         redirect_uris=[form["redirect_uri"]],
-        grant_types=["authorization_code", "password", "refresh_token"],
+        grant_types=["authorization_code", "password", "client_credentials", "refresh_token"],
         response_types=["code"],
         scope=SCOPES,
     )
     save(client)
     client.audience = [client]
     save(client)
+
+
+def expire(client_id):
+    client = Backend.instance.get(models.Client, client_id=client_id)
+    for token in Backend.instance.query(models.Token, client=client):
+        token.lifetime = 0
+        save(token)
 
 
 def end(client_id):
@@ -113,7 +120,8 @@ def main():
         save(user)
 
     inside(populate)(None)
-    door.serve(app, arguments.port, "/oauth/token", door.Door(client=inside(register), end=inside(end)))
+    entrance = door.Door(client=inside(register), expire=inside(expire), end=inside(end))
+    door.serve(app, arguments.port, "/oauth/token", entrance)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ can register themselves, and manage their registrations.
 The user is alice, the password "correct horse battery staple". Clients:
 account-cli-public (no secret) and account-cli-secret (client_secret_basic, the
 secret is "s3cret-of-the-tests"). Both can use the URIs given by --redirect-uri,
-and device codes.
+and device codes. account-cli-secret and account-cli-key (private_key_jwt, with the
+key in --public-key) get tokens without a user, with the scope "reports".
 """
 
 import argparse
@@ -63,6 +64,7 @@ MIME_TYPES = {
     ".woff2": "font/woff2",
 }
 SCOPES = ("profile", "email", "offline_access")
+CLIENT_SCOPE = "reports"
 SECRET = "s3cret-of-the-tests"
 USER = {
     "username": "alice",
@@ -87,7 +89,8 @@ def parse_arguments():
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--redirect-uri", metavar="URI", action="append", default=[])
     parser.add_argument("--access-token-seconds", metavar="N", type=int, default=3600)
-    parser.add_argument("--dpop", action="store_true", help="accept proofs (RFC 9449), which need a nonce")
+    parser.add_argument("--dpop", choices=["on", "nonces"], help="accept proofs (RFC 9449), perhaps only with a nonce")
+    parser.add_argument("--public-key", metavar="FILE", type=Path, help="the key of account-cli-key, a PEM file")
     parser.add_argument("--revoke-all", action="store_true", help="revoke alice's refresh tokens and exit")
     return parser.parse_args()
 
@@ -200,7 +203,7 @@ def plugin(arguments, issuer):
             "auth-type-none-enabled": False,
             "auth-type-id-token-enabled": True,
             "auth-type-password-enabled": False,
-            "auth-type-client-enabled": False,
+            "auth-type-client-enabled": True,
             "auth-type-device-enabled": True,
             "auth-type-refresh-enabled": True,
             "device-authorization-expiration": 600,
@@ -228,10 +231,12 @@ def plugin(arguments, issuer):
             "session-management-allowed": False,
             "subject-type": "public",
             "oauth-as-iss-id": True,
-            "oauth-dpop-allowed": arguments.dpop,
+            "request-parameter-allow": True,
+            "client-pubkey-parameter": "pubkey",
+            "oauth-dpop-allowed": arguments.dpop is not None,
             "oauth-dpop-iat-duration": 60,
             "oauth-dpop-iat-gap-duration": 60,
-            "oauth-dpop-nonce-mandatory": arguments.dpop,
+            "oauth-dpop-nonce-mandatory": arguments.dpop == "nonces",
             "oauth-dpop-nonce-counter": 5,
         },
     }
@@ -244,6 +249,23 @@ def populate(administration, arguments, issuer):
             "POST", "/scope/", {"name": scope, "display_name": scope, "password_required": True, "scheme": {}}
         )
     administration.send("POST", "/user/?source=database", USER)
+    administration.send(
+        "POST",
+        "/scope/",
+        {"name": CLIENT_SCOPE, "display_name": CLIENT_SCOPE, "password_required": False, "scheme": {}},
+    )
+    if arguments.public_key:
+        client = {
+            "client_id": "account-cli-key",
+            "name": "account-cli-key",
+            "confidential": True,
+            "enabled": True,
+            "authorization_type": ["client_credentials"],
+            "token_endpoint_auth_method": ["private_key_jwt"],
+            "pubkey": arguments.public_key.read_text(),
+            "scope": [CLIENT_SCOPE],
+        }
+        administration.send("POST", "/client/?source=database", client)
     for client_id, method in CLIENTS:
         client = {
             "client_id": client_id,
@@ -258,6 +280,7 @@ def populate(administration, arguments, issuer):
         if method != "none":
             client |= {"client_secret": SECRET}
             client["authorization_type"].append("client_credentials")
+            client["scope"].append(CLIENT_SCOPE)
         administration.send("POST", "/client/?source=database", client)
     administration.send("POST", "/mod/plugin/", plugin(arguments, issuer))
 

@@ -3,7 +3,7 @@
 The protocol code is idpyoidc's, as released; this file writes its configuration, and passes requests to its endpoints
 and their responses back. Create a virtual environment with prepare.sh, then run:
 
-    server.py --folder FOLDER --redirect-uri URI
+    server.py --folder FOLDER --redirect-uri URI [--public-key FILE]
         Serves on 127.0.0.1 until SIGTERM or SIGINT, then exits with status 0. All data is in FOLDER and in memory.
         Prints one line on standard output once it is ready:
 
@@ -15,7 +15,10 @@ and their responses back. Create a virtual environment with prepare.sh, then run
 A sign-in with the scope offline_access gets a single-use refresh token; without that scope, it gets none. Tokens can be
 exchanged for the audience and the resource https://api.example/ only.
 
-The user is alice, the password "correct horse battery staple". The client account-cli has no secret.
+The user is alice, the password "correct horse battery staple". The client account-cli has no secret. The client
+account-cli-secret (client_secret_basic, the secret is "s3cret-of-the-tests") and the client account-cli-key
+(private_key_jwt, with the key in the PEM file --public-key) get tokens without a user. The audience of assertions is the
+token endpoint.
 """
 
 import argparse
@@ -29,6 +32,8 @@ import traceback
 import urllib.parse
 from pathlib import Path
 
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from cryptojwt.jwk.ec import ECKey
 from cryptojwt.utils import as_unicode
 from idpyoidc.server import Server
 from idpyoidc.server.configure import OPConfiguration
@@ -68,7 +73,9 @@ def configuration(folder, issuer):
         "authorization_code": {"class": endpoint + "oidc.token_helper.access_token.AccessTokenHelper"},
         "refresh_token": {"class": endpoint + "oidc.token_helper.refresh_token.RefreshTokenHelper"},
         EXCHANGE: {"class": endpoint + "oidc.token_helper.token_exchange.TokenExchangeHelper", "kwargs": exchange},
+        "client_credentials": {"class": endpoint + "oauth2.token_helper.client_credentials.ClientCredentials"},
     }
+    clients = {"client_authn_method": ["client_secret_basic", "private_key_jwt", "public"]}
     endpoints = {
         "provider_info": (
             ".well-known/openid-configuration",
@@ -83,10 +90,10 @@ def configuration(folder, issuer):
         "token": (
             "token",
             "oidc.token.Token",
-            {**public, "grant_types_helpers": helpers, "revoke_refresh_on_issue": True},
+            {**clients, "grant_types_helpers": helpers, "revoke_refresh_on_issue": True},
         ),
         "userinfo": ("userinfo", "oidc.userinfo.UserInfo", {"client_authn_method": ["bearer_header"]}),
-        "revocation": ("revoke", "oauth2.token_revocation.TokenRevocation", public),
+        "revocation": ("revoke", "oauth2.token_revocation.TokenRevocation", clients),
     }
     # One key signs tokens, the other the hidden field of the page.
     keys = [{"type": "RSA", "use": ["sig"]}, {"type": "EC", "crv": "P-256", "use": ["sig"]}]
@@ -199,6 +206,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             request = text
         parsed = endpoint.parse_request(request, http_info={"headers": headers, "method": self.command})
         result = parsed if "error" in parsed else endpoint.process_request(parsed)
+        # For client credentials, idpyoidc 5.0.0 names its own class of token instead of the type (RFC 6749, section 7.1).
+        issued = result.get("response_args", {}) if endpoint.name == "token" else {}
+        if issued.get("token_type") == "access_token":
+            issued["token_type"] = "Bearer"
         status = self.carry(endpoint, parsed, result)
         if endpoint.name == "token":
             form = urllib.parse.parse_qs(text)
@@ -252,6 +263,7 @@ def main():
     )
     parser.add_argument("--folder", metavar="FOLDER", type=Path, required=True)
     parser.add_argument("--redirect-uri", metavar="URI", required=True)
+    parser.add_argument("--public-key", metavar="FILE", type=Path, help="a P-256 key of account-cli-key")
     arguments = parser.parse_args()
     os.umask(0o077)
     folder = arguments.folder.resolve()
@@ -274,6 +286,21 @@ def main():
         "client_salt": "only for these tests",
         "allowed_scopes": ["openid", "profile", "email", "offline_access"],
     }
+    machine = {"client_salt": "only for these tests", "allowed_scopes": ["profile"], "response_types_supported": []}
+    server.op.context.cdb["account-cli-secret"] = {
+        **machine,
+        "client_id": "account-cli-secret",
+        "client_secret": "s3cret-of-the-tests",
+        "token_endpoint_auth_method": "client_secret_basic",
+    }
+    if arguments.public_key:
+        server.op.context.cdb["account-cli-key"] = {
+            **machine,
+            "client_id": "account-cli-key",
+            "token_endpoint_auth_method": "private_key_jwt",
+        }
+        key = ECKey().load_key(load_pem_public_key(arguments.public_key.read_bytes()))
+        server.op.keyjar.import_jwks({"keys": [key.serialize()]}, "account-cli-key")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"listening on {issuer}", flush=True)
