@@ -95,15 +95,37 @@ import Testing
         }
     }
 
-    /// The network library does not clear its buffers when it frees them, so AccountKit first overwrites what it sent
-    /// and received.
-    @Test func `Leaves no token outside of guarded memory after requests`() async throws {
+    /// Starts a service that issues the new tokens, and returns its issuer.
+    private func startService() throws -> (server: Steps, issuer: String) {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/token_server.py")
             .path
         let server = try Steps("/usr/bin/env", ["python3", script])
         server.send(newAccess)
         server.send(newRefresh)
-        let issuer = "http://127.0.0.1:\(try server.next())"
+        return (server, "http://127.0.0.1:\(try server.next())")
+    }
+
+    @Test func `Leaves no assertion of a workload in memory after requests`() async throws {
+        let (server, issuer) = try startService()
+        let (assertion, path) = (Self.token(), folder.path + "/assertion")
+        try Data(assertion.utf8).write(to: URL(filePath: path))
+        let run = try Steps(Self.exerciser, [folder.path, issuer, path])
+        for step in ["signed in", "refreshed", "signed out"] {
+            #expect(try run.next() == step)
+            let memory = ProcessMemory(processID: run.processID)
+            #expect(try memory.copies(of: assertion) == .init(), "\(step)")
+            // Check that the search finds what the process has in memory.
+            #expect(try memory.copies(of: newAccess).guarded == (step == "signed out" ? 0 : 1), "\(step)")
+            run.send("")
+        }
+        withExtendedLifetime(server) {}
+    }
+
+    /// The network library does not clear its buffers when it frees them, so AccountKit first overwrites what it sent
+    /// and received.
+    @Test func `Leaves no token outside of guarded memory after requests`() async throws {
+        let (server, issuer) = try startService()
+        defer { withExtendedLifetime(server) {} }
         try await signIn(issuer: issuer)
         let run = try Steps(Self.exerciser, [folder.path, issuer])
         for step in ["loaded true", "updated", "refreshed", "checked", "signed out true"] {

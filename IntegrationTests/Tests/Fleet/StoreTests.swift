@@ -19,15 +19,37 @@ struct StoreTests {
         }
     }
 
-    @Test func `Machines share the session of a client without a user`() async throws {
+    /// How a client without a user identifies itself.
+    enum Machine: CaseIterable { case secret, key, workload }
+
+    @Test(arguments: Machine.allCases)
+    func `Machines share the session of a client without a user`(machine: Machine) async throws {
         let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
         try await Container.run { container in
-            try await ExampleServer.run(["--client-secret", "s3cret"]) { server in
-                let account = try Tool.account(in: container)
-                    .with("ACCOUNT_STORE", url).with("ACCOUNT_CLIENT_SECRET", "s3cret")
-                let login = try await account(
-                    "login", "--client-credentials", "--issuer", server.issuer, "--client-id", "account-cli")
+            let keys = try await ClientKeyPair(in: container)
+            let assertion = container.path("assertion")
+            let options: (server: [String], login: [String]) =
+                switch machine {
+                case .secret: (["--client-secret", "s3cret"], ["--client-credentials"])
+                case .key:
+                    (
+                        ["--client-public-key", keys.publicKey],
+                        ["--client-credentials", "--client-key", keys.privateKey]
+                    )
+                case .workload: (WorkloadPlatform.serverOptions, ["--workload", "file " + assertion])
+                }
+            try await ExampleServer.run(options.server) { server in
+                func renewAssertion() async throws {
+                    let text = try await WorkloadPlatform(audience: server.issuer).assertion()
+                    try Data(text.utf8).write(to: URL(filePath: assertion))
+                }
+                let account = try Tool.account(in: container).with("ACCOUNT_STORE", url)
+                    .with("ACCOUNT_CLIENT_SECRET", machine == .secret ? "s3cret" : nil)
+                try await renewAssertion()
+                let login = try await account.run(
+                    ["login", "--issuer", server.issuer, "--client-id", "account-cli"] + options.login)
                 #expect(login.exitCode == 0, "\(login)")
+                try await renewAssertion()
                 try await server.clearLog()
                 try await Container.run { other in
                     try FileManager.default.createDirectory(

@@ -252,6 +252,65 @@ struct WorkloadLoginTests {
         }
     }
 
+    @Test func `Helpers, programs and keep get the token of a workload`() async throws {
+        try await run { job in
+            let login = try await job.logIn(job.platform.command)
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await job.account("rule", "add", "https://git.example.com").exitCode == 0)
+            let later = try await WrongClock(in: job.container).tool(job.account, ahead: 3600)
+            try await job.server.setClock(ahead: 3600)
+            // Each program renews the token if it has expired.
+            let git = try await later("git-credential", "get", input: "protocol=https\nhost=git.example.com\n\n")
+            let token = try await later.storedToken()
+            #expect(git.output.contains("password=\(token)\n"), "\(git)")
+            let info = #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{}}"#
+            let kubernetes = try await later.with("KUBERNETES_EXEC_INFO", info)("kube-credential", "--any-cluster")
+            #expect(kubernetes.output.contains(#""token":"\#(token)""#), "\(kubernetes)")
+            let program = try await later("exec", "--", "sh", "-c", "echo $ACCOUNT_TOKEN")
+            #expect(program.output == token + "\n", "\(program)")
+            let file = job.container.path("kept")
+            let keep = try await later("keep", "--once", "--file", file)
+            #expect(keep.exitCode == 0, "\(keep)")
+            #expect(try String(contentsOfFile: file, encoding: .utf8) == token)
+            #expect(try await job.tokenRequests().map(\.status) == [200, 200])
+        }
+    }
+
+    @Test func `status and doctor report a source without an assertion`() async throws {
+        try await run { job in
+            let path = job.container.path("token")
+            try Data(try await job.platform.assertion().utf8).write(to: URL(filePath: path))
+            let login = try await job.logIn("file \(path)")
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await job.account("status").output.contains("Problem") == false)
+            #expect(try await job.account("doctor").exitCode == 0)
+            try FileManager.default.removeItem(atPath: path)
+            let status = try await job.account("status")
+            #expect(status.exitCode == 0 && status.output.contains("Problem"), "\(status)")
+            let doctor = try await job.account("doctor")
+            #expect(doctor.exitCode == 78, "\(doctor)")
+            for outcome in [status, doctor] {
+                let words = outcome.output.split { $0.isWhitespace }.joined(separator: " ")
+                #expect(words.contains("\(path) cannot be read"), "\(outcome)")
+                #expect(words.contains("check that the file is mounted"), "\(outcome)")
+            }
+            #expect(try await job.account("whoami", "--offline").exitCode == 0)
+        }
+    }
+
+    @Test func `doctor runs the program that prints the assertion, and status does not`() async throws {
+        try await run { job in
+            let login = try await job.logIn(job.platform.command)
+            #expect(login.exitCode == 0, "\(login)")
+            let hidden = job.account.with("PATH", "/nonexistent")
+            #expect(try await hidden("status").exitCode == 0)
+            let doctor = try await hidden("doctor")
+            #expect(doctor.exitCode == 78, "\(doctor)")
+            let words = doctor.output.split { $0.isWhitespace }.joined(separator: " ")
+            #expect(words.contains("`python3` could not be started"), "\(doctor)")
+        }
+    }
+
     @Test func `Reads a projected token after each rotation`() async throws {
         try await run { job in
             // Kubernetes writes a new folder, and then replaces the link `..data`.

@@ -75,6 +75,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         if fix { await context.deliverRevocations(isRequested: true) }
         let account = await account(context)
         findings += await sessions.clockFindings(of: account)
+        findings += await sessions.assertionFindings(of: account)
         if let (problem, advice) = MemoryProtection.problem() {
             findings.append(Finding(problem: problem, advice: advice))
         }

@@ -61,6 +61,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if let account = state.account, let date = await context.archive.refusesRefreshSince() {
                 rows.append(("Problem", StateText.refusal(of: account, since: date, context.hint)))
             }
+            if let account = state.account, !isGiven, let text = await context.assertionProblem(of: account) {
+                rows.append(("Problem", text))
+            }
             if let text = state.account.flatMap({ StateText.narrowed($0.credentials, context.hint) }) {
                 rows.append(("Problem", text))
             }

@@ -139,6 +139,12 @@ struct SessionInspection<App: AccountApplication> {
         }
     }
 
+    /// Finds out whether the session of a workload can be renewed by this program.
+    func assertionFindings(of account: Account?) async -> [Finding] {
+        guard let account, let text = await context.assertionProblem(of: account, isQuick: false) else { return [] }
+        return [Finding(problem: "session \(context.session): \(text)")]
+    }
+
     /// Returns no findings if there is no authority, because every command that needs the authority reports the reason.
     func clockFindings(of account: Account?) async -> [Finding] {
         guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),

@@ -172,6 +172,22 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         }
     }
 
+    /// Returns why this program gets no assertion for the session of a workload.
+    ///
+    /// - Parameter isQuick: Whether to start no program and send no request.
+    func assertionProblem(of account: Account, isQuick: Bool = true) async -> String? {
+        guard account.credentials.machine?.workload != nil else { return nil }
+        do {
+            guard let authority = try authority(of: account, timeout: .seconds(5)) as? any ClientAuthority,
+                let problem = await authority.assertionProblem(isQuick: isQuick)
+            else { return nil }
+            if case .misconfigured(let text) = problem { return text }
+            return "\(SessionDecision.reason(for: problem))"
+        } catch {
+            return "\(error)"
+        }
+    }
+
     /// Throws an error if a program prints the assertions of a session in a shared store: another machine could choose the
     /// program that this machine runs.
     ///

@@ -173,4 +173,8 @@ extension MachineAuthority: ExchangeAuthority {
 
 extension MachineAuthority: ClientAuthority {
     package func signInAsClient() async throws -> Account { try await signIn() }
+
+    package func assertionProblem(isQuick: Bool) async -> AuthorityError? {
+        await oauth.assertionProblem(isQuick: isQuick)
+    }
 }

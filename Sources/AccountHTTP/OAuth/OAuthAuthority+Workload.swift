@@ -139,6 +139,21 @@ extension OAuthAuthority {
         return try await identityAssertion(from: provider, for: token, resources: resources, scopes: scopes)
     }
 
+    package func assertionProblem(isQuick: Bool) async -> AuthorityError? {
+        guard let workload = client.workload else { return nil }
+        let source = workload.source.identityProvider?.source ?? workload.source
+        if isQuick, case .command = source.kind { return nil }
+        do throws(AuthorityError) {
+            _ = try await source.assertion(for: issuer, timeout: timeout) { request async throws(AuthorityError) in
+                guard !isQuick else { throw .noResponse(.cancelled) }
+                return try await send(request)
+            }
+            return nil
+        } catch {
+            return error == .noResponse(.cancelled) ? nil : error
+        }
+    }
+
     /// Returns the `sub` of an assertion, without a check of its signature; `nil` if the assertion is opaque.
     private static func subject(of assertion: Secret) -> String? {
         guard let subject = JSONWebToken(assertion)?.claims["sub"]?.string, !subject.isEmpty else { return nil }

@@ -2,4 +2,13 @@
 package protocol ClientAuthority: AccountAuthority {
     /// Signs in, and returns an account whose id is the client ID.
     func signInAsClient() async throws -> Account
+
+    /// Returns why this program gets no assertion from its platform; `nil` if it gets one, or uses none.
+    ///
+    /// - Parameter isQuick: Whether to find only problems for which no program and no request is necessary.
+    func assertionProblem(isQuick: Bool) async -> AuthorityError?
+}
+
+extension ClientAuthority {
+    package func assertionProblem(isQuick: Bool) async -> AuthorityError? { nil }
 }

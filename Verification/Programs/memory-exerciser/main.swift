@@ -11,10 +11,11 @@ import Darwin
 
 // A process whose memory the system tests search:
 //
-//     memory-exerciser ROOT [ISSUER]
+//     memory-exerciser ROOT [ISSUER [ASSERTION]]
 //
 // Loads the signed-in account and uses it, in steps. After each step it prints a line and waits for an input line. With
-// a service it also refreshes, checks the session, and revokes the tokens on sign-out.
+// a service it also refreshes, checks the session, and revokes the tokens on sign-out. With the file of an assertion it
+// signs in as a workload, refreshes and signs out.
 
 /// A service that is never called.
 struct NoService: AccountAuthority {
@@ -34,6 +35,18 @@ guard arguments.count >= 2 else { fatalError("usage: see the head of main.swift"
 let store = AccountStore(container: try AppContainer(root: arguments[1], identifier: "exerciser"))
 let service = try arguments.count > 2 ? OAuthAuthority(issuer: arguments[2], clientID: "tool") : nil
 let authority: any AccountAuthority = service ?? NoService()
+
+if arguments.count > 3 {
+    let workload = try MachineAuthority(
+        issuer: arguments[2], clientID: "tool", workload: .file(arguments[3]), grant: .jwtBearer)
+    try await store.signIn { try await workload.signIn() }
+    pause("signed in")
+    try await store.refresh(with: workload)
+    pause("refreshed")
+    _ = try await store.signOut(with: workload)
+    pause("signed out")
+    exit(0)
+}
 
 _ = await store.load()
 let length = try await store.accessToken(with: authority).withBytes { $0.byteCount }
