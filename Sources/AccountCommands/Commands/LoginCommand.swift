@@ -210,46 +210,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Refuses options that are meaningless for a sign-in without a user.
-    private func validateClientCredentials() throws {
-        guard clientCredentials else {
-            let keyOptions = [
-                ("--client-secret-stdin", clientSecretStdin), ("--client-key", clientKey != nil),
-                ("--client-key-id", clientKeyID != nil),
-                ("--client-assertion-audience", clientAssertionAudience != nil),
-            ]
-            if let given = keyOptions.first(where: \.1) {
-                throw ValidationError("\(given.0) requires --client-credentials")
-            }
-            return
-        }
-        guard App.acceptsIssuer else {
-            throw ValidationError("this tool does not support --client-credentials: its service is fixed")
-        }
-        if let other = userOptions.first(where: \.isGiven) {
-            throw ValidationError("--client-credentials cannot be combined with \(other.name)")
-        }
-        if clientKey != nil, clientSecretStdin {
-            throw ValidationError("choose one of --client-key and --client-secret-stdin")
-        }
-        if clientKey == nil, clientKeyID != nil || clientAssertionAudience != nil {
-            throw ValidationError("--client-key-id and --client-assertion-audience require --client-key")
-        }
-    }
-
-    /// The options that are meaningless for a sign-in without a user.
-    var userOptions: [(name: String, isGiven: Bool)] {
-        [
-            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
-            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
-            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
-            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
-            ("--client-metadata-url", issuer.clientMetadataURL != nil), ("--dpop", request.dpop == true),
-        ]
-    }
-
-    private var hasUserOptions: Bool { userOptions.contains(where: \.isGiven) }
-
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !withToken, !stepUp,
@@ -271,20 +231,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     var choosesWay: Bool {
         clientCredentials || workload != nil || device || web || paste || password || passwordStdin || withToken
             || username != nil
-    }
-
-    /// Returns the account of a client without a user, to sign in as the same client again; `nil` if the session belongs
-    /// to a user, or if an option or answer says how or where to sign in.
-    private func repeatedMachine(
-        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
-    ) async -> Account? {
-        guard clientCredentials || workload != nil || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
-            issuer.issuer == nil, issuer.clientID == nil,
-            answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
-            let account = await context.archive.load().account, account.credentials.machine != nil,
-            answers?.issuer == nil || answers?.issuer == account.issuer
-        else { return nil }
-        return account
     }
 
     private func signIn(

@@ -1,0 +1,154 @@
+import AccountKit
+import AccountSupport
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The sign-in without a user: as a client, or with the identity of a workload.
+extension LoginCommand {
+    // MARK: Options
+
+    /// Refuses options that are meaningless for a sign-in without a user.
+    func validateClientCredentials() throws {
+        guard clientCredentials else {
+            let keyOptions = [
+                ("--client-secret-stdin", clientSecretStdin), ("--client-key", clientKey != nil),
+                ("--client-key-id", clientKeyID != nil),
+                ("--client-assertion-audience", clientAssertionAudience != nil),
+            ]
+            if let given = keyOptions.first(where: \.1) {
+                throw ValidationError("\(given.0) requires --client-credentials")
+            }
+            return
+        }
+        guard App.acceptsIssuer else {
+            throw ValidationError("this tool does not support --client-credentials: its service is fixed")
+        }
+        if let other = userOptions.first(where: \.isGiven) {
+            throw ValidationError("--client-credentials cannot be combined with \(other.name)")
+        }
+        if clientKey != nil, clientSecretStdin {
+            throw ValidationError("choose one of --client-key and --client-secret-stdin")
+        }
+        if clientKey == nil, clientKeyID != nil || clientAssertionAudience != nil {
+            throw ValidationError("--client-key-id and --client-assertion-audience require --client-key")
+        }
+    }
+
+    /// Refuses options that are meaningless for a sign-in with the identity of a workload.
+    func validateWorkload() throws {
+        guard workload != nil else {
+            if workloadGrant != nil { throw ValidationError("--workload-grant requires --workload") }
+            return
+        }
+        guard App.acceptsIssuer else {
+            throw ValidationError("this tool does not support --workload: its service is fixed")
+        }
+        let others =
+            [("--client-credentials", clientCredentials), ("--client-auth", request.clientAuth != nil)] + userOptions
+        if let other = others.first(where: \.isGiven) {
+            throw ValidationError("--workload cannot be combined with \(other.name)")
+        }
+    }
+
+    /// The options that are meaningless for a sign-in without a user.
+    var userOptions: [(name: String, isGiven: Bool)] {
+        [
+            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
+            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
+            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
+            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
+            ("--client-metadata-url", issuer.clientMetadataURL != nil), ("--dpop", request.dpop == true),
+        ]
+    }
+
+    private var hasUserOptions: Bool { userOptions.contains(where: \.isGiven) }
+
+    // MARK: Signing in
+
+    /// Returns the account of a client without a user, to sign in as the same client again; `nil` if the session belongs
+    /// to a user, or if an option or answer says how or where to sign in.
+    func repeatedMachine(
+        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
+    ) async -> Account? {
+        guard clientCredentials || workload != nil || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
+            issuer.issuer == nil, issuer.clientID == nil,
+            answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
+            let account = await context.archive.load().account, account.credentials.machine != nil,
+            answers?.issuer == nil || answers?.issuer == account.issuer
+        else { return nil }
+        return account
+    }
+
+    /// Returns the service of a sign-in as a client, with its key or secret. Such a sign-in has no default scopes.
+    func machineService(from chosen: AccountService, repeating account: Account?) throws -> AccountService {
+        var service = account.map { AccountService(of: $0, remembered: chosen) } ?? chosen
+        // The scopes that the API names are the default of a sign-in by its URL.
+        (service.scopes, service.usesDefaultScopes) = (
+            request.scopes, service.url != nil && request.defaultScopes != false
+        )
+        if let account, let machine = account.credentials.machine {
+            (service.url, service.usesDefaultScopes) = (nil, false)
+            if request.scopes.isEmpty { service.scopes = machine.scopes }
+            service.audience = request.audience ?? machine.audience
+            if request.resources.isEmpty { service.resources = account.credentials.resources }
+        }
+        if workload != nil || service.workload != nil {
+            guard clientCredentials else {
+                if let workload { (service.workload, service.workloadGrant) = ([workload], workloadGrant) }
+                // Only a client that uses assertions of an identity provider sends the secret.
+                service.clientSecret = Environment.value(App.clientSecretVariable).map { Secret($0) }
+                return service
+            }
+            service.workload = nil
+        }
+        guard service.clientID != nil else {
+            throw AccountError(
+                .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")
+        }
+        if clientKey != nil || service.clientKey == nil || clientSecretStdin {
+            service.clientKey = clientKey.map {
+                ClientKeyFile(
+                    path: $0.hasPrefix("/") ? $0 : FileManager.default.currentDirectoryPath + "/" + $0,
+                    id: clientKeyID, audience: clientAssertionAudience)
+            }
+        }
+        if service.clientKey == nil { service.clientSecret = try clientSecret() }
+        return service
+    }
+
+    private func clientSecret() throws -> Secret {
+        let variable = App.clientSecretVariable
+        guard clientSecretStdin else {
+            if let secret = Environment.value(variable) { return Secret(secret) }
+            throw AccountError(
+                .invalidArgument, "a sign-in as a client requires a client secret or a key",
+                hint: "set \(variable), or add --client-credentials and --client-secret-stdin or --client-key FILE")
+        }
+        let hint = "pipe the secret from your password manager, or set \(variable)"
+        guard !Terminal.isTerminal(.input) else {
+            throw AccountError(
+                .invalidArgument,
+                "--client-secret-stdin reads the client secret from standard input, which is a terminal here",
+                hint: hint)
+        }
+        guard let secret = try Terminal.readSecretLine() else {
+            throw AccountError(
+                .invalidArgument, "no client secret on standard input: the first line is empty", hint: hint)
+        }
+        return secret
+    }
+
+    func signInAsClient(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Account {
+        guard let authority = authority as? any ClientAuthority else {
+            throw AccountError(
+                .invalidArgument, "this service offers no sign-in without a user",
+                hint: "add --issuer URL, with the address of the authorization server")
+        }
+        return try await store.signIn(asClientWith: authority)
+    }
+}
