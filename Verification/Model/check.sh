@@ -112,7 +112,7 @@ notices() {
 declare -A properties=(
     [1]="only the user or the service ends a session; a record shows a spent token"
     [2]="a spent refresh token is sent only after its successor was lost"
-    [3]="no refresh and no check replaces another sign-in or restores a session that was signed out"
+    [3]="no refresh and no check replaces another sign-in, restores a session that was signed out, or loses a key"
     [4]="an access token is used only if it was saved, or if saving it failed"
     [5]="no refresh token is spent if the disk is full when space is reserved"
     [6]="no program waits forever, and in the end both locks are free"
@@ -143,6 +143,7 @@ try notices 2 WITHOUT_READING_AGAIN
 try notices 1 CLEAR_WITHOUT_COMPARING
 try notices 1 REFRESH_CLEARS_WITHOUT_COMPARING
 try notices 3 COMMIT_WITHOUT_COMPARING
+try notices 3 KEY_LOST
 try notices 3 WITHOUT_REVISIONS -DLOSES_LOCKS
 try notices 1 WITHOUT_FENCE "${fenced[@]}"
 try notices 7 WITHOUT_FENCE "${fenced[@]}"

@@ -73,6 +73,7 @@ byte lateGrant = NOBODY, lateToken;
 byte lock = FREE;               /* Account.lock: its holder's `me + 1` */
 byte lease = FREE;              /* Refresh.lock: the same */
 byte storedGrant = 1, storedToken = 0;
+bool hasKey = true;             /* whether the key that the tokens are bound to is stored beside them */
 bool intent = false;            /* Refresh.plist */
 byte queue[GRANTS];             /* Revocation-n.plist: bit t stands for token t of the grant */
 byte faults = FAULTS;
@@ -233,6 +234,7 @@ inline replaceAccount(grant, token) {
     isUnsaved[1] = isUnsaved[1] && storedGrant == grant && storedToken == token;
     storedGrant = grant;
     storedToken = token;
+    hasKey = true;
     isRead[0] = false; isRead[1] = false
 }
 
@@ -240,6 +242,9 @@ inline replaceAccount(grant, token) {
 inline commit(grant, token) {
     require(3, storedGrant == grant && storedToken <= token);
     replaceAccount(grant, token);
+#ifdef KEY_LOST
+    hasKey = false;
+#endif
     lastSaved[grant] = token;
     isLost[grant] = isLost[grant] && token != newest[grant]
 }
@@ -301,6 +306,7 @@ inline checkAtRest() {
     :: lock == FREE ->
         /* If the stored refresh token is spent, there is a record. */
         require(1, storedGrant == NOBODY || storedToken == newest[storedGrant] || intent);
+        require(3, storedGrant == NOBODY || hasKey);
         require(7, isRevoked(1) && isRevoked(2));
         require(8, isKnown(1) && (!isIssued || isKnown(2)))
     :: else

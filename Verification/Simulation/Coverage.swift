@@ -17,6 +17,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case definiteRefusalOfRefresh = "ended by the service: refresh"
     case definiteRefusalOfCheck = "ended by the service: check"
     case refresh = "refreshed"
+    case boundRefresh = "and the tokens are bound to a key"
     case derivation = "a token for another API was issued"
     case adoption = "adopted the tokens of another process"
     case join = "joined a running refresh"

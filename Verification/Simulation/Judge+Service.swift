@@ -10,6 +10,9 @@ import Foundation
 extension Judge {
     /// A process is about to make a call.
     func asked(_ call: Call) {
+        if let account = call.account, !world.service.hasKey(account) {
+            violate(.nobodyElsesSessionIsTouched, "a process lost the key of \(account.token): \(call.text)")
+        }
         guard let operation = Operation.current else { return }
         if call.isRequest {
             operation.requestCount += 1

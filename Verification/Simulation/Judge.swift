@@ -99,6 +99,9 @@ final class Judge: @unchecked Sendable {
             violate(.memoryAndDiskAgree, "\(turn.process.name) wrote an unreadable entry")
             return
         }
+        if !world.service.hasKey(new) {
+            violate(.nobodyElsesSessionIsTouched, "\(turn.process.name) saved \(new.token) without its key")
+        }
         if world.service.isNewest(new.tokens) {
             turn.process.inHand.remove(new.tokens.grant)
         }
@@ -131,6 +134,7 @@ final class Judge: @unchecked Sendable {
         if [.update, .updateProfile].contains(operation?.kind) { world.coverage.count(.update) }
         if isTokenChange {
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
+            if new.credentials.proofKey != nil { world.coverage.count(.boundRefresh) }
             if operation?.lease?.isLost == true || turn.process.unsavedLate.contains(new.tokens) {
                 world.coverage.count(.lateTokensSaved)
             }

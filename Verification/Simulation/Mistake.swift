@@ -86,6 +86,9 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The storage does not release the lock of a process that died.
     case keepsLockOfTheDead = "keeps-lock-of-the-dead"
 
+    /// The authority returns the tokens of a sign-in without the key that they are bound to.
+    case losesKey = "loses-key"
+
     /// The transport drops revocations, and reports success.
     case dropsRevocations = "drops-revocations"
 
@@ -140,7 +143,7 @@ enum Mistake: String, CaseIterable, Sendable {
         case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease, .sendsAfterStop:
             [.refreshTokenIsSentOnce]
         case .commitsWithoutCompare: [.onlyUserOrRejectionClears, .nobodyElsesSessionIsTouched]
-        case .lateWriterOverwrites, .writesReplicaBack: [.nobodyElsesSessionIsTouched]
+        case .lateWriterOverwrites, .writesReplicaBack, .losesKey: [.nobodyElsesSessionIsTouched]
         case .takesUnreachableForSignedOut: [.onlyUserOrRejectionClears]
         case .cutsExchangesOff, .diesAtOnce: [.refreshTokenIsSentOnce]
         case .keepsLateTokens: [.nothingIsLeftBehind]

@@ -83,15 +83,28 @@ struct Service {
     let knowsSpent: Bool
     let lifetime: TimeInterval?
 
+    /// Whether the service binds the tokens of each sign-in to a key (RFC 9449).
+    let bindsTokens: Bool
+
     /// The sign-in with number n is at index n; there is no number 0.
     private(set) var grants: [Grant] = [Grant(user: "nobody", client: "none", hasEnded: true)]
 
-    init(policy: RefreshTokenPolicy, revoking: Revoking, knowsSpent: Bool, lifetime: TimeInterval?) {
+    init(
+        policy: RefreshTokenPolicy, revoking: Revoking, knowsSpent: Bool, lifetime: TimeInterval?, bindsTokens: Bool
+    ) {
         self.policy = policy
         self.revoking = revoking
         self.knowsSpent = knowsSpent
         self.lifetime = lifetime
+        self.bindsTokens = bindsTokens && policy != .machine
     }
+
+    /// Whether an account contains the key of its sign-in.
+    func hasKey(_ account: Account) -> Bool {
+        account.credentials.proofKey == (bindsTokens ? Self.key(of: account.tokens.grant) : nil)
+    }
+
+    private static func key(of grant: Int) -> Secret { Secret("k\(grant)") }
 
     var isRotating: Bool { policy == .strict || policy == .rotating }
 
@@ -125,7 +138,10 @@ struct Service {
 
     mutating func issue(_ user: String, _ client: String, at date: Date) -> Credentials {
         grants.append(Grant(user: user, client: client))
-        return credentials(of: grants.count - 1, at: date)
+        var new = credentials(of: grants.count - 1, at: date)
+        // The response to a refresh does not repeat the key.
+        if bindsTokens { new.proofKey = Self.key(of: grants.count - 1) }
+        return new
     }
 
     /// The user of these tokens, whether or not they are valid.

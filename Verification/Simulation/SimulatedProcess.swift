@@ -358,9 +358,10 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, T
 
     func signIn(username: String, password: Secret) async throws -> Account {
         let client = Operation.current?.client ?? ""
-        guard case .account(let account) = try await process.call(.signIn(username, client: client)) else {
+        guard case .account(var account) = try await process.call(.signIn(username, client: client)) else {
             preconditionFailure()
         }
+        if process.world.mistake == .losesKey { account.credentials.proofKey = nil }
         return account
     }
 

@@ -46,6 +46,16 @@ enum Call: Sendable {
         }
     }
 
+    /// The account whose tokens the service receives.
+    var account: Account? {
+        switch self {
+        case .verify(let account), .refresh(let account), .derive(let account, _), .revoke(let account),
+            .updateProfile(let account):
+            account
+        default: nil
+        }
+    }
+
     var isWrite: Bool {
         switch self {
         case .replace, .remove, .quarantine, .restore: true

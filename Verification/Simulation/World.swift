@@ -60,7 +60,7 @@ final class World: @unchecked Sendable {
         weather = Weather(mistake, using: &random)
         service = Service(
             policy: weather.policy, revoking: weather.revoking, knowsSpent: weather.knowsSpent,
-            lifetime: weather.lifetime)
+            lifetime: weather.lifetime, bindsTokens: weather.bindsTokens)
         trace = isTraced ? [] : nil
         judge = Judge()
         judge.world = self
@@ -169,6 +169,7 @@ struct Weather {
     let supportsPerGrantRevocation: Bool
     let knowsSpent: Bool
     let lifetime: TimeInterval?
+    let bindsTokens: Bool
     let processCount: Int
     let operationCount: Int
     let concurrency: Int
@@ -231,5 +232,6 @@ struct Weather {
         cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
         supportsPerGrantRevocation = Bool.random(using: &random) && revoking != .all
+        bindsTokens = Bool.random(using: &random)
     }
 }
