@@ -70,6 +70,9 @@ struct Service: AccountAuthority {
     func isAuthority(of account: Account) -> Bool { true }
 }
 
+/// The key to which the tokens of each sign-in are bound.
+let proofKey = Secret("canary-proof-key-of-32-bytes-4d1")
+
 /// The content of a container, with the tokens by name.
 func description(of container: AppContainer) async -> String {
     let store = AccountStore(container: container)
@@ -88,7 +91,9 @@ func description(of container: AppContainer) async -> String {
     var note = 0
     if case .string(let text) = account.profile["note"] { note = text.count }
     let tokens = ["canary-access-7f3a": "first", "canary-access-8e4b": "second"]
-    let token = tokens.first { account.credentials.accessToken == Secret($0.key) }?.value ?? "other"
+    var token = tokens.first { account.credentials.accessToken == Secret($0.key) }?.value ?? "other"
+    // The tokens of a sign-in with this program are useless without their key.
+    if token != "other", account.credentials.proofKey != proofKey { token += "-without-its-key" }
     return "in \(account.username ?? "?") points=\(account.profile.points) token=\(token) "
         + "note=\(note) \(rest)"
 }
@@ -118,9 +123,10 @@ func registeredClient(in container: AppContainer) async throws -> String {
 }
 
 func signIn(_ session: SessionName = .default, in container: AppContainer, clientID: String? = nil) async throws {
-    let credentials = Credentials(
+    var credentials = Credentials(
         accessToken: Secret("canary-access-7f3a"), refreshToken: Secret("canary-refresh-91bc"), clientID: clientID,
         issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
+    credentials.proofKey = proofKey
     try await AccountStore(container: container, session: session).signIn {
         Account(id: "1", username: "alice", credentials: credentials, profile: ["email": "alice@example.com"])
     }
