@@ -53,6 +53,23 @@ struct StoreMoveTests {
         }
     }
 
+    @Test func `store move moves the key that the tokens are bound to`() async throws {
+        let url = try url()
+        try await BoundUser.run { user in
+            for (words, store) in [(["--to", url], url), (["--from", url, "--to", "file:"], "file:")] {
+                let moved = try await user.account.run(["store", "move"] + words)
+                #expect(moved.exitCode == 0, "\(moved)")
+                let account = user.account.with("ACCOUNT_STORE", store)
+                let refresh = try await account("refresh")
+                #expect(refresh.exitCode == 0, "\(refresh)")
+                let whoami = try await account("whoami", "--verify")
+                #expect(whoami.exitCode == 0 && whoami.output == "alice\n", "\(whoami)")
+                #expect(try await account("status").output.contains("bound to a key of this session (DPoP)"))
+            }
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
     @Test func `store copy still works as an alias that help omits`() async throws {
         let url = try url()
         try await SignedInUser.run { user in

@@ -211,6 +211,18 @@ struct BoundTokensTests {
         }
     }
 
+    @Test func `mcp answers a request with the reason, and sends no bound token`() async throws {
+        try await BoundUser.run("on", ["--api"]) { user in
+            let api = user.server.issuer + "/mcp"
+            #expect(try await user.account("rule", "add", user.server.issuer, "--session", "default").exitCode == 0)
+            let bridge = try await user.account.run(["mcp", api], input: MCPUser.initialize + "\n")
+            #expect(bridge.exitCode == 0, "\(bridge)")
+            #expect(bridge.output.contains(#""error""#) && bridge.output.contains(Self.refusal), "\(bridge)")
+            #expect(!"\(bridge)".contains("at_"), "\(bridge)")
+            #expect(try await user.server.log()["/mcp"] == 0)
+        }
+    }
+
     // MARK: Copies
 
     @Test func `A copy of the tokens without the key is useless at the service`() async throws {
