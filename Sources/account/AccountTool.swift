@@ -138,7 +138,8 @@ enum StandAlone: AccountApplication {
     ) throws(AccountError) -> any AccountAuthority {
         var client = OAuthClient(
             identifier: service.clientID, secret: service.clientSecret, metadataURL: service.clientMetadataURL,
-            registrations: try clientRegistrations(logger: logger), name: "account")
+            name: "account")
+        client.registrations = try clientRegistrations(logger: logger)
         if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
             client.secret = Environment.value(secretVariable).map { Secret($0) }
         }

@@ -11,15 +11,15 @@ enum SignInByURL {
         // snippet.authority
         let authority = try APIAuthority(
             url: "https://notes.example.com/api",
-            client: .registration(in: ClientRegistrations(container: container), name: "Notes"))
+            client: .registration(in: container, name: "Notes"))
         // snippet.end
         return authority
     }
 
-    static func client(_ registrations: ClientRegistrations) -> OAuthClient {
+    static func client(_ container: AppContainer) -> OAuthClient {
         // snippet.client
         let client = OAuthClient(
-            metadataURL: "https://notes.example.com/client.json", registrations: registrations, name: "Notes")
+            metadataURL: "https://notes.example.com/client.json", registeringIn: container, name: "Notes")
         // snippet.end
         return client
     }
@@ -42,7 +42,7 @@ struct SignInByURLTests {
         let authority = try SignInByURL.authority(container)
         #expect(authority.url == "https://notes.example.com/api")
         #expect(authority.accountIssuer == nil)
-        let client = SignInByURL.client(ClientRegistrations(container: container))
+        let client = SignInByURL.client(container)
         #expect(client.metadataURL == "https://notes.example.com/client.json")
     }
 

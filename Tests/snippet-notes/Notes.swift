@@ -13,7 +13,7 @@ import Logging
     static func authority(
         for service: AccountService = AccountService(), timeout: Duration = .seconds(5), logger: Logger? = nil
     ) throws(AccountError) -> any AccountAuthority {
-        let client = try OAuthClient.registration(in: clientRegistrations(), name: "Notes")
+        let client = try OAuthClient.registration(in: container(), name: "Notes")
         return try APIAuthority(url: "https://api.example.com", client: client, timeout: timeout, logger: logger)
     }
     // snippet.end

@@ -56,7 +56,7 @@ extension AccountApplication {
     /// Returns the registrations of this app at services (RFC 7591), which all sessions share.
     ///
     /// - Throws: The errors of ``container()``.
-    public static func clientRegistrations(logger: Logger? = nil) throws(AccountError) -> ClientRegistrations {
+    package static func clientRegistrations(logger: Logger? = nil) throws(AccountError) -> ClientRegistrations {
         ClientRegistrations(container: try container(), logger: logger)
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// ```swift
 /// let authority = try APIAuthority(
-///     url: "https://api.example.com", client: .registration(in: ClientRegistrations(container: container), name: "Notes"))
+///     url: "https://api.example.com", client: .registration(in: container, name: "Notes"))
 /// let account = try await store.signIn(with: authority) { signIn in print("Open \(signIn.url)") }
 /// ```
 ///

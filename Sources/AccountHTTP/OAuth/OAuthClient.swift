@@ -6,10 +6,10 @@ public import AccountKit
 ///
 /// 1. the ``identifier``, which the app's developer or the user registered with the service
 /// 2. the ``metadataURL``, if the service lists `client_id_metadata_document_supported`
-/// 3. a registration (RFC 7591), if the service has a `registration_endpoint` and there are ``registrations``
+/// 3. a registration (RFC 7591), if the service has a `registration_endpoint` and the client may register
 ///
 /// ```swift
-/// let client = OAuthClient.registration(in: ClientRegistrations(container: container), name: "Notes")
+/// let client = OAuthClient.registration(in: container, name: "Notes")
 /// ```
 public struct OAuthClient: Sendable {
     /// The client ID at one service; `nil` if there is none.
@@ -22,8 +22,8 @@ public struct OAuthClient: Sendable {
     /// client ID at each service that supports such documents.
     public var metadataURL: String?
 
-    /// Where registrations are stored; with `nil`, the app registers nowhere.
-    public var registrations: ClientRegistrations?
+    /// The stored registrations; with `nil`, the app registers nowhere.
+    package var registrations: ClientRegistrations?
 
     /// The `client_name` in a registration, which services show to the user.
     public var name: String
@@ -51,14 +51,17 @@ public struct OAuthClient: Sendable {
     package var registersAgain = false
 
     /// Creates a client; see the properties.
+    ///
+    /// - Parameter container: The container in which AccountKit stores registrations, encrypted. With `nil`, the app
+    ///   registers nowhere.
     public init(
         identifier: String? = nil, secret: Secret? = nil, metadataURL: String? = nil,
-        registrations: ClientRegistrations? = nil, name: String = "AccountKit"
+        registeringIn container: AppContainer? = nil, name: String = "AccountKit"
     ) {
         self.identifier = identifier
         self.secret = secret
         self.metadataURL = metadataURL
-        self.registrations = registrations
+        registrations = container.map { ClientRegistrations(container: $0) }
         self.name = name
     }
 
@@ -73,10 +76,16 @@ public struct OAuthClient: Sendable {
     /// Returns a client that registers the app with each service.
     ///
     /// - Parameters:
-    ///   - registrations: Where registrations are stored.
+    ///   - container: The container in which AccountKit stores registrations, encrypted. All sessions share them.
     ///   - name: The name of the app, which services show to the user.
-    public static func registration(in registrations: ClientRegistrations, name: String) -> OAuthClient {
-        OAuthClient(registrations: registrations, name: name)
+    public static func registration(in container: AppContainer, name: String) -> OAuthClient {
+        OAuthClient(registeringIn: container, name: name)
+    }
+
+    package static func registration(in registrations: ClientRegistrations, name: String) -> OAuthClient {
+        var client = OAuthClient(name: name)
+        client.registrations = registrations
+        return client
     }
 
     func check() throws(AccountError) {

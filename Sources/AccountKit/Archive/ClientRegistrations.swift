@@ -1,6 +1,6 @@
 import AccountCrypto
 import AccountSupport
-public import Logging
+package import Logging
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -14,7 +14,7 @@ import Foundation
 /// There is one registration for each issuer. If the app needs more scopes, for example, a sign-in updates the
 /// registration, or replaces it if the service does not support updates. The registrations have a separate key file,
 /// `Clients/Registrations.key`: they identify the app and not the user, and sessions with different keys share them.
-public struct ClientRegistrations: Sendable {
+package struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
     private let archive: AccountArchive
     private let appIdentifier: String
@@ -26,7 +26,7 @@ public struct ClientRegistrations: Sendable {
     /// - Parameters:
     ///   - container: The folders of the app.
     ///   - logger: The logger; `nil` for none. AccountKit logs no secrets.
-    public init(container: AppContainer, logger: Logger? = nil) {
+    package init(container: AppContainer, logger: Logger? = nil) {
         self.init(
             storage: FileArchiveStorage(folder: container.registrationsPath, in: container),
             keySource: KeyFile(registrationsIn: container), appIdentifier: container.identifier,

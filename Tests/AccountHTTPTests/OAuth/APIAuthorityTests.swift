@@ -206,7 +206,8 @@ struct APIAuthorityTests {
                     to: request, at: address,
                     metadata: ["client_id_metadata_document_supported": isSupported ? "true" : #""true""#])
             } _: { server in
-                let client = OAuthClient(metadataURL: url, registrations: Self.registrations())
+                var client = OAuthClient.registration(in: Self.registrations(), name: "Notes")
+                client.metadataURL = url
                 let signIn = try await Self.authority(server, client).signInAuthority().beginBrowserSignIn(
                     deliveryTime: .zero)
                 let visit = try BrowserVisit(signIn.url)
