@@ -127,6 +127,75 @@ struct WorkloadAuthorityTests {
         }
     }
 
+    // MARK: Identity providers
+
+    private static let identityAssertion = "urn:ietf:params:oauth:token-type:id-jag"
+
+    /// Runs a test with an identity provider that issues ``assertion``.
+    private func runIdentityProvider(
+        _ response: String =
+            #"{"access_token":"\#(assertion)","issued_token_type":"\#(identityAssertion)","token_type":"N_A"}"#,
+        _ body: (LoopbackServer) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == "/token" ? .json(response) : .json(discoveryDocument(address))
+        } _: { provider in
+            try await body(provider)
+        }
+    }
+
+    private func authority(
+        _ server: LoopbackServer, _ provider: LoopbackServer, _ path: String
+    ) throws -> MachineAuthority {
+        try MachineAuthority(
+            issuer: server.address, clientID: "agent", clientSecret: Secret("s3cret"),
+            workload: .identityAssertion(from: provider.address, clientID: "cli", idToken: .file(path)),
+            scopes: ["read"], options: OAuthRequestOptions(resources: ["https://api.example.com/"]),
+            timeout: .seconds(20), clock: clock)
+    }
+
+    @Test func `Exchanges the ID token at the identity provider for each token request`() async throws {
+        try await run(assertion: "the.id.token") { server, path in
+            try await runIdentityProvider { provider in
+                let authority = try authority(server, provider, path)
+                let account = try await authority.signIn()
+                #expect(account.id == "repo:octo/app" && account.credentials.clientID == "agent")
+                #expect(account.issuer == server.address)
+                #expect(account.credentials.machine?.hasUser == true && !account.isClient)
+                #expect(account.credentials.clientSecret == .unknown)
+                #expect(authority.isAuthority(of: account))
+                _ = try await self.authority(server, provider, path).refresh(account)
+                let service = server.address.replacing(":", with: "%3A").replacing("/", with: "%2F")
+                let exchange =
+                    "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=the.id.token"
+                    + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid_token"
+                    + "&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid-jag&audience=\(service)"
+                    + "&resource=https%3A%2F%2Fapi.example.com%2F&scope=read&client_id=cli"
+                #expect(forms(provider) == [exchange, exchange])
+                let request = try #require(server.requests.last { $0.target == "/token" })
+                #expect(
+                    request.body == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
+                        + "&assertion=\(Self.assertion)&scope=read&resource=https%3A%2F%2Fapi.example.com%2F"
+                        + "&client_id=agent")
+                #expect(request.headers["authorization"]?.hasPrefix("Basic ") == true)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"a","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}"#,
+        #"{"access_token":"a","token_type":"Bearer"}"#, #"{"error":"invalid_grant"}"#, "{}",
+    ])
+    func `Sends the service nothing if the identity provider issues no assertion`(response: String) async throws {
+        try await run(assertion: "the.id.token") { server, path in
+            try await runIdentityProvider(response) { provider in
+                let text = await message { try await authority(server, provider, path).signIn() }
+                #expect(text.contains(provider.address) && !text.contains("the.id.token"), "\(text)")
+                #expect(forms(server).isEmpty)
+            }
+        }
+    }
+
     // MARK: The account
 
     @Test func `Without a client ID, the account has the subject of the assertion`() async throws {
