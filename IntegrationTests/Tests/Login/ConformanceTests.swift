@@ -163,6 +163,7 @@ struct ConformanceTests {
             try #require(login.exitCode == 0, "\(login)")
             #expect(try await user.call() == 200)
             #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("doctor").exitCode == 0)
             let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
             #expect(requests.count == 2)
             for request in requests {

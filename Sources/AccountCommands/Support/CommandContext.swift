@@ -179,7 +179,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         guard account.credentials.machine?.workload != nil else { return nil }
         do {
             guard let authority = try authority(of: account, timeout: .seconds(5)) as? any ClientAuthority,
-                let problem = await authority.assertionProblem(isQuick: isQuick)
+                let problem = await authority.assertionProblem(for: account, isQuick: isQuick)
             else { return nil }
             if case .misconfigured(let text) = problem { return text }
             return "\(SessionDecision.reason(for: problem))"

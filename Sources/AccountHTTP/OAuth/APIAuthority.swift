@@ -383,6 +383,14 @@ extension APIAuthority: DiscoveringPasswordAuthority {
 
 extension APIAuthority: ClientAuthority {
     package func signInAsClient() async throws -> Account { try await signInAuthority().signInAsClient() }
+
+    package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
+        do throws(AuthorityError) {
+            return try await authority(of: account).assertionProblem(for: account, isQuick: isQuick)
+        } catch {
+            return error
+        }
+    }
 }
 
 extension APIAuthority: TokenAuthority {

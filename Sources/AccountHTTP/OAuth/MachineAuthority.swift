@@ -174,7 +174,7 @@ extension MachineAuthority: ExchangeAuthority {
 extension MachineAuthority: ClientAuthority {
     package func signInAsClient() async throws -> Account { try await signIn() }
 
-    package func assertionProblem(isQuick: Bool) async -> AuthorityError? {
-        await oauth.assertionProblem(isQuick: isQuick)
+    package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
+        await oauth.assertionProblem(for: account, isQuick: isQuick)
     }
 }

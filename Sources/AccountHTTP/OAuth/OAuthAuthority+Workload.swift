@@ -139,7 +139,7 @@ extension OAuthAuthority {
         return try await identityAssertion(from: provider, for: token, resources: resources, scopes: scopes)
     }
 
-    package func assertionProblem(isQuick: Bool) async -> AuthorityError? {
+    package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
         guard let workload = client.workload else { return nil }
         let source = workload.source.identityProvider?.source ?? workload.source
         if isQuick, case .command = source.kind { return nil }

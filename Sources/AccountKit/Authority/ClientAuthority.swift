@@ -3,12 +3,10 @@ package protocol ClientAuthority: AccountAuthority {
     /// Signs in, and returns an account whose id is the client ID.
     func signInAsClient() async throws -> Account
 
-    /// Returns why this program gets no assertion from its platform; `nil` if it gets one, or uses none.
+    /// Returns why this program gets no assertion from its platform for an account; `nil` if it gets one, or uses none.
     ///
-    /// - Parameter isQuick: Whether to find only problems for which no program and no request is necessary.
-    func assertionProblem(isQuick: Bool) async -> AuthorityError?
-}
-
-extension ClientAuthority {
-    package func assertionProblem(isQuick: Bool) async -> AuthorityError? { nil }
+    /// - Parameters:
+    ///   - account: An account of this authority.
+    ///   - isQuick: Whether to find only problems for which no program and no request is necessary.
+    func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError?
 }
