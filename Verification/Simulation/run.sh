@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 swift=${SWIFT:-swift}
-options=(--traits Offline,Signatures -c release --static-swift-stdlib --product simulation)
+options=(--traits "Offline,Signatures" -c release --static-swift-stdlib --product simulation)
 "$swift" build "${options[@]}" --explicit-target-dependency-import-check error
 program=$("$swift" build "${options[@]}" --show-bin-path)/simulation
 # Without this variable, the order of sets and dictionaries is random.

@@ -300,14 +300,16 @@ struct WorkloadLoginTests {
 
     @Test func `doctor runs the program that prints the assertion, and status does not`() async throws {
         try await run { job in
-            let login = try await job.logIn(job.platform.command)
+            let path = job.container.path("token")
+            try Data(try await job.platform.assertion().utf8).write(to: URL(filePath: path))
+            let login = try await job.logIn("command cat \(path)")
             #expect(login.exitCode == 0, "\(login)")
-            let hidden = job.account.with("PATH", "/nonexistent")
-            #expect(try await hidden("status").exitCode == 0)
-            let doctor = try await hidden("doctor")
+            try FileManager.default.removeItem(atPath: path)
+            #expect(try await !job.account("status").output.contains("Problem"))
+            let doctor = try await job.account("doctor")
             #expect(doctor.exitCode == 78, "\(doctor)")
             let words = doctor.output.split { $0.isWhitespace }.joined(separator: " ")
-            #expect(words.contains("`python3` could not be started"), "\(doctor)")
+            #expect(words.contains("`cat` ended with 1"), "\(doctor)")
         }
     }
 

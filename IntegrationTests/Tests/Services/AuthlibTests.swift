@@ -71,7 +71,8 @@ struct AuthlibTests {
         }
     }
 
-    @Test(arguments: ["ES256", "RS256", "EdDSA"])
+    /// The service does not accept the algorithm EdDSA, which RFC 9864 deprecates.
+    @Test(arguments: ["ES256", "RS256"])
     func `Signs in as a client with a key`(algorithm: String) async throws {
         try await Container.run { container in
             let keys = try await ClientKeyPair(algorithm, in: container)

@@ -1,5 +1,5 @@
-public import AccountKit
-public import Logging
+package import AccountKit
+package import Logging
 
 extension CommandContext {
     /// Prevents that a later sign-out on this machine removes the registration of a session that machines share.

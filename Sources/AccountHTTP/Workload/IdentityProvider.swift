@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The identity provider of an organization, which issues assertions for its users to other services.
 struct IdentityProvider: Sendable, Hashable {

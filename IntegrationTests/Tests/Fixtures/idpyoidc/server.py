@@ -204,6 +204,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         request = dict(urllib.parse.parse_qsl(text))
         if endpoint.name == "token" or endpoint.name == "authorization":
             request = text
+        form = dict(urllib.parse.parse_qsl(text))
+        if form.get("grant_type") == "client_credentials":
+            # idpyoidc 5.0.0 cannot issue a second token in the session of a client.
+            sessions = self.server.op.context.session_manager
+            branch = sessions.branch_key("client_credentials", form["client_id"])
+            if branch in sessions.db.keys():
+                del sessions.db[branch]
         parsed = endpoint.parse_request(request, http_info={"headers": headers, "method": self.command})
         result = parsed if "error" in parsed else endpoint.process_request(parsed)
         # For client credentials, idpyoidc 5.0.0 names its own class of token instead of the type (RFC 6749, section 7.1).
