@@ -8,7 +8,7 @@ SWIFT = swift
 # An import of a module that is not a dependency of the target is an error: the build enforces the direction of the modules.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 # The optional modules, for all builds of this package itself.
-TRAITS = --traits Offline,Signatures
+TRAITS = --traits Offline,Signatures,TPM
 # The integration tests share the build folder of the package, so that common modules are compiled once.
 INTEGRATION = --package-path IntegrationTests --scratch-path .build
 

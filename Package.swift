@@ -26,6 +26,8 @@ let package = Package(
         .trait(
             name: "Signatures",
             description: "AccountHTTP: clients that authenticate with a key, and tokens that are bound to a key."),
+        // Without this trait, SwiftPM does not link tpm2-tss (Debian: libtss2-dev).
+        .trait(name: "TPM", description: "AccountKit: keys that the TPM 2.0 of a Linux machine seals."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -45,7 +47,13 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
-        .target(name: "CAccountKitShims"),
+        .target(
+            name: "CAccountKitShims",
+            cSettings: [.define("ACCOUNTKIT_TPM", .when(platforms: [.linux], traits: ["TPM"]))],
+            linkerSettings: ["tss2-esys", "tss2-mu", "tss2-rc", "tss2-sys", "tss2-tctildr"].map {
+                .linkedLibrary($0, .when(platforms: [.linux], traits: ["TPM"]))
+            }
+        ),
 
         // Below the core: cryptography, and code that several modules need.
         .target(name: "AccountCrypto", dependencies: ["CSodium"]),

@@ -11,7 +11,7 @@ let package = Package(
         .executable(name: "auth-server", targets: ["auth-server"])
     ],
     dependencies: [
-        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures"]),
+        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures", "TPM"]),
         .package(name: "account-kit-examples", path: "../Examples"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),

@@ -19,7 +19,7 @@ section "plain English: no new odd phrases"
 python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
 
 section "warnings, and imports of undeclared dependencies"
-swift build --traits Offline,Signatures --explicit-target-dependency-import-check error --build-tests
+swift build --traits Offline,Signatures,TPM --explicit-target-dependency-import-check error --build-tests
 
 section "public API: as recorded, and without types of dependencies"
 Scripts/public_api.py
@@ -29,7 +29,7 @@ python3 -B Scripts/security_tests.py
 
 section "documentation: its code, commands and states match the sources"
 Scripts/snippets.py
-Scripts/commands_page.py "$(swift build --traits Offline,Signatures --show-bin-path)/account"
+Scripts/commands_page.py "$(swift build --traits Offline,Signatures,TPM --show-bin-path)/account"
 Scripts/session_life.py
 
 # These checks wait for the network, for other programs, or for one compiler, so they run in parallel. Their output is printed when
@@ -86,7 +86,7 @@ done
 
 section "pictures of terminals and of the documentation, in .build/artefacts/screens"
 swift build --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error --product auth-server
-Scripts/screens.sh .build/artefacts/screens "$(swift build --traits Offline,Signatures --show-bin-path)"
+Scripts/screens.sh .build/artefacts/screens "$(swift build --traits Offline,Signatures,TPM --show-bin-path)"
 
 section "speed, size and memory"
 Scripts/speed.sh check

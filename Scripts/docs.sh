@@ -7,9 +7,9 @@ output=${1:?usage: docs.sh FOLDER}
 # Modules that other modules link to come first: a link can only refer to a module that is already built.
 modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountDocuments AccountOffline AccountCommands AccountHelpers)
 # Ignore the exit code: it reports that the test bundle has no symbols, as expected.
-graphs=$({ swift package --traits Offline,Signatures dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
+graphs=$({ swift package --traits Offline,Signatures,TPM dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
 [[ -d $graphs ]] || {
-    echo "cannot create the symbol graphs: run \`swift package --traits Offline,Signatures dump-symbol-graph\` to see why" >&2
+    echo "cannot create the symbol graphs: run \`swift package --traits Offline,Signatures,TPM dump-symbol-graph\` to see why" >&2
     exit 1
 }
 

@@ -26,7 +26,7 @@ FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|AccountCrypto|Accou
 
 def symbol_graphs():
     """Creates the symbol graphs of the modules."""
-    command = ["swift", "package", "--traits", "Offline,Signatures", "dump-symbol-graph", "--minimum-access-level", "public", "--skip-synthesized-members"]
+    command = ["swift", "package", "--traits", "Offline,Signatures,TPM", "dump-symbol-graph", "--minimum-access-level", "public", "--skip-synthesized-members"]
     result = subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
     found = re.findall(r"Files written to (\S+)", result.stdout + result.stderr)
     if not found:

@@ -48,8 +48,8 @@ struct DoctorTests {
             "mkdir -m 700 $KEYS/Clients && touch $KEYS/Clients/Registrations.key.0123456789abcdef.tmp",
             "left behind by a crash"
         ),
-        ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key file"),
-        ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key file"),
+        ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key"),
+        ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key"),
         ("chmod 777 $HOME_OF_ACCOUNT/Library", "other users can write to"),
         ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences", "other users can write to"),
         ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences/Sessions/default", "other users can write to"),

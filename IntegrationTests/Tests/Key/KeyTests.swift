@@ -4,7 +4,7 @@ import Testing
 /// `account key`, `account unlock` and `account lock`, which manage the keys of the archive.
 @Suite(.queued)
 struct KeyTests {
-    private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
     /// The output of `key --json`.
     struct Keys: Decodable {
@@ -23,14 +23,14 @@ struct KeyTests {
         let sources: [Source]
     }
 
-    private func keys(_ account: Tool) async throws -> Keys {
+    func keys(_ account: Tool) async throws -> Keys {
         let outcome = try await account("key", "--json")
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
         return try JSONDecoder().decode(Keys.self, from: Data(outcome.output.utf8))
     }
 
     /// Runs a test with wang signed in, without a service.
-    private func run(_ test: (_ account: Tool, _ container: Container) async throws -> Void) async throws {
+    func run(_ test: (_ account: Tool, _ container: Container) async throws -> Void) async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             try await signIn(account, container)
@@ -47,18 +47,18 @@ struct KeyTests {
         return file
     }
 
-    private func signIn(_ account: Tool, _ container: Container) async throws {
+    func signIn(_ account: Tool, _ container: Container) async throws {
         let outcome = try await account("import", try await legacyFile(container))
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 
     /// Runs the command without a controlling terminal, even if the tests have one.
-    private func runDetached(_ account: Tool, _ arguments: String...) async throws -> Outcome {
+    func runDetached(_ account: Tool, _ arguments: String...) async throws -> Outcome {
         try await account.command(arguments).run(by: "setsid", "--wait").run()
     }
 
     /// Adds a passphrase to the archive and removes the key file.
-    private func lock(_ account: Tool, by passphrase: String) async throws {
+    func lock(_ account: Tool, by passphrase: String) async throws {
         let added = try await Terminal.run(
             account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .silentNow, .type(passphrase),
             .enter, .wait("Confirm passphrase: "), .type(passphrase), .enter)

@@ -30,7 +30,7 @@ enum BuiltProducts {
     private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 
     /// The folder of the repository.
-    private static let repository = sources.deletingLastPathComponent().deletingLastPathComponent()
+    static let repository = sources.deletingLastPathComponent().deletingLastPathComponent()
 
     /// The path of a file in `Fixtures`.
     static func fixture(_ name: String) -> String { sources.path + "/Fixtures/" + name }

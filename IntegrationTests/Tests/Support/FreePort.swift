@@ -12,9 +12,22 @@ enum FreePort {
         for _ in 0..<100 {
             let port = UInt16.random(in: 10_000..<32_768)
             // Another test may not listen yet at the port that it received.
-            if given.withLock({ $0.insert(port).inserted }), isFree(port) { return Int(port) }
+            if take(port) { return Int(port) }
         }
         throw Unexpected("no port is free")
+    }
+
+    /// Returns a port, after which the next one is free, too.
+    static func findPair() throws -> Int {
+        for _ in 0..<100 {
+            let port = try find()
+            if take(UInt16(port + 1)) { return port }
+        }
+        throw Unexpected("no two successive ports are free")
+    }
+
+    private static func take(_ port: UInt16) -> Bool {
+        given.withLock { $0.insert(port).inserted } && isFree(port)
     }
 
     private static func isFree(_ port: UInt16) -> Bool {

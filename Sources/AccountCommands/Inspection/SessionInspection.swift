@@ -43,7 +43,7 @@ struct SessionInspection<App: AccountApplication> {
         if try await store.hasUnfinishedReplacement() {
             findings.append(
                 Finding(
-                    problem: "session \(session): the replacement of its key file did not finish",
+                    problem: "session \(session): the replacement of its key did not finish",
                     advice: ": `\(context.tool) doctor --fix` finishes it",
                     repair: { try await store.finishReplacement() }))
         }

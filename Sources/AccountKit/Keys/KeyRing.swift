@@ -140,9 +140,12 @@ struct KeyRing: Sendable {
                     + "and nothing was changed; install the key that the other machines use"
                     + "\(place.isEmpty ? " here" : place)")
         }
+        let remedy =
+            places.isEmpty && kinds.contains(.tpm)
+            ? "open it with another of its keys and add the key of this machine's TPM (`key add tpm`)"
+            : "restore the key\(place)"
         return AccountError(
-            .noKey, "there is an account archive, but no key to open it",
-            hint: "restore the key\(place), or sign in again")
+            .noKey, "there is an account archive, but no key to open it", hint: remedy + ", or sign in again")
     }
 
     // MARK: New archives

@@ -12,7 +12,7 @@ struct KeySourceTests {
         func makeKey() async throws -> ArchiveKey { archiveKey }
     }
 
-    @Test(arguments: [KeyKind.keyFile, .passphrase, .command, .environment])
+    @Test(arguments: KeyKind.allCases)
     func `Refuses a key of a wrong kind before any change`(kind: KeyKind) async throws {
         let key =
             kind == .passphrase
