@@ -6,7 +6,7 @@ let package = Package(
     name: "account-kit-benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures"]),
+        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures", "TPM"]),
         // Without its traits, the package replaces neither the allocator nor the runtime, but can still measure time.
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),

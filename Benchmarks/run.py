@@ -15,6 +15,7 @@ import mcp
 import offline
 import programs
 import scale
+import tpm
 import whole_process
 from measure import RUNS
 from report import Report
@@ -28,7 +29,7 @@ def main():
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
     parser.add_argument("--gists", help="the example tool, built for release; without it lists are not measured")
     parser.add_argument("--rounds", type=int, default=7, help="the number of rounds")
-    parser.add_argument("--only", choices=("whole-process", "helpers", "in-process", "scale", "offline", "fleet"), help="run a single part, without writing the report")
+    parser.add_argument("--only", choices=("whole-process", "tpm", "helpers", "in-process", "scale", "offline", "fleet"), help="run a single part, without writing the report")
     arguments = parser.parse_args()
     account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
 
@@ -49,6 +50,9 @@ def main():
             step("with a service")
             whole_process.check(report, account, commands, containers, rounds)
             whole_process.installed_size(report, account, folder)
+        if arguments.only in (None, "tpm"):
+            step("with a TPM")
+            tpm.run(report, os.path.join(build, "account"), containers, rounds)
         if arguments.only in (None, "helpers"):
             step("for other programs")
             versions |= helpers.run(report, account, containers, home, rounds)

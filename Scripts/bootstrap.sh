@@ -35,7 +35,7 @@ speed=("${install[@]}" time:/usr/bin/time valgrind:valgrind)
 check=("${speed[@]}" "${build[@]}" python3-venv:/usr/share/doc/python3-venv etcd-server:etcd etcd-client:etcdctl openssl:openssl iproute2:ip ca-certificates:/etc/ssl/certs/ca-certificates.crt shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc groff-base:groff util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian tmux:tmux chromium:chromium fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf)
 # Includes the programs that AccountKit is compared with.
 # shellcheck disable=SC2034
-bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token etcd-server:etcd etcd-client:etcdctl)
+bench=("${install[@]}" "${build[@]}" swtpm:swtpm gcc:gcc libc6-dev:/usr/include/stdlib.h python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token etcd-server:etcd etcd-client:etcdctl)
 
 command -v swift >/dev/null || {
     echo "No Swift toolchain found: install Swift 6.2 or later from https://www.swift.org/install" >&2
