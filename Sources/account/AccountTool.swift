@@ -45,7 +45,7 @@ enum StandAlone: AccountApplication {
         Without --client-id, the tool uses the client ID \(clientID). Known services (such as GitHub or Google) \
         require a client ID, which you register with them. If the service also gave you a client secret, set \
         \(secretVariable) at sign-in. The secret is stored encrypted with the account, and sent only to that service. \
-        To replace it, sign in again. With --client-credentials, the secret is not stored.
+        To replace it, sign in again. With --client-credentials or --workload, the secret is not stored.
         """
 
     static func authority(

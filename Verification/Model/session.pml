@@ -234,7 +234,6 @@ inline replaceAccount(grant, token) {
     isUnsaved[1] = isUnsaved[1] && storedGrant == grant && storedToken == token;
     storedGrant = grant;
     storedToken = token;
-    hasKey = true;
     isRead[0] = false; isRead[1] = false
 }
 

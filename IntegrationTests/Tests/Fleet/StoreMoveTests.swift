@@ -70,6 +70,31 @@ struct StoreMoveTests {
         }
     }
 
+    @Test func `A session that was moved to a shared store runs no program`() async throws {
+        let url = try url()
+        try await Container.run { container in
+            try await ExampleServer.run(WorkloadPlatform.serverOptions) { server in
+                let account = try Tool.account(in: container)
+                let (assertion, runs) = (container.path("assertion"), container.path("runs"))
+                let text = try await WorkloadPlatform(audience: server.issuer).assertion()
+                try Data(text.utf8).write(to: URL(filePath: assertion))
+                let program = container.path("program")
+                try container.write(
+                    "#!/bin/sh\necho >>\(runs)\ncat \(assertion)\n".utf8, to: program, permissions: 0o700)
+                let login = try await account(
+                    "login", "--workload", "command \(program)", "--issuer", server.issuer)
+                #expect(login.exitCode == 0, "\(login)")
+                #expect(try await account("store", "move", "--to", url).exitCode == 0)
+                let shared = account.with("ACCOUNT_STORE", url)
+                for words in [["refresh"], ["whoami", "--verify"], ["login"], ["doctor"], ["logout"]] {
+                    let outcome = try await shared.run(words)
+                    #expect(words == ["logout"] || outcome.exitCode == 78, "\(outcome)")
+                }
+                #expect(try String(contentsOfFile: runs, encoding: .utf8) == "\n", "only the first sign-in")
+            }
+        }
+    }
+
     @Test func `store copy still works as an alias that help omits`() async throws {
         let url = try url()
         try await SignedInUser.run { user in

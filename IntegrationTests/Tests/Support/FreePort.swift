@@ -17,7 +17,7 @@ enum FreePort {
         throw Unexpected("no port is free")
     }
 
-    /// Returns a port, after which the next one is free, too.
+    /// Returns the first of two consecutive free ports.
     static func findPair() throws -> Int {
         for _ in 0..<100 {
             let port = try find()

@@ -131,7 +131,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// A key of another kind than `tpm`. A TPM key is lost if its TPM is cleared or replaced.
+/// A key of a kind other than `tpm`. A TPM key is lost if its TPM is cleared or replaced.
 private enum RecoveryKey {
     static let help: ArgumentHelp = "Allow an archive that only TPM keys open."
 

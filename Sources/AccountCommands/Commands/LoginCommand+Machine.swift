@@ -48,8 +48,13 @@ extension LoginCommand {
         guard App.acceptsIssuer else {
             throw ValidationError("this tool does not support --workload: its service is fixed")
         }
+        // Only the client of an identity assertion has a secret.
+        let hasSecret = workload?.hasPrefix(MachineGrant.identityAssertion + " ") == true
         let others =
-            [("--client-credentials", clientCredentials), ("--client-auth", request.clientAuth != nil)] + userOptions
+            [
+                ("--client-credentials", clientCredentials),
+                ("--client-auth", request.clientAuth != nil && !hasSecret),
+            ] + userOptions
         if let other = others.first(where: \.isGiven) {
             throw ValidationError("--workload cannot be combined with \(other.name)")
         }

@@ -240,7 +240,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var service = try service(in: context, answering: answers, extending: extended)
         let repeated = await repeatedMachine(in: context, answering: answers)
         let isMachine = clientCredentials || workload != nil || repeated != nil
-        try context.checkProgram(of: workload.map { [$0] })
         let authority =
             isMachine && App.acceptsIssuer
             ? try context.authority(for: try machineService(from: service, repeating: repeated), timeout: .seconds(30))

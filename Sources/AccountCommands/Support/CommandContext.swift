@@ -86,7 +86,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
             }
             return error
         }
-        guard machine.acceptsSecret else { return error }
+        guard machine.needsSecret, !error.description.contains(MachineGrant.noAssertion) else { return error }
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
@@ -154,13 +154,12 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
-        try checkProgram(of: account.credentials.machine?.workload)
         let session = other ?? session
         let isChosen = session == chosenSession
         var named = AccountService(
             of: account, remembered: readableService(of: session), acceptsGivenSecret: isChosen)
         var unnamed = AccountService(of: account, remembered: nil, acceptsGivenSecret: isChosen)
-        if account.credentials.machine?.acceptsSecret == true {
+        if account.credentials.machine?.needsSecret == true {
             let secret = givenClientSecret(for: session)
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
@@ -192,10 +191,10 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     /// program that this machine runs.
     ///
     /// - Parameter workload: The words in an archive, or the value of the option as one word.
-    func checkProgram(of workload: [String]?) throws(AccountError) {
+    private func checkProgram(of workload: [String]?) throws(AccountError) {
         guard location?.isFiles == false, let workload else { return }
-        let words = workload.joined(separator: " ").split(separator: " ")
-        let source = words.first == MachineGrant.identityAssertion[...] ? words.dropFirst(3) : words[...]
+        let words = workload.count == 1 ? workload[0].split(separator: " ").map { String($0) } : workload
+        let source = words.first == MachineGrant.identityAssertion ? words.dropFirst(3) : words[...]
         guard source.first == "command" else { return }
         throw AccountError(
             .misconfigured, "a session in a shared store cannot get its assertions from a program",
@@ -209,7 +208,8 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     }
 
     func authority(for service: AccountService, timeout: Duration) throws -> any AccountAuthority {
-        try App.authority(for: service, timeout: timeout, logger: logger)
+        try checkProgram(of: service.workload)
+        return try App.authority(for: service, timeout: timeout, logger: logger)
     }
 
     /// Whether the app can sign in by the URL of an API. Other apps ignore ``AccountService/url``, or throw an error
@@ -354,8 +354,6 @@ package struct CommandContext<App: AccountApplication>: Sendable {
                 if account.credentials.machine?.needsSecret == true, App.acceptsIssuer {
                     // Without the secret, the tokens stay in the queue until they expire.
                     guard let secret else { return nil }
-                    service.clientSecret = secret
-                } else if account.credentials.machine?.acceptsSecret == true {
                     service.clientSecret = secret
                 }
                 // If the service is unknown, the revocation stays in the queue until it is too old.

@@ -47,9 +47,12 @@ package struct KeptToken: Sendable, Equatable {
                 isRenewable: isRenewable)
         case .id:
             guard let token = credentials.idToken else {
-                if credentials.machine != nil {
+                if let machine = credentials.machine {
                     throw AccountError(
-                        .misconfigured, "the session of a client has no ID token, because it has no user")
+                        .misconfigured,
+                        machine.hasUser
+                            ? "this session has no ID token: the identity provider issued only an assertion"
+                            : "the session of a client has no ID token, because it has no user")
                 }
                 throw AccountError(
                     .misconfigured,

@@ -34,7 +34,7 @@ struct StateDocument: Encodable {
             username = account.username
             issuer = account.issuer
             profile = account.profile.fields.isEmpty ? nil : account.profile.fields
-            isMachine = account.credentials.machine == nil ? nil : true
+            isMachine = account.isClient ? true : nil
             workload = account.credentials.machine?.workload
         }
     }

@@ -41,10 +41,13 @@ extension OAuthAuthority {
                 "the assertion does not name its subject, so the session requires a client ID (on a command line, "
                     + "--client-id ID)")
         }
-        let machine = MachineGrant(
+        var machine = MachineGrant(
             type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
+        machine.hasSecret = grant != .clientAssertion && clientID != nil && clientSecret != nil
+        let client = clientID.map { client($0, of: machine) }
         var exchange = try await prepareTokens(
-            for: machine, with: assertion, as: clientID.map { client($0, of: machine) }, resources: options.resources)
+            for: machine, with: assertion, of: client == nil || machine.hasUser ? id : nil, as: client,
+            resources: options.resources)
         exchange.resources = options.resources
         let credentials = try await exchange.exchange { true }.credentials
         return Account(id: id, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
@@ -62,22 +65,25 @@ extension OAuthAuthority {
                 "the session of \(account.id) needs an assertion from its workload identity (\(source[0])), which this "
                     + "program does not use")
         }
+        let client = account.credentials.clientID.map { self.client($0, of: machine) }
+        if machine.hasSecret, client?.secret == nil { throw missingSecret(of: client) }
         let resources = account.credentials.resources
         let assertion = try await assertion(from: workload.source, resources: resources, scopes: machine.scopes)
-        let client = account.credentials.clientID.map { self.client($0, of: machine) }
-        if client == nil || machine.hasUser, let subject = Self.subject(of: assertion), subject != account.id {
-            throw .misconfigured(
-                "the assertion is for \(subject), and the session belongs to \(account.id): use another session, or sign "
-                    + "in again")
-        }
         return try await prepareTokens(
-            for: machine, with: assertion, as: client, resources: resources, at: account.credentials.tokenEndpoint)
+            for: machine, with: assertion, of: client == nil || machine.hasUser ? account.id : nil, as: client,
+            resources: resources, at: account.credentials.tokenEndpoint)
     }
 
+    /// - Parameter subject: The required subject of the assertion; `nil` if the client ID identifies the session.
     private func prepareTokens(
-        for machine: MachineGrant, with assertion: Secret, as client: RegisteredClient?, resources: [String],
-        at stored: TokenEndpoint? = nil
+        for machine: MachineGrant, with assertion: Secret, of subject: String?, as client: RegisteredClient?,
+        resources: [String], at stored: TokenEndpoint? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
+        if let subject, Self.subject(of: assertion) != subject {
+            throw .misconfigured(
+                "the assertion is for \(Self.subject(of: assertion) ?? "an unknown subject"), and the session belongs to "
+                    + "\(subject): use another session, or sign in again")
+        }
         guard let grant = WorkloadGrant(type: machine.type) else {
             throw .misconfigured("this session requires a later version of AccountKit")
         }
@@ -100,7 +106,8 @@ extension OAuthAuthority {
             guard let source = self.client.workload?.source else { throw notRegistered }
             // The first endpoint may have consumed the first assertion.
             let assertion = try await self.assertion(from: source, resources: resources, scopes: machine.scopes)
-            return try await prepareTokens(for: machine, with: assertion, as: client, resources: resources)
+            return try await prepareTokens(
+                for: machine, with: assertion, of: subject, as: client, resources: resources)
         }
         return exchange
     }
@@ -113,9 +120,7 @@ extension OAuthAuthority {
 
     /// Returns the client of a token request, in which the assertion may replace the client secret.
     private func client(_ id: String, of machine: MachineGrant) -> RegisteredClient {
-        guard machine.type != WorkloadGrant.clientAssertion.type, id == clientID else {
-            return RegisteredClient(id: id)
-        }
+        guard machine.hasSecret, id == clientID else { return RegisteredClient(id: id) }
         return RegisteredClient(id: id, secret: clientSecret, authentication: options.clientAuthentication)
     }
 
@@ -144,7 +149,8 @@ extension OAuthAuthority {
         let source = workload.source.identityProvider?.source ?? workload.source
         if isQuick, case .command = source.kind { return nil }
         do throws(AuthorityError) {
-            _ = try await source.assertion(for: issuer, timeout: timeout) { request async throws(AuthorityError) in
+            let audience = workload.source.identityProvider?.issuer ?? issuer
+            _ = try await source.assertion(for: audience, timeout: timeout) { request async throws(AuthorityError) in
                 guard !isQuick else { throw .noResponse(.cancelled) }
                 return try await send(request)
             }

@@ -39,10 +39,10 @@ extension OAuthAuthority {
             response = try await authority(of: provider).exchange(
                 idToken, forService: issuer, resources: resources, scopes: scopes)
         } catch {
-            // The service has not received the token request.
-            guard error.isResponse else { throw error.notSent(at: .preparation) }
+            // Other failures may be temporary. The service has not received the token request.
+            guard error.isRefusal else { throw error.notSent(at: .preparation) }
             throw .misconfigured(
-                "\(provider.issuer) issued no assertion for \(issuer) (\(SessionDecision.reason(for: error))): check that the "
+                "\(provider.issuer) \(MachineGrant.noAssertion) for \(issuer) (\(SessionDecision.reason(for: error))): check that the "
                     + "ID token is valid, and that the identity provider allows the client \(provider.clientID) to use this "
                     + "service")
         }
@@ -81,5 +81,16 @@ extension OAuthAuthority {
             form, to: endpoint, as: clientID.map { RegisteredClient(id: $0) }, authentication: nil)
         return try ResponseParser(.token, sent: request.secrets, quirks: quirks).responseObject(
             in: try await send(request))
+    }
+}
+
+extension AuthorityError {
+    /// Whether the identity provider refuses this request, and will refuse it again.
+    fileprivate var isRefusal: Bool {
+        switch self {
+        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
+        case .oauthError, .badRequest, .misconfigured: true
+        default: false
+        }
     }
 }

@@ -9,6 +9,9 @@ package struct MachineGrant: Sendable, Equatable {
     /// The beginning of the message if the program did not supply the client secret.
     package static let missingSecret = "this program has no secret for the client"
 
+    /// A part of the message if an identity provider refused.
+    package static let noAssertion = "issued no assertion"
+
     /// The grant type (RFC 6749, section 4.4.2).
     package var type: String
 
@@ -27,11 +30,11 @@ package struct MachineGrant: Sendable, Equatable {
     /// The first word of a ``workload`` whose assertions an identity provider issues for its users.
     package static let identityAssertion = "id-jag"
 
-    /// Whether each request needs the client secret.
-    package var needsSecret: Bool { workload == nil && key == nil }
+    /// Whether the client of a ``workload`` also authenticates with a secret.
+    package var hasSecret = false
 
-    /// Whether the client sends a secret if the program has one.
-    package var acceptsSecret: Bool { needsSecret || hasUser }
+    /// Whether each request needs the client secret.
+    package var needsSecret: Bool { hasSecret || workload == nil && key == nil }
 
     /// Whether the assertions name a user of an identity provider, and not a program.
     package var hasUser: Bool { workload?.first == Self.identityAssertion }

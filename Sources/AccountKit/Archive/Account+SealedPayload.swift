@@ -37,6 +37,7 @@ extension Account: SealedPayload {
                 record["key"] = .dictionary(file)
             }
             record["workload"] = machine.workload.map { .array($0.map { .string($0) }) }
+            if machine.hasSecret { record["hasSecret"] = .boolean(true) }
             fields["machine"] = .dictionary(record)
         }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
@@ -205,6 +206,7 @@ extension Account: SealedPayload {
             guard let path = try file.text("path") else { throw RecordPropertyList.unusable }
             machine.key = ClientKeyFile(path: path, id: try file.text("id"), audience: try file.text("audience"))
         }
+        machine.hasSecret = try fields.flag("hasSecret")
         return machine
     }
 

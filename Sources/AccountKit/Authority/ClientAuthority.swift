@@ -7,6 +7,6 @@ package protocol ClientAuthority: AccountAuthority {
     ///
     /// - Parameters:
     ///   - account: An account of this authority.
-    ///   - isQuick: Whether to find only problems for which no program and no request is necessary.
+    ///   - isQuick: If `true`, the authority starts no program and sends no request.
     func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError?
 }

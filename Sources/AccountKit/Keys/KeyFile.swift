@@ -197,7 +197,12 @@ extension KeyFile: StoredKeySource {
             try folder.make(before: path.lastComponent)
             let key = ArchiveKey.random()
             try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
-            return key
+            guard chip != nil else { return key }
+            // The archive must open with the sealed key, and not only with the key in memory.
+            guard let sealed = try self.key(at: successor) else {
+                throw AccountError(.inaccessible, "\(successor) was removed", hint: "rotate the key again")
+            }
+            return sealed
         }
     }
 

@@ -7,7 +7,7 @@ import AccountSupport
 /// cleared or replaced, the key is lost, so an archive needs another key for recovery.
 ///
 /// The source requires the package trait `TPM`, and tpm2-tss on a Linux machine. The variable `TPM2TOOLS_TCTI` selects
-/// another TPM than `/dev/tpmrm0`.
+/// a TPM other than `/dev/tpmrm0`.
 public struct TPMKey: KeySource {
     /// The file with the sealed key.
     package let file: KeyFile

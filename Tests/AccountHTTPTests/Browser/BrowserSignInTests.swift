@@ -332,7 +332,8 @@ struct BrowserSignInTests {
             if request.target == "/token" { return .json(#"{"access_token":"\#(Self.tokens[0])"}"#) }
             return asked.next() <= 2 ? .response(503) : .json(#"{"sub":"1"}"#)
         } _: { server in
-            let signIn = try await OAuthAuthority.testBrowser(server.address).beginBrowserSignIn(deliveryTime: .zero)
+            let signIn = try await OAuthAuthority.testBrowser(server.address).beginBrowserSignIn(
+                deliveryTime: .seconds(60))
             #expect(kind(await asyncFailure { try await signIn.credentials() }) == .unclear("…"), "no code yet")
             let visit = try BrowserVisit(signIn.url)
             let wait = Task { try await signIn.waitForResponse() }

@@ -196,6 +196,44 @@ struct WorkloadAuthorityTests {
         }
     }
 
+    @Test(arguments: [
+        LoopbackServer.Action.response(511), .response(503), .json(#"{"error":"server_error"}"#),
+        .response(302, ["Location": "https://portal.example.com/"]),
+    ])
+    func `A temporary failure of the identity provider stays temporary`(response: LoopbackServer.Action) async throws {
+        try await run(assertion: "the.id.token") { server, path in
+            try await LoopbackServer.run { request, address in
+                request.target == "/token" ? response : .json(discoveryDocument(address))
+            } _: { provider in
+                let failure = await asyncFailure { try await authority(server, provider, path).signIn() }
+                if case .misconfigured? = failure { Issue.record("\(String(describing: failure))") }
+                #expect(failure != nil)
+                #expect(forms(server).isEmpty)
+            }
+        }
+    }
+
+    @Test func `Sends nothing without the secret of the client or the subject of the assertion`() async throws {
+        try await run(assertion: "the.id.token") { server, path in
+            try await runIdentityProvider { provider in
+                let account = try await authority(server, provider, path).signIn()
+                let withoutSecret = try MachineAuthority(
+                    issuer: server.address, clientID: "agent",
+                    workload: .identityAssertion(from: provider.address, clientID: "cli", idToken: .file(path)),
+                    timeout: .seconds(20), clock: clock)
+                #expect(await message { try await withoutSecret.refresh(account) }.contains("no secret"))
+                #expect(await message { try await withoutSecret.revoke(account) }.contains("no secret"))
+                try await runIdentityProvider(
+                    #"{"access_token":"opaque","issued_token_type":"\#(Self.identityAssertion)","token_type":"N_A"}"#
+                ) { opaque in
+                    let text = await message { try await authority(server, opaque, path).refresh(account) }
+                    #expect(text.contains("unknown subject"), "\(text)")
+                }
+                #expect(forms(server).count == 1)
+            }
+        }
+    }
+
     // MARK: The account
 
     @Test func `Without a client ID, the account has the subject of the assertion`() async throws {
