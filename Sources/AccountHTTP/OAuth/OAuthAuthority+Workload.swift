@@ -44,7 +44,7 @@ extension OAuthAuthority {
         var machine = MachineGrant(
             type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
         machine.hasSecret = grant != .clientAssertion && clientID != nil && clientSecret != nil
-        let client = clientID.map { client($0, of: machine) }
+        let client = clientID.map { self.client($0, of: machine) }
         var exchange = try await prepareTokens(
             for: machine, with: assertion, of: client == nil || machine.hasUser ? id : nil, as: client,
             resources: options.resources)
