@@ -50,10 +50,8 @@ public struct OAuthClient: Sendable {
     /// Whether the next sign-in registers the app again.
     package var registersAgain = false
 
-    /// Creates a client; see the properties.
-    ///
-    /// - Parameter container: The container in which AccountKit stores registrations, encrypted. With `nil`, the app
-    ///   registers nowhere.
+    /// Creates a client; see the properties. AccountKit stores registrations in the `container`, encrypted. Without a
+    /// container, the app registers nowhere.
     public init(
         identifier: String? = nil, secret: Secret? = nil, metadataURL: String? = nil,
         registeringIn container: AppContainer? = nil, name: String = "AccountKit"
