@@ -11,6 +11,7 @@ CALLS = (
     "fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat")
 # The maximum number of calls of one kind by the loader.
 PAD = 128
+ATTEMPTS = 24
 
 _ANY = ["EIO", "ENOMEM"]
 _PATH = _ANY + ["EACCES", "ELOOP", "ENAMETOOLONG"]
@@ -58,13 +59,16 @@ def calls_in(text):
 
 
 class Position:
-    """A system call of an operation: the `number`-th of its name in its thread, and the `ordinal`-th in the container."""
+    """A system call of an operation: the `number`-th of its name in its thread, and the `ordinal`-th in the container. `first` is the number
+    of the first call of this name in the container.
+    """
 
-    def __init__(self, index, name, number, ordinal, rest, asked):
+    def __init__(self, index, name, number, ordinal, first, rest, asked):
         self.index = index
         self.name = name
         self.number = number
         self.ordinal = ordinal
+        self.first = first
         self.rest = rest
         self.asked = asked
 
@@ -96,13 +100,14 @@ def positions(operation, programs):
     outcome = programs.run(root, operation.line(programs, root), wrapper(programs, trace, "all", CALLS))
     if not operation.succeeded(outcome):
         raise SystemExit(f"{operation.name} fails without a fault: {outcome.text}")
-    numbers, ordinals, found, asked = {}, {}, [], False
+    numbers, ordinals, firsts, found, asked = {}, {}, {}, [], False
     for thread, name, rest in calls_in(trace.read_text(errors="replace")):
         number = numbers[thread, name] = numbers.get((thread, name), 0) + 1
         asked = asked or ASKED in rest
         if is_about(rest, root):
             ordinal = ordinals[name] = ordinals.get(name, 0) + 1
-            found.append(Position(len(found), name, number, ordinal, rest, asked))
+            first = firsts.setdefault(name, number)
+            found.append(Position(len(found), name, number, ordinal, first, rest, asked))
     shutil.rmtree(root.parent)
     return found
 
@@ -116,10 +121,21 @@ def hit(calls, position, root, killed):
     return injected[:1] == [position.ordinal]
 
 
+def shift_of(calls, position, root):
+    """The number of calls by which the first call in the container was later or earlier than in the run without faults, or None."""
+    numbers = {}
+    for thread, name, rest in calls:
+        if name == position.name:
+            number = numbers[thread] = numbers.get(thread, 0) + 1
+            if is_about(rest, root):
+                return number - position.first
+    return None
+
+
 def run_case(operation, programs, position, inject, killed):
     """Runs one fault. Returns the problems and the command for repeating it. Searches again if the fault missed the call."""
     number = position.number
-    for attempt in range(6):
+    for attempt in range(ATTEMPTS):
         root = operation.copy(programs)
         trace = root.parent / "trace"
         traced = ",".join(sorted({"openat", position.name}))
@@ -142,7 +158,9 @@ def run_case(operation, programs, position, inject, killed):
         shutil.rmtree(root.parent, ignore_errors=True)
         if crashed:
             return [f"died of signal {-outcome.status}"], how
-        number = position.number + (0, 0, 1, -1, 2)[min(attempt, 4)]
+        # The number of calls by the loader and the runtime differs between runs. The next run is probably like this one.
+        shift = shift_of(calls, position, root) if attempt % 2 == 0 else None
+        number = position.number + (shift if shift is not None else (0, 1, -1, 2, -2)[attempt // 2 % 5])
     return ["the fault never occurred at its place"], how
 
 
