@@ -44,40 +44,40 @@ extension AccountApplication {
     ) throws(AccountError) -> AccountStore {
         let container = try container()
         let session = try chosenSession(session, Preferences(container: container))
-        let store = try store(of: session, in: container, at: storeLocation(nil), logger: logger)
+        let store =
+            if let store = tokenStore(of: session, logger: logger) {
+                store
+            } else {
+                AccountStore(try reader(of: session, in: container, at: storeLocation(nil), logger: logger))
+            }
         store.delaySignals()
         return store
     }
 
-    static func store(
-        of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
-        logger: Logger?
-    ) throws(AccountError) -> AccountStore {
-        guard let token = environmentToken else {
-            return try archiveStore(
-                of: session, in: container, at: location, isInteractive: isInteractive, logger: logger)
+    /// Returns a store for the token from the environment; `nil` if there is none.
+    static func tokenStore(of session: SessionName, logger: Logger?) -> AccountStore? {
+        environmentToken.map {
+            AccountStore(token: $0, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
         }
-        return AccountStore(
-            token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
     }
 
-    /// Returns a store that ignores a token from the environment.
-    static func archiveStore(
+    /// Returns a reader of the archive, which ignores a token from the environment.
+    static func reader(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
-    ) throws(AccountError) -> AccountStore {
+    ) throws(AccountError) -> ArchiveReader {
         let keys = try Preferences(container: container).keySettings(of: session)
-        return try archiveStore(
+        return try reader(
             of: session, in: container, at: location,
             with: try keys.sources(of: session, container, Self.self, isInteractive: isInteractive), logger: logger)
     }
 
-    static func archiveStore(
+    static func reader(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?,
         with keySources: [any KeySource], logger: Logger?
-    ) throws(AccountError) -> AccountStore {
+    ) throws(AccountError) -> ArchiveReader {
         guard let location, !location.isFiles else {
-            return AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+            return ArchiveReader(container: container, session: session, keySources: keySources, logger: logger)
         }
         let storage: any ArchiveStorage
         do {
@@ -85,7 +85,7 @@ extension AccountApplication {
         } catch {
             throw location.naming(error)
         }
-        return AccountStore(
+        return ArchiveReader(
             storage: storage, appIdentifier: container.identifier, session: session, keySources: keySources,
             logger: logger)
     }

@@ -46,7 +46,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         if App.environmentToken != nil { return try await identify(context) }
-        var state = await context.store.load()
+        // A reader suffices to show the stored account.
+        var state = offline ? await context.reader.load() : await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
             let now = SystemWallClock().now

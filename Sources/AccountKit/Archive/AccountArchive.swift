@@ -10,41 +10,31 @@ import Foundation
 
 /// The encrypted account of a session in a storage.
 final class AccountArchive: Sendable {
-    enum Content: Sendable {
-        case absent(SignOut)
-        case present(Account, ArchiveRevision)
-        case unreadable(AccountError)
-
-        var account: Account? { if case .present(let account, _) = self { account } else { nil } }
-    }
-
-    let storage: any ArchiveStorage
-    let ring: KeyRing
-    let codec: ArchiveCodec
+    let reader: ArchiveReader
     let unsaved = UnsavedTokens()
     let journal: RefreshJournal
-    let logger: Logger?
     private let cache = OpenedArchiveCache()
 
     /// Whether the last read without the lock found no key that opens the archive. If so, AccountKit does not ask the
     /// user again before it acquires the lock.
     private let noKeyFitted = Mutex(false)
 
+    var storage: any ArchiveStorage { reader.storage }
+    var ring: KeyRing { reader.ring }
+    var codec: ArchiveCodec { reader.codec }
+    var logger: Logger? { reader.logger }
     var isShared: Bool { codec.context.isBoundToPlace }
 
-    init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
-        self.storage = storage
-        ring = KeyRing(keySources, context: context, logger: logger)
-        codec = ArchiveCodec(context: context)
-        journal = RefreshJournal(storage: storage, logger: logger)
-        self.logger = logger
+    init(_ reader: ArchiveReader) {
+        self.reader = reader
+        journal = RefreshJournal(storage: reader.storage, logger: reader.logger)
     }
 
     // MARK: Reading
 
     /// Reads the account without a lock. In the result, tokens that this process could not save replace the stored
     /// tokens.
-    func load() async -> Content {
+    func load() async -> ArchiveReader.Content {
         let content = await content(isLocked: false) { try await self.storage.read($0) }
         noKeyFitted.withLock { noKeyFitted in
             if case .unreadable(let error) = content { noKeyFitted = error.isAboutKey } else { noKeyFitted = false }
@@ -62,7 +52,7 @@ final class AccountArchive: Sendable {
         _ = await load()
     }
 
-    func load(in transaction: any ArchiveTransaction) async -> Content {
+    func load(in transaction: any ArchiveTransaction) async -> ArchiveReader.Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
         // The holder of the lock sees the newest revision, so unsaved tokens for an older revision are obsolete.
         switch content {
@@ -86,47 +76,25 @@ final class AccountArchive: Sendable {
     ///   not ask the user for a passphrase.
     private func content(
         isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
-    ) async -> Content {
-        do {
-            var failure: (revision: ArchiveRevision, error: AccountError)?
-            while true {
-                var changeCount = cache.changeCount
-                guard let stored = try await read(.account) else { return await absent(read) }
-                // A change of the keys also changes the revision. If the revision is the same, the error is final.
-                if let failure, failure.revision == stored.revision { throw failure.error }
-                if let account = unsaved.account(for: stored.revision, isLocked: isLocked) {
-                    return .present(account, stored.revision)
-                }
-                do {
-                    let opened: OpenedArchive
-                    if let cached = cache.archive(of: stored.revision) {
-                        opened = cached
-                    } else {
-                        opened = try await open(stored, isInteractive: !isLocked)
-                        changeCount = cache.replace(with: opened, readSince: isLocked ? nil : changeCount)
-                    }
-                    let account = unsaved.merged(into: opened.account, stored.revision, isLocked: isLocked)
-                    // Otherwise this process has written the archive since the read, and may have saved the unsaved
-                    // tokens: read again.
-                    if isLocked || cache.changeCount == changeCount { return .present(account, stored.revision) }
-                } catch let error as AccountError where error.isAboutKey {
-                    failure = (stored.revision, error)
-                }
+    ) async -> ArchiveReader.Content {
+        var changeCount = 0
+        return await reader.content { entry in
+            changeCount = cache.changeCount
+            let stored = try await read(entry)
+            if stored == nil, entry == .account { cache.forgetAccount() }
+            return stored
+        } opening: { stored in
+            if let account = unsaved.account(for: stored.revision, isLocked: isLocked) { return account }
+            let opened: OpenedArchive
+            if let cached = cache.archive(of: stored.revision) {
+                opened = cached
+            } else {
+                opened = try await open(stored, isInteractive: !isLocked)
+                changeCount = cache.replace(with: opened, readSince: isLocked ? nil : changeCount)
             }
-        } catch let error as AccountError {
-            return .unreadable(error.namingFolder(of: storage))
-        } catch {
-            return .unreadable(AccountError(.inaccessible, "the archive cannot be read", cause: error))
-        }
-    }
-
-    private func absent(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
-        cache.forgetAccount()
-        do {
-            return .absent(SignOutRecord.decode(try await read(.signOut)?.bytes))
-        } catch {
-            logger?.warning("the reason for the last sign-out cannot be read", metadata: ["error": "\(error)"])
-            return .absent(.neverSignedIn)
+            let account = unsaved.merged(into: opened.account, stored.revision, isLocked: isLocked)
+            // Otherwise this process has written the archive since the read, and may have saved the unsaved tokens.
+            return isLocked || cache.changeCount == changeCount ? account : nil
         }
     }
 
@@ -139,18 +107,8 @@ final class AccountArchive: Sendable {
         return try await open(stored, isInteractive: false)
     }
 
-    /// - Parameter isInteractive: Whether to prompt for a passphrase; always `false` under the lock.
     private func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
-        let envelope = try codec.envelope(in: stored.bytes)
-        let keys =
-            if let known = knownKeys(for: envelope) {
-                known
-            } else {
-                try await ring.unlock(envelope, isInteractive: isInteractive)
-            }
-        return OpenedArchive(
-            account: try codec.open(envelope, with: keys), generation: envelope.generation, keys: keys,
-            revision: stored.revision, byteCount: stored.bytes.count)
+        try await reader.open(stored, isInteractive: isInteractive, knownKeys: knownKeys)
     }
 
     private func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
@@ -310,17 +268,6 @@ extension ArchiveTransaction {
 }
 
 extension AccountError {
-    fileprivate var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
-
-    /// Names the folder of the archive: a user with several sessions or apps has several archives.
-    fileprivate func namingFolder(of storage: any ArchiveStorage) -> AccountError {
-        let name = ArchiveEntry.account.rawValue
-        guard let storage = storage as? FileArchiveStorage, message.hasPrefix(name) else { return self }
-        var error = self
-        error.message = storage.archivePath + message.dropFirst(name.count)
-        return error
-    }
-
     /// If several machines share the storage, another machine may have the key, so no message advises a new sign-in.
     init(_ error: EnvelopeError, isShared: Bool) {
         switch error {

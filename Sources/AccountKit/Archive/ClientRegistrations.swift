@@ -17,7 +17,6 @@ import Foundation
 package struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
     private let archive: AccountArchive
-    private let appIdentifier: String
     private let clock: any WallClock
     private let logger: Logger?
 
@@ -38,12 +37,12 @@ package struct ClientRegistrations: Sendable {
         logger: Logger? = nil
     ) {
         self.storage = storage
-        self.appIdentifier = appIdentifier
         self.clock = clock
         self.logger = logger
         archive = AccountArchive(
-            storage: storage, keySources: [keySource],
-            context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), logger: logger)
+            ArchiveReader(
+                storage: storage, appIdentifier: appIdentifier, session: .default, keySources: [keySource],
+                context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), logger: logger))
     }
 
     /// The name of an issuer's file. The context of the file contains the complete issuer.
@@ -59,7 +58,7 @@ package struct ClientRegistrations: Sendable {
     private func records(of issuer: String) -> SealedRecords<ClientRegistration> {
         SealedRecords(
             at: [Self.entry(of: issuer)], purpose: "client/" + issuer, name: "the registration at \(issuer)",
-            archive: archive, appIdentifier: appIdentifier, session: .default)
+            archive: archive)
     }
 
     /// Returns the registration at a service; `nil` if there is none, or if it cannot be opened.

@@ -36,11 +36,10 @@ struct OfflineKeys: Sendable {
 
     let records: SealedRecords<StoredOfflineKey>
 
-    init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
+    init(archive: AccountArchive) {
         // Do not bind the keys to a shared storage, since a move also copies keys that do not open now.
         records = SealedRecords(
-            at: Self.entries, purpose: "offline", name: "the key of the offline data",
-            archive: archive, appIdentifier: appIdentifier, session: session)
+            at: Self.entries, purpose: "offline", name: "the key of the offline data", archive: archive)
     }
 
     private typealias Found = SealedRecords<StoredOfflineKey>.Record

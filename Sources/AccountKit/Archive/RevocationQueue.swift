@@ -19,11 +19,10 @@ struct RevocationQueue: Sendable {
 
     let records: SealedRecords<QueuedRevocation>
 
-    init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
+    init(archive: AccountArchive) {
         records = SealedRecords(
             at: Self.entries, purpose: "revocations", name: "the queue of pending revocations",
-            archive: archive, appIdentifier: appIdentifier, session: session,
-            sharedPlace: archive.storage.sharedPlace)
+            archive: archive, sharedPlace: archive.storage.sharedPlace)
     }
 
     @discardableResult

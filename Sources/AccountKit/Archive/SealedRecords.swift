@@ -28,8 +28,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
     /// Creates the records for some entries. `purpose` distinguishes the context from other contexts. `sharedPlace`
     /// binds the records to a shared storage.
     init(
-        at entries: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
-        session: SessionName, sharedPlace: String? = nil
+        at entries: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, sharedPlace: String? = nil
     ) {
         self.entries = entries
         self.archive = archive
@@ -37,7 +36,8 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         // The name of a session cannot contain a slash.
         codec = ArchiveCodec(
             context: SealingContext(
-                appIdentifier: appIdentifier, sessionName: session.rawValue + "/" + purpose, place: sharedPlace))
+                appIdentifier: archive.reader.appIdentifier,
+                sessionName: archive.reader.session.rawValue + "/" + purpose, place: sharedPlace))
     }
 
     static func entries(_ prefix: String, count: Int) -> [ArchiveEntry] {

@@ -69,25 +69,29 @@ public final class AccountStore: Sendable {
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none.
-    public init(
+    public convenience init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
         keySources: [any KeySource], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
         logger: Logger? = nil
     ) {
-        self.session = session
-        let archive = AccountArchive(
-            storage: storage, keySources: keySources,
-            context: SealingContext(
-                appIdentifier: appIdentifier, sessionName: session.rawValue, place: storage.sharedPlace),
-            logger: logger)
-        let revocations = RevocationQueue(
-            archive: archive, appIdentifier: appIdentifier, session: session)
+        self.init(
+            ArchiveReader(
+                storage: storage, appIdentifier: appIdentifier, session: session, keySources: keySources,
+                logger: logger),
+            clock: clock, lockTimeout: lockTimeout)
+    }
+
+    /// Creates a store for the session of a reader.
+    package init(
+        _ reader: ArchiveReader, clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30)
+    ) {
+        session = reader.session
+        let archive = AccountArchive(reader)
         driver = SessionDriver(
-            archive: archive, revocations: revocations,
-            offlineKeys: OfflineKeys(archive: archive, appIdentifier: appIdentifier, session: session),
-            shared: SharedAccount(),
+            archive: archive, revocations: RevocationQueue(archive: archive),
+            offlineKeys: OfflineKeys(archive: archive), shared: SharedAccount(),
             refreshes: SingleFlight(by: SessionDriver.Request.isSame),
-            exchanges: Exchanges(), clock: clock ?? SystemWallClock(), lockTimeout: lockTimeout, logger: logger)
+            exchanges: Exchanges(), clock: clock ?? SystemWallClock(), lockTimeout: lockTimeout, logger: reader.logger)
     }
 
     private init(session: SessionName, driver: SessionDriver) {
@@ -194,12 +198,7 @@ public final class AccountStore: Sendable {
     ///   token belongs to another user; `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
         if let givenToken { return load(givenToken) }
-        return switch await driver.load() {
-        case .present(let account, _):
-            .unverified(account, account.credentials.isWithheld ? .withheld : .init(.notChecked))
-        case .absent(let signOut): .signedOut(signOut)
-        case .unreadable(let error): .unreadable(error)
-        }
+        return await driver.load().state
     }
 
     /// Checks at start-up whether the session is still valid. The function reads the archive and asks the service.

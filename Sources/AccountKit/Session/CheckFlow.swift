@@ -146,7 +146,7 @@ struct CheckFlow {
         }
     }
 
-    private func state(without content: AccountArchive.Content) -> SessionState {
+    private func state(without content: ArchiveReader.Content) -> SessionState {
         switch content {
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)

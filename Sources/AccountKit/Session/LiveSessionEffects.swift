@@ -50,7 +50,7 @@ final class LiveSessionEffects: SessionEffects {
 
     // MARK: The archive
 
-    func load() async -> AccountArchive.Content { await driver.load() }
+    func load() async -> ArchiveReader.Content { await driver.load() }
 
     func withTransaction<Value>(
         isBrief: Bool, _ body: (any SessionTransaction) async -> Value
@@ -174,7 +174,7 @@ private struct LiveTransaction: SessionTransaction {
     let transaction: any ArchiveTransaction
     let effects: LiveSessionEffects
 
-    func load() async -> AccountArchive.Content { await driver.load(transaction) }
+    func load() async -> ArchiveReader.Content { await driver.load(transaction) }
 
     func prepareSave() async throws(AccountError) {
         try await step { try await driver.archive.prepareSave(in: transaction) }

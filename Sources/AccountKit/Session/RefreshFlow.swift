@@ -299,7 +299,7 @@ struct RefreshFlow {
 
     /// Queues new tokens for revocation: the user has signed out or signed in again, or another user has signed in.
     private mutating func revoke(
-        _ renewed: Account, _ revision: ArchiveRevision, inPlaceOf content: AccountArchive.Content,
+        _ renewed: Account, _ revision: ArchiveRevision, inPlaceOf content: ArchiveReader.Content,
         _ transaction: any SessionTransaction
     ) async -> Storing {
         let outcome = outcome(of: content)
@@ -472,7 +472,7 @@ struct RefreshFlow {
         return stored.isSameGrant(as: account)
     }
 
-    private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
+    private func outcome(of content: ArchiveReader.Content) -> RefreshOutcome {
         switch content {
         // The lease was lost, and another machine has replaced only the refresh token or obtained a token for another
         // API.

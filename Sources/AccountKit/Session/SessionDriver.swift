@@ -42,7 +42,7 @@ struct SessionDriver: Sendable {
 
     // MARK: The archive
 
-    func load(_ transaction: (any ArchiveTransaction)? = nil) async -> AccountArchive.Content {
+    func load(_ transaction: (any ArchiveTransaction)? = nil) async -> ArchiveReader.Content {
         while true {
             let changeCount = shared.changeCount
             let content =
@@ -95,7 +95,7 @@ struct SessionDriver: Sendable {
     /// Queues unsaved tokens for revocation if another process, which did not have these tokens, has ended their
     /// session.
     private func queueOrphans(
-        beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
+        beside content: ArchiveReader.Content, in transaction: any ArchiveTransaction
     ) async {
         for orphan in archive.unsaved.takeOrphans() {
             // Some services accept a spent token for a while, so another process may also have refreshed the stored

@@ -7,7 +7,7 @@ import Foundation
 /// The side effects of a session flow. The flow decides their order, and ``LiveSessionEffects`` performs them. Only one
 /// flow may use an instance, from a single task.
 protocol SessionEffects {
-    func load() async -> AccountArchive.Content
+    func load() async -> ArchiveReader.Content
 
     /// Runs `body` under the lock. If this function throws, `body` did not run. If `isBrief` is `true`, it waits for
     /// the lock for one second at most.
@@ -48,7 +48,7 @@ extension SessionEffects {
 }
 
 protocol SessionTransaction {
-    func load() async -> AccountArchive.Content
+    func load() async -> ArchiveReader.Content
 
     /// Reserves space to save the account after the exchange.
     func prepareSave() async throws(AccountError)

@@ -24,7 +24,7 @@ struct CheckFlowTests {
 
     @Test func `Sends no check without an account`() async throws {
         for (content, text) in [
-            (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
+            (ArchiveReader.Content.absent(Self.never), "signed out: neverSignedIn"),
             (.unreadable(AccountError(.authenticationFailed, "")), "unreadable: wrongKeyOrDamaged"),
         ] {
             var run = await Run(CheckFlow(now: Fixture.now, maximumAge: 0))
@@ -158,7 +158,7 @@ struct CheckFlowTests {
 
     @Test func `Reports an account that was removed during its check`() async throws {
         for (content, text) in [
-            (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
+            (ArchiveReader.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
             var run = try await begin(with: Fixture.alice)
@@ -256,7 +256,7 @@ struct CheckFlowTests {
     ) async throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
         for (content, text) in [
-            (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
+            (ArchiveReader.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
             var run = try await begin(with: Fixture.withoutRefreshToken)
@@ -299,7 +299,7 @@ struct CheckFlowTests {
 
     @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
     func `Never signs the user out by mistake in any sequence of check results`(account: Account) async {
-        let contents: [AccountArchive.Content] = [
+        let contents: [ArchiveReader.Content] = [
             .present(account, Fixture.old), .present(Fixture.replaced, Fixture.other),
             .present(Fixture.bob, Fixture.other), .absent(Self.never),
             .unreadable(AccountError(.damaged, "")),

@@ -178,9 +178,9 @@ struct DerivationFlowTests {
         }
     }
 
-    @Test(arguments: [AccountArchive.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
+    @Test(arguments: [ArchiveReader.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
     func `Revokes tokens of a derivation that arrive after the sign-out`(
-        content: AccountArchive.Content
+        content: ArchiveReader.Content
     ) async throws {
         var run = try await asking(Self.byRefresh)
         await run.answer(.renewed(Self.response(refreshToken: "refresh-2")))
@@ -372,7 +372,7 @@ struct DerivationFlowTests {
     func `Never loses a refresh token in any sequence of derivation results`(
         derivation: Derivation
     ) async {
-        let contents: [AccountArchive.Content] = [
+        let contents: [ArchiveReader.Content] = [
             .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
             .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
             .unreadable(AccountError(.damaged, "")),

@@ -49,7 +49,7 @@ extension RefreshFlowTests {
     func `Revokes the new tokens after another sign-in if the service allows it`(
         stored: Account, supportsPerGrantRevocation: Bool, isRevoked: Bool
     ) async throws {
-        let content = AccountArchive.Content.present(stored, Fixture.other)
+        let content = ArchiveReader.Content.present(stored, Fixture.other)
         var superseded = try await comparing(
             to: .present(Fixture.alice, Fixture.old), supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await superseded.expect("withdraw revocation", then: .done)
@@ -147,7 +147,7 @@ extension RefreshFlowTests {
     }
 
     /// A flow that has lost the lock and has read the archive again.
-    private func renewing(then content: AccountArchive.Content, supportsPerGrantRevocation: Bool = true) async throws
+    private func renewing(then content: ArchiveReader.Content, supportsPerGrantRevocation: Bool = true) async throws
         -> Run
     {
         var run = try await comparing(
@@ -161,7 +161,7 @@ extension RefreshFlowTests {
         // Some services accept a spent token for a while and issue new tokens to each caller.
         let run = try await renewing(then: .present(Fixture.replaced, Fixture.other))
         #expect(run.outcome?.text == "adopted other-access")
-        for content in [AccountArchive.Content.present(Fixture.bob, Fixture.other), .absent(Fixture.ended)] {
+        for content in [ArchiveReader.Content.present(Fixture.bob, Fixture.other), .absent(Fixture.ended)] {
             let run = try await renewing(then: content)
             #expect(run.action.name == "queue revocation", "live tokens are dropped: \(run.actions)")
         }
@@ -209,7 +209,7 @@ extension RefreshFlowTests {
 
     @Test func `Keeps the account after a rejection if the archive was replaced`() async throws {
         for (content, text) in [
-            (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+            (ArchiveReader.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
             (.present(Fixture.renamed, Fixture.other), "kept access-1: replacedMeanwhile"),
             (.absent(Fixture.ended), "signed out: signedOutByUser"),
@@ -225,7 +225,7 @@ extension RefreshFlowTests {
     @Test func `Adopts the stored tokens after a rejection of replaced tokens`() async throws {
         for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
             for (content, text) in [
-                (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+                (ArchiveReader.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
                 (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
                 (.absent(Fixture.ended), "signed out: signedOutByUser"),
                 (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),

@@ -30,7 +30,7 @@ struct RefreshFlowTests {
 
     /// A refresh that has its response and has read the archive.
     func comparing(
-        to content: AccountArchive.Content, supportsPerGrantRevocation: Bool = false
+        to content: ArchiveReader.Content, supportsPerGrantRevocation: Bool = false
     ) async throws -> Run {
         var run = try await asking(supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await run.expect("request tokens", then: .renewed(Fixture.newTokens))
@@ -50,7 +50,7 @@ struct RefreshFlowTests {
     /// A refresh that was refused and has read the archive.
     func refused(
         _ failure: AuthorityError, unfinished: Date? = nil,
-        stored content: AccountArchive.Content = .present(Fixture.alice, Fixture.old)
+        stored content: ArchiveReader.Content = .present(Fixture.alice, Fixture.old)
     ) async throws -> Run {
         var run = try await asking(unfinished: unfinished)
         try await run.expect("request tokens", then: .refused(failure))
@@ -117,7 +117,7 @@ struct RefreshFlowTests {
 
     @Test func `Sends no refresh without a readable archive`() async throws {
         for (content, text) in [
-            (AccountArchive.Content.absent(Fixture.ended), "signed out: signedOutByUser"),
+            (ArchiveReader.Content.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
             var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
@@ -310,7 +310,7 @@ struct RefreshFlowTests {
 
     @Test func `Records no failure for tokens that were replaced or removed`() async throws {
         for (content, text) in [
-            (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+            (ArchiveReader.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
             (.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
@@ -414,7 +414,7 @@ extension FlowRun<RefreshOutcome> {
     }
 
     /// Loses the lock during the save, acquires it again, and reads the archive again.
-    mutating func lose(then content: AccountArchive.Content) async throws {
+    mutating func lose(then content: ArchiveReader.Content) async throws {
         try await expect("save", then: .failed(Fixture.conflict))
         try await expect("renew lease", then: .done)
         try await expect("begin", then: .done)

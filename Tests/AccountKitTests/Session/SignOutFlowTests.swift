@@ -75,7 +75,7 @@ struct SignOutFlowTests {
 
     @Test(arguments: [true, false])
     func `Reports a sign-out only if it happened, despite any failed calls`(isToBeTold: Bool) async {
-        let contents: [AccountArchive.Content] =
+        let contents: [ArchiveReader.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
         let endCount = await Run.explore(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold)) { run in

@@ -111,7 +111,7 @@ enum EffectCall: Sendable {
 enum EffectResult: Sendable {
     case done
     case failed(AccountError)
-    case content(AccountArchive.Content)
+    case content(ArchiveReader.Content)
     case verified(Identity)
     case renewed(Credentials)
     case refused(AuthorityError)
@@ -175,7 +175,7 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
         }
     }
 
-    func load() async -> AccountArchive.Content {
+    func load() async -> ArchiveReader.Content {
         switch perform(.load) {
         case .content(let content)?: return content
         case nil: return .absent(.neverSignedIn)

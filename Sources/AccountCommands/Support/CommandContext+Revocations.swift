@@ -1,0 +1,74 @@
+import AccountKit
+import Logging
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension CommandContext {
+    /// Sends the pending revocations of all sessions to `issuer`, or to all services if `issuer` is `nil`. If the user
+    /// requested this, AccountKit ignores pauses and may ask for a passphrase. Otherwise, AccountKit skips the
+    /// remaining sessions after one second.
+    package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
+        let start = ContinuousClock.now
+        for session in sessionsWithRevocations() {
+            guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
+            do {
+                let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
+                await deliverRevocations(to: issuer, of: store, isRequested: isRequested)
+            } catch {
+                // `doctor` reports the problem with that session.
+                logger?.debug("revocations of session \(session) were not sent", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Returns the sessions, with the current session first. In a shared store, returns only the current session,
+    /// because the machines that use the other sessions send their revocations.
+    private func sessionsWithRevocations() -> [SessionName] {
+        var result = [session]
+        guard location == nil else { return result }
+        do {
+            // The default session is listed only while a user is signed in.
+            for other in try [.default] + container.sessions() where !result.contains(other) { result.append(other) }
+        } catch {
+            logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])
+        }
+        return result
+    }
+
+    /// Sends the pending revocations of one session that were queued before a date.
+    func deliverRevocations(
+        to issuer: String? = nil, of store: AccountStore, before date: Date = .distantFuture, isRequested: Bool = false
+    ) async {
+        let remembered = readableService(of: store.session)
+        let reports = await store.deliverRevocations(
+            with: { account in
+                guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
+                    return nil
+                }
+                // The secret in the environment may belong to a later sign-in in this session.
+                let isSameClient =
+                    remembered?.issuer == account.issuer && remembered?.clientID == account.credentials.clientID
+                let secret = isSameClient ? givenClientSecret(for: store.session) : nil
+                var service = AccountService(
+                    of: account, remembered: remembered, acceptsGivenSecret: secret != nil)
+                if account.credentials.machine?.needsSecret == true, App.acceptsIssuer {
+                    // Without the secret, the tokens stay in the queue until they expire.
+                    guard let secret else { return nil }
+                    service.clientSecret = secret
+                }
+                // If the service is unknown, the revocation stays in the queue until it is too old.
+                return try? authority(for: service, timeout: .seconds(isRequested ? 5 : 1))
+            }, ignoringPauses: isRequested, isInteractive: isRequested && Terminal.isTerminal(.input))
+        for report in reports where report.isGivenUp {
+            let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
+            Terminal.say(
+                "\(report.issuer ?? "The service") refused to revoke the tokens of an earlier session\(reason). AccountKit "
+                    + "will not try again. The tokens stay valid there until they expire, unless you end the session at "
+                    + "the service.")
+        }
+    }
+}

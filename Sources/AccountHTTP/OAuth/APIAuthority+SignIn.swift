@@ -1,0 +1,59 @@
+public import AccountKit
+
+extension APIAuthority: BrowserAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and prepares a sign-in.
+    public func beginBrowserSignIn() async throws -> any BrowserSignIn {
+        try await signInAuthority().beginBrowserSignIn()
+    }
+}
+
+extension APIAuthority: DeviceAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and requests a code.
+    public func beginDeviceSignIn() async throws -> DeviceAuthorization {
+        try await signInAuthority().beginDeviceSignIn()
+    }
+
+    /// Asks once whether the user has entered the code.
+    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials {
+        try await signInAuthority().pollDeviceSignIn(authorization)
+    }
+
+    /// Finds the user of the tokens.
+    public func account(with credentials: Credentials) async throws -> Account {
+        try await signInAuthority().account(with: credentials)
+    }
+}
+
+extension APIAuthority: PasswordAuthority {
+    /// Asks the API for its authorization server, registers the app if necessary, and signs in with a user name and a
+    /// password, for your own services.
+    public func signIn(username: String, password: Secret) async throws -> Account {
+        try await signInAuthority().signIn(username: username, password: password)
+    }
+}
+
+extension APIAuthority: DiscoveringPasswordAuthority {
+    package func preparePasswordSignIn() async throws { try await signInAuthority().preparePasswordSignIn() }
+}
+
+extension APIAuthority: ClientAuthority {
+    package func signInAsClient() async throws -> Account { try await signInAuthority().signInAsClient() }
+
+    package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
+        do throws(AuthorityError) {
+            return try await authority(of: account).assertionProblem(for: account, isQuick: isQuick)
+        } catch {
+            return error
+        }
+    }
+}
+
+extension APIAuthority: TokenAuthority {
+    /// Signs in with an existing token. The authorization server must have a user info endpoint.
+    public func signIn(token: Secret) async throws -> Account {
+        let authority = try await signInAuthority()
+        var account = try await authority.signIn(token: token)
+        account.credentials.resources = authority.options.resources
+        return account
+    }
+}

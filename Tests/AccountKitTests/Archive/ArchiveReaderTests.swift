@@ -1,0 +1,70 @@
+import AccountTesting
+import Synchronization
+import Testing
+
+@testable import AccountKit
+
+struct ArchiveReaderTests {
+    private static let key = TestKey(.keyFile, 1)
+
+    private let clock = ManualClock()
+    private let storage = InMemoryArchiveStorage()
+
+    private func store(_ sources: any KeySource...) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
+    }
+
+    private func reader(_ source: any KeySource = key, on other: (any ArchiveStorage)? = nil) -> ArchiveReader {
+        ArchiveReader(
+            storage: other ?? storage, appIdentifier: "testing", session: .default, keySources: [source])
+    }
+
+    @Test func `Reads the account while another process holds the lock`() async throws {
+        try await store(Self.key).signIn { .fresh(at: clock.now) }
+        let state = try await storage.withTransaction(timeout: .zero) { _ in await reader().load() }
+        #expect(state == .unverified(.fresh(at: clock.now), .init(.notChecked)))
+    }
+
+    @Test func `Reports why the session has ended`() async throws {
+        #expect(await reader().load() == .signedOut(SignOut(.neverSignedIn)))
+        let store = store(Self.key)
+        try await store.signIn { .fresh(at: clock.now) }
+        try await store.signOut()
+        guard case .signedOut(let signOut) = await reader().load() else {
+            Issue.record("the session has ended")
+            return
+        }
+        #expect(signOut.reason == .signedOutByUser)
+    }
+
+    @Test func `Changes nothing if no key opens the archive`() async throws {
+        try await store(Self.key).signIn { .fresh(at: clock.now) }
+        let before = storage.entries
+        #expect(await reader(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await reader(TestKey(.command, 1)).load() == .unreadable(AccountError(.noKey, "")))
+        #expect(storage.entries == before)
+    }
+
+    @Test func `Reads again if another process changes the keys during a read`() async throws {
+        try await store(Self.key).signIn { .fresh(at: clock.now) }
+        let other = TestKey(.command, 2)
+        let isChanged = Mutex(false)
+        let hooked = HookedStorage(
+            base: storage,
+            afterRead: { _ in
+                let isFirst = isChanged.withLock { isChanged in
+                    defer { isChanged = true }
+                    return !isChanged
+                }
+                guard isFirst else { return }
+                do {
+                    try await store(Self.key).signOut()
+                    try await store(other).signIn { .fresh(at: clock.now) }
+                } catch {
+                    Issue.record(error)
+                }
+            })
+        // No key opens the archive of the first read.
+        #expect(await reader(other, on: hooked).load().account == .fresh(at: clock.now))
+    }
+}
