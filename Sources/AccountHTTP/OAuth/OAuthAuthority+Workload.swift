@@ -36,7 +36,12 @@ extension OAuthAuthority {
         let scopes = machineScopes
         let assertion = try await assertion(from: workload.source, resources: options.resources, scopes: scopes)
         let subject = Self.subject(of: assertion)
-        guard let id = workload.source.identityProvider == nil ? clientID ?? subject : subject else {
+        let provider = workload.source.identityProvider
+        guard let id = provider == nil ? clientID ?? subject : subject else {
+            if let provider {
+                throw .misconfigured(
+                    "the assertion of \(provider.issuer) does not name the user (claim sub), so it cannot be used")
+            }
             throw .misconfigured(
                 "the assertion does not name its subject, so the session requires a client ID (on a command line, "
                     + "--client-id ID)")
