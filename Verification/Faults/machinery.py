@@ -20,6 +20,8 @@ SECRETS = ["canary-"]
 CRASHES = ["Fatal error", "atal:", "recondition", "Segmentation", "BUG IN", "Illegal", "Crash", "Traceback", "Assertion"]
 # The exit codes of sysexits(3) and the command's documentation. The exerciser uses only 0 and 1.
 STATUSES = {0, 1, 64, 65, 69, 74, 75, 77, 78}
+# The status of a program that did not end in time.
+TIMED_OUT = -1000
 # A file that does not exist. A program opens it at the moment of the request to the service, to mark the request in a trace.
 ASKED = "/nonexistent-faults/asked"
 
@@ -80,7 +82,7 @@ class Programs:
                     stderr=subprocess.STDOUT, timeout=timeout, cwd=self.folder)
                 return Outcome(whole, done.returncode, done.stdout.decode("utf-8", "replace"))
             except subprocess.TimeoutExpired:
-                return Outcome(whole, -1000, "(it did not end)")
+                return Outcome(whole, TIMED_OUT, "(it did not end)")
         finally:
             with self._changed:
                 self._free.append(processor)
