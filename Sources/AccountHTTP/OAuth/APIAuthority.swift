@@ -343,6 +343,8 @@ extension APIAuthority: ClockAuthority {
     }
 }
 
+// MARK: - Discovery and registration
+
 extension APIAuthority: RefreshTokenAdvisor {
     package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
         await cache.signIn?.refreshTokenAdvice(usesBrowser: usesBrowser)

@@ -36,12 +36,17 @@ extension OAuthAuthority {
         let scopes = machineScopes
         let assertion = try await assertion(from: workload.source, resources: options.resources, scopes: scopes)
         let subject = Self.subject(of: assertion)
-        let provider = workload.source.identityProvider
-        guard let id = provider == nil ? clientID ?? subject : subject else {
-            if let provider {
+        let id: String
+        if let provider = workload.source.identityProvider {
+            guard let subject else {
                 throw .misconfigured(
-                    "the assertion of \(provider.issuer) does not name the user (claim sub), so it cannot be used")
+                    "\(provider.issuer) issued an assertion that does not name the user: configure it to issue identity "
+                        + "assertions as JWTs with the claim sub")
             }
+            id = subject
+        } else if let known = clientID ?? subject {
+            id = known
+        } else {
             throw .misconfigured(
                 "the assertion does not name its subject, so the session requires a client ID (on a command line, "
                     + "--client-id ID)")

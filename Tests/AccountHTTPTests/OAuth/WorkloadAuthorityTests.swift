@@ -229,7 +229,9 @@ struct WorkloadAuthorityTests {
                     let text = await message { try await authority(server, opaque, path).refresh(account) }
                     #expect(text.contains("unknown subject"), "\(text)")
                     let signIn = await message { try await authority(server, opaque, path).signIn() }
-                    #expect(signIn.contains("\(opaque.address) does not name the user"), "\(signIn)")
+                    #expect(
+                        signIn.contains("\(opaque.address) issued an assertion that does not name the user"),
+                        "\(signIn)")
                 }
                 #expect(forms(server).count == 1)
             }
