@@ -8,12 +8,12 @@ struct CommandStoresTests {
     private let reader = ArchiveReader(
         storage: InMemoryArchiveStorage(), appIdentifier: "testing", session: .default, keySources: [])
 
-    @Test func `Creates the store when the command first uses it`() {
+    @Test func `Creates the store of the archive when the command first uses it`() {
         let stores = CommandStores(reader, tokenStore: nil)
-        #expect(stores.created.isEmpty)
+        #expect(stores.existing.isEmpty)
         let store = stores.store
         #expect(stores.archive === store)
-        #expect(stores.created.count == 1)
+        #expect(stores.existing.count == 1)
     }
 
     @Test func `Separates the archive from the token in the environment`() {
@@ -21,8 +21,8 @@ struct CommandStoresTests {
             token: Secret("secret"), from: "NOTES_TOKEN", appIdentifier: "testing", session: .default)
         let stores = CommandStores(reader, tokenStore: given)
         #expect(stores.store === given)
-        #expect(stores.created.count == 1)
+        #expect(stores.existing.count == 1)
         #expect(stores.archive !== given)
-        #expect(stores.created.count == 2)
+        #expect(stores.existing.count == 2)
     }
 }

@@ -1,12 +1,6 @@
 package import AccountKit
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// The container, session, stores and services that a command works with.
 package struct CommandContext<App: AccountApplication>: Sendable {
     let options: CommonOptions
@@ -31,7 +25,8 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     package let hint: CommandHint
 
-    /// If `isInteractive` is `false`, the stores do not ask for a passphrase.
+    /// Creates the context from the options and the environment. If `isInteractive` is `false`, the reader and the stores
+    /// do not ask for a passphrase.
     package init(_ options: CommonOptions, session: SessionName? = nil, isInteractive: Bool = true) throws {
         self.options = options
         container = try App.container()
@@ -101,11 +96,12 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     package var tool: String { CommandLine.toolName }
 
-    var hasUnsavedTokens: Bool { stores.created.contains { $0.hasUnsavedTokens } }
+    /// The store of this command that has tokens which could not be stored; `nil` if there is none.
+    var storeWithUnsavedTokens: AccountStore? { stores.existing.first { $0.hasUnsavedTokens } }
 
     /// Waits for pending requests. Call this after all output, because the requests may take a long time.
     package func finishPendingRequests() async {
-        let stores = stores.created
+        let stores = stores.existing
         guard !stores.isEmpty else { return }
         await Waiting.toFinish(SignalGuard.shared.timeLeft) {
             for store in stores { await store.finishPendingRequests() }

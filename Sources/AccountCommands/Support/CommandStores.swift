@@ -1,7 +1,7 @@
 import AccountKit
 import Synchronization
 
-/// The stores of a command. A store is created when the command first uses it.
+/// The stores of a command. The store of the archive is created when the command first uses it.
 final class CommandStores: Sendable {
     private let reader: ArchiveReader
 
@@ -21,13 +21,13 @@ final class CommandStores: Sendable {
     var archive: AccountStore {
         archiveStore.withLock { store in
             if let store { return store }
-            let created = AccountStore(reader)
-            created.observeExchanges(SignalGuard.shared)
-            store = created
-            return created
+            let new = AccountStore(reader)
+            new.observeExchanges(SignalGuard.shared)
+            store = new
+            return new
         }
     }
 
-    /// The stores that the command has used.
-    var created: [AccountStore] { [tokenStore, archiveStore.withLock(\.self)].compactMap(\.self) }
+    /// The stores that have been created.
+    var existing: [AccountStore] { [tokenStore, archiveStore.withLock(\.self)].compactMap(\.self) }
 }

@@ -48,12 +48,12 @@ extension ContextCommand {
             say(context.namingClientSecret(error), naming: context.hint)
         }
         await context.finishPendingRequests()
-        if failure == nil, context.hasUnsavedTokens {
+        if failure == nil, let store = context.storeWithUnsavedTokens {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,
                 "new tokens could not be stored",
                 hint: "run `\(CommandLine.toolName) doctor` to find the cause"
-                    + (context.store.account?.credentials.machine == nil
+                    + (store.account?.credentials.machine == nil
                         ? ". If the stored tokens were already used, the next refresh ends the session; then sign in again"
                         : ""))
             Terminal.say(error, onOneLine: reportsOnOneLine)

@@ -1,7 +1,7 @@
 package import Logging
 import AccountCrypto
 
-/// Reads the account of a session, and changes nothing.
+/// Reads the account of a session, and does not change the session.
 ///
 /// ``AccountStore`` wraps a reader. A program that only shows the stored account needs no store.
 package struct ArchiveReader: Sendable {
@@ -51,6 +51,7 @@ package struct ArchiveReader: Sendable {
             logger: logger)
     }
 
+    /// Creates a reader for an archive with another context, such as one for all sessions of an app.
     init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName, keySources: [any KeySource],
         context: SealingContext, logger: Logger?
@@ -63,7 +64,8 @@ package struct ArchiveReader: Sendable {
         codec = ArchiveCodec(context: context)
     }
 
-    /// Reads the archive, without network access, a lock or a write. The function may ask the user for a passphrase.
+    /// Reads the archive. For the files of a container, this needs no lock, no write and no network access. The function may
+    /// ask the user for a passphrase.
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service reported before that the
     ///   token belongs to another user; `.signedOut` or `.unreadable`.

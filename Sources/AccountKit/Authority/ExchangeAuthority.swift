@@ -1,7 +1,7 @@
 /// An authority that can prepare a token request before it sends a token.
 ///
-/// A refresh first prepares its request, and then records its intent. Discovery and connecting therefore do not use up
-/// the time of the lease. If a process dies while it connects, it leaves no record of a token that may be spent.
+/// A refresh first prepares its request, and then records its intent. The lease therefore
+/// needs to last only for the request itself. If a process dies while it connects, it leaves no record of a token that may be spent.
 package protocol ExchangeAuthority: AccountAuthority {
     /// Looks up the endpoint and connects to it, without sending a token. If this function throws an
     /// ``AuthorityError``, the token request was not sent.

@@ -3,8 +3,8 @@ import AccountSupport
 /// A key that the TPM 2.0 of this machine seals. Only the same TPM can unseal the key.
 ///
 /// The key protects copies of the archive and of the sealed key, because they do not open on another machine. The key
-/// does not protect against a program that runs as the user on this machine, which can use the TPM, too. If the TPM is
-/// cleared or replaced, the key is lost, so an archive needs another key for recovery.
+/// does not protect against a program that runs as the user on this machine, because it can also use the TPM. If the TPM
+/// is cleared or replaced, the key is lost, so an archive needs another key for recovery.
 ///
 /// The source requires the package trait `TPM`, and tpm2-tss on a Linux machine. The variable `TPM2TOOLS_TCTI` selects
 /// a TPM other than `/dev/tpmrm0`.

@@ -219,8 +219,8 @@ extension AccountStore {
         var pause = Duration.seconds(1)
         while true {
             do {
-                // Identify the user even if the caller was cancelled: the tokens may be revoked or not, depending on
-                // the user.
+                // Identify the user even if the caller was cancelled: whether the tokens may be revoked depends on the
+                // user.
                 let account = try await shielded(identify)
                 return try await storeOrRevoke(account, with: authority, exchange)
             } catch let error as Unstored {

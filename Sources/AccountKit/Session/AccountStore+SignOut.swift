@@ -125,8 +125,8 @@ extension AccountStore {
         await driver.revocations.pending().map { PendingRevocation($0.payload) }
     }
 
-    /// Returns whether the stored account or a queued revocation uses the client of another account. Assumes so for an
-    /// archive or an entry that does not open.
+    /// Returns whether the stored account or a queued revocation uses the client of another account. If the archive
+    /// or an entry cannot be opened, returns `true`.
     package func usesClient(of other: Account) async throws -> Bool {
         // Read the queue last: a sign-out queues its revocation before it removes the account.
         switch await load() {

@@ -54,9 +54,10 @@ public final class AccountStore: Sendable {
         clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
-            storage: FileArchiveStorage(container: container, session: session), appIdentifier: container.identifier,
-            session: session, keySources: keySources ?? [KeyFile(container: container, session: session)], clock: clock,
-            lockTimeout: lockTimeout, logger: logger)
+            ArchiveReader(
+                container: container, session: session,
+                keySources: keySources ?? [KeyFile(container: container, session: session)], logger: logger),
+            clock: clock, lockTimeout: lockTimeout)
     }
 
     /// Creates a store for a session in another storage.

@@ -80,7 +80,7 @@ struct RefreshFlow {
     private mutating func refresh(_ effects: any SessionEffects) async -> RefreshOutcome {
         // If no account can be read without the lock, step 2 reads the account under the lock.
         if case .present(let stored, _) = await effects.load() {
-            guard isToBeUsed(stored) else { return .adopted(stored) }
+            guard needsRequest(stored) else { return .adopted(stored) }
             if let obstacle = obstacle(in: stored) { return .kept(stored, obstacle) }
             if let outcome = await connect(stored, effects) { return outcome }
         }
@@ -142,7 +142,7 @@ struct RefreshFlow {
     private mutating func begin(in transaction: any SessionTransaction) async -> Beginning {
         let content = await transaction.load()
         guard case .present(let stored, let revision) = content else { return .ended(outcome(of: content)) }
-        guard isToBeUsed(stored) else { return .ended(.adopted(stored)) }
+        guard needsRequest(stored) else { return .ended(.adopted(stored)) }
         account = stored
         if let obstacle = obstacle(in: stored) { return .ended(.kept(stored, obstacle)) }
         guard connected?.isSameGrant(as: stored) == true else {
@@ -449,9 +449,9 @@ struct RefreshFlow {
         return isPossible ? nil : .init(.notChecked, detail: "there is no refresh token")
     }
 
-    /// Returns whether to use the stored tokens for a request: they are the tokens to replace, or a missing token can
-    /// be derived from them.
-    func isToBeUsed(_ stored: Account) -> Bool {
+    /// Returns whether a request is still needed: the stored tokens are the tokens to replace, or the derived token is
+    /// missing or expires too soon.
+    func needsRequest(_ stored: Account) -> Bool {
         guard stored.isSameUser(as: account) else { return false }
         // A token for another API may have replaced the refresh token, but not the access token.
         guard let derivation else {
@@ -476,7 +476,7 @@ struct RefreshFlow {
         switch content {
         // The lease was lost, and another machine has replaced only the refresh token or obtained a token for another
         // API.
-        case .present(let stored, _) where isToBeUsed(stored): .kept(stored, .init(.replacedMeanwhile))
+        case .present(let stored, _) where needsRequest(stored): .kept(stored, .init(.replacedMeanwhile))
         case .present(let stored, _): .adopted(stored)
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)

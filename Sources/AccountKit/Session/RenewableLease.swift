@@ -10,7 +10,7 @@ final class RenewableLease {
         current = lease
     }
 
-    /// Acquires a new lease, unless the current lease certainly lasts. Releases the current lease first.
+    /// Acquires a new lease, unless the current lease is certainly still held. Releases the current lease first.
     func renew(timeout: Duration) async throws {
         guard await current?.lasts(for: .zero) != true else { return }
         await release()

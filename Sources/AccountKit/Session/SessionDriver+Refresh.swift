@@ -133,7 +133,7 @@ extension SessionDriver {
         switch await load() {
         case .present(let stored, _):
             let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: clock.now)
-            return flow.isToBeUsed(stored) ? nil : .adopted(stored)
+            return flow.needsRequest(stored) ? nil : .adopted(stored)
         // If no sign-out is recorded, a sign-in may be in progress. Only the lock rules this out.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil

@@ -9,7 +9,7 @@ package protocol SynchronizableStorage: AccountLinkedStorage {
     /// Returns the unsent changes in the order in which they were made.
     func unsentChanges() async throws(AccountError) -> [UnsentChange]
 
-    /// Sends the unsent changes, also those that wait after a failure, and then requests the stored lists.
+    /// Sends the unsent changes, including changes that wait after a failure, and then requests the stored lists.
     ///
     /// - Parameter onProgress: Called after each change with the numbers of sent and remaining changes.
     /// - Returns: The number of sent changes, and the reason if the run ended early.

@@ -348,7 +348,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Removes the items from all lists that are missing from one list and were certainly not moved.
+    /// Removes items from all lists, if they are missing from one list and were certainly not moved.
     func removeGone(_ keys: [Data], from name: String) async throws {
         try await write { database in
             guard let list = try list(name, database) else { return }

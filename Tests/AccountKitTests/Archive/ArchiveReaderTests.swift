@@ -31,7 +31,7 @@ struct ArchiveReaderTests {
         try await store.signIn { .fresh(at: clock.now) }
         try await store.signOut()
         guard case .signedOut(let signOut) = await reader().load() else {
-            Issue.record("the session has ended")
+            Issue.record("the session has not ended")
             return
         }
         #expect(signOut.reason == .signedOutByUser)
@@ -64,7 +64,7 @@ struct ArchiveReaderTests {
                     Issue.record(error)
                 }
             })
-        // No key opens the archive of the first read.
+        // The reader's key does not open the archive of the first read.
         #expect(await reader(other, on: hooked).load().account == .fresh(at: clock.now))
     }
 }

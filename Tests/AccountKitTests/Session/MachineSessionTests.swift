@@ -112,8 +112,8 @@ struct MachineSessionTests {
         var again = account
         (again.credentials.issuedAt, again.credentials.expiresAt) = (clock.now, clock.now.addingTimeInterval(60))
         let flow = RefreshFlow(of: account, now: clock.now)
-        #expect(flow.isToBeUsed(account))
-        #expect(!flow.isToBeUsed(again))
+        #expect(flow.needsRequest(account))
+        #expect(!flow.needsRequest(again))
     }
 
     @Test func `Drops the queued tokens of a client when all have expired`() async throws {
