@@ -1,12 +1,16 @@
 import AccountKit
-import AccountTesting
 import Testing
 
 @testable import AccountCommands
 
 struct CommandStoresTests {
-    private let reader = ArchiveReader(
-        storage: InMemoryArchiveStorage(), appIdentifier: "testing", session: .default, keySources: [])
+    private let reader: ArchiveReader
+
+    init() throws {
+        // Nothing reads the archive.
+        let container = try AppContainer(root: "/nonexistent", identifier: "com.example.notes")
+        reader = ArchiveReader(container: container, session: .default, keySources: [])
+    }
 
     @Test func `Creates the store of the archive when the command first uses it`() {
         let stores = CommandStores(reader, tokenStore: nil)
