@@ -8,6 +8,6 @@ file=${1:?usage: gists.sh FILE}
 # shellcheck source=Scripts/release-flags.sh
 source Scripts/release-flags.sh static
 # shellcheck disable=SC2154
-flags+=(--package-path Examples --scratch-path Examples/.build/install --product gists)
+flags=("${nested_flags[@]}" --package-path Examples --scratch-path Examples/.build/install --product gists)
 swift build "${flags[@]}"
 strip -o "$file" "$(swift build "${flags[@]}" --show-bin-path)/gists"

@@ -6,6 +6,6 @@ cd "$(dirname "$0")/.."
 # shellcheck source=Scripts/release-flags.sh
 source Scripts/release-flags.sh static
 # shellcheck disable=SC2154
-flags=(--package-path Benchmarks "${flags[@]}" --scratch-path Benchmarks/.build/static)
+flags=("${nested_flags[@]}" --package-path Benchmarks --scratch-path Benchmarks/.build/static)
 swift build "${flags[@]}" --product nio-floor
 strip -o Benchmarks/.build/nio-floor "$(swift build "${flags[@]}" --show-bin-path)/nio-floor"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# To be sourced: `release-flags.sh static|portable` sets `scratch`, the folder of a release build, and its `flags`.
+# To be sourced: `release-flags.sh static|portable` sets `scratch`, the folder of a release build, its `flags`, and the
+# `nested_flags` of packages that depend on this package and have no traits.
 # shellcheck disable=SC2034
 
 # Each function gets a separate section, so that the linker can merge identical functions, and drop the functions of C libraries that
 # the program does not call. Types are created from the compiler's metadata.
 # If they were created by name, the runtime would search all conformances of the program for each type.
 flags=(
-    -c release --traits Signatures --explicit-target-dependency-import-check error
+    -c release --explicit-target-dependency-import-check error
     -Xswiftc -use-ld=lld -Xswiftc -Osize
     -Xswiftc -Xfrontend -Xswiftc -function-sections
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
@@ -28,5 +29,6 @@ portable)
     ;;
 esac
 # On systems other than Linux, Swift and the C library are part of the system.
-if [[ $(uname -s) != Linux ]]; then flags=(-c release --traits Signatures --explicit-target-dependency-import-check error); fi
-flags+=(--scratch-path "$scratch")
+if [[ $(uname -s) != Linux ]]; then flags=(-c release --explicit-target-dependency-import-check error); fi
+nested_flags=("${flags[@]}")
+flags+=(--traits Signatures --scratch-path "$scratch")
