@@ -32,7 +32,8 @@ extension CommandContext {
         guard location == nil else { return result }
         do {
             // The default session is listed only while a user is signed in.
-            for other in try [.default] + container.sessions() where !result.contains(other) { result.append(other) }
+            var known: Set = [session]
+            result += try ([.default] + container.sessions()).filter { known.insert($0).inserted }
         } catch {
             logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])
         }
