@@ -89,7 +89,7 @@ faults:
 	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	python3 -B Verification/Faults/faults.py --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
-# Makes the same checks with each error at each call, a crash before each call, and many more combinations. About twenty minutes.
+# Makes the same checks with each error at each call, a crash before each call, and many more combinations. About an hour.
 faults-all:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account

@@ -45,7 +45,7 @@ package enum StateText {
             case .insufficientScope: "the token does not have permission to identify the user"
             case .wrongAccount: "\(service) reports that the token belongs to another user"
             case .replacedMeanwhile: "another process has just replaced the tokens"
-            case .busy: "another process is using the account"
+            case .busy: "the account is busy"
             case .cannotSave: "the archive cannot be changed"
             case .storeUnreachable: "the store cannot be reached"
             case .notSaved: "new tokens could not be saved"

@@ -26,7 +26,7 @@ package protocol PreparedExchange: Sendable {
 
 extension AuthorityError {
     /// The error for a request that was not sent, because the sender's lease does not last for the whole exchange.
-    package static let withheld = AuthorityError.notSent(.noResponse(.init(.timeout, stage: .connection)))
+    package static let withheld = AuthorityError.notSent(.noResponse(.init(.leaseLost)))
 }
 
 /// A request of an authority that connects and sends in one step.

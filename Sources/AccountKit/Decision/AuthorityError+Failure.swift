@@ -33,11 +33,13 @@ extension AuthorityError {
             case truncated
             case garbled
             case proxy
+            /// The sender's lease does not last for the whole exchange, so no part of the request was sent.
+            case leaseLost
 
             fileprivate var usualStage: Stage {
                 switch self {
                 case .unknownHost, .nameServer: .nameLookUp
-                case .refused, .proxy: .connection
+                case .refused, .proxy, .leaseLost: .connection
                 case .unreachable, .reset, .timeout, .cancelled, .truncated, .garbled: .sent
                 }
             }
@@ -97,6 +99,8 @@ extension AuthorityError.Failure: CustomStringConvertible {
         case (.truncated, _): "the response from \(place) was truncated"
         case (.garbled, _): "the response from \(place) was not HTTP"
         case (.proxy, _): "the proxy\(host == nil ? "" : " \(place)") did not open a connection to the service"
+        case (.leaseLost, _):
+            "the refresh lease was lost, because this process was stopped or disconnected for too long: nothing was sent; try again"
         }
     }
 }

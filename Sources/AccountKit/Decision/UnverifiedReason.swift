@@ -69,7 +69,8 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// Another process replaced the tokens, and AccountKit adopted the new tokens.
         public static let replacedMeanwhile = Code(rawValue: "replacedMeanwhile")
 
-        /// Another process is using the archive.
+        /// Another process is using the archive, or this process was stopped for so long that it lost the lock or the
+        /// lease.
         public static let busy = Code(rawValue: "busy")
 
         /// AccountKit could not store new tokens, so it did not request any.

@@ -127,7 +127,8 @@ extension UnverifiedReason.Code {
     init(savingFailure error: any Error) {
         self =
             switch (error as? AccountError)?.code {
-            case .busy: .busy
+            // Another process acquired the lock or the lease, or changed the entry.
+            case .busy, .conflict: .busy
             case .storeUnreachable: .storeUnreachable
             default: .cannotSave
             }

@@ -417,6 +417,11 @@ struct RefreshFlow {
             if unfinishedRefresh == nil { try? await transaction.forgetRefreshRecord() }
             return
         }
+        // After a lost lease, the next refresh may begin at once.
+        if failure == .withheld, unfinishedRefresh == nil {
+            try? await transaction.forgetRefreshRecord()
+            return
+        }
         // Record whether this or an earlier request may have spent the token. A flow without an intent has not read the
         // record.
         let mayBeSpent =
