@@ -22,7 +22,8 @@ section "warnings, and imports of undeclared dependencies"
 swift build --traits Offline,Signatures,TPM --explicit-target-dependency-import-check error --build-tests
 
 section "public API: as recorded, and without types of dependencies"
-Scripts/public_api.py
+graphs=$(Scripts/symbol_graphs.sh)
+Scripts/public_api.py --graphs "$graphs"
 
 section "each test that SECURITY.md names exists"
 python3 -B Scripts/security_tests.py
@@ -49,7 +50,7 @@ apart() {
 pages() {
     section "documentation pages: no broken links"
     python3 -B Scripts/file_links.py
-    Scripts/docs.sh .build/documentation
+    Scripts/docs.sh .build/documentation "$graphs"
     section "dependencies that require a trait"
     Verification/Install/traits.sh
     section "manual pages and completions of the tools in Examples"

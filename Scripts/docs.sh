@@ -1,17 +1,13 @@
 #!/usr/bin/env bash
-# Builds the documentation of all modules as one site: docs.sh FOLDER. A warning, such as a broken link, is an error.
+# Builds the documentation of all modules as one site: docs.sh FOLDER [GRAPHS]. A warning, such as a broken link, is an error.
+# GRAPHS is the folder that symbol_graphs.sh printed; without it, this script creates the symbol graphs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-output=${1:?usage: docs.sh FOLDER}
+output=${1:?usage: docs.sh FOLDER [GRAPHS]}
 # Modules that other modules link to come first: a link can only refer to a module that is already built.
 modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountDocuments AccountOffline AccountCommands AccountHelpers)
-# Ignore the exit code: it reports that the test bundle has no symbols, as expected.
-graphs=$({ swift package --traits Offline,Signatures,TPM dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
-[[ -d $graphs ]] || {
-    echo "cannot create the symbol graphs: run \`swift package --traits Offline,Signatures,TPM dump-symbol-graph\` to see why" >&2
-    exit 1
-}
+graphs=${2:-$(Scripts/symbol_graphs.sh)}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,6 +5,7 @@
     public_api.py --update   writes the record, after an intended change of the API
 """
 
+import argparse
 import difflib
 import json
 import pathlib
@@ -25,13 +26,8 @@ FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|AccountCrypto|Accou
 
 
 def symbol_graphs():
-    """Creates the symbol graphs of the modules."""
-    command = ["swift", "package", "--traits", "Offline,Signatures,TPM", "dump-symbol-graph", "--minimum-access-level", "public", "--skip-synthesized-members"]
-    result = subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
-    found = re.findall(r"Files written to (\S+)", result.stdout + result.stderr)
-    if not found:
-        sys.exit(f"cannot create the symbol graphs:\n{result.stdout}\n{result.stderr}")
-    return pathlib.Path(found[-1])
+    """Creates the symbol graphs of the modules, and returns their folder."""
+    return subprocess.run([ROOT / "Scripts" / "symbol_graphs.sh"], text=True, stdout=subprocess.PIPE, check=True).stdout.strip()
 
 
 def declarations(folder, module):
@@ -39,6 +35,9 @@ def declarations(folder, module):
     lines, foreign = set(), []
     for path in sorted(folder.glob(f"{module}.symbols.json")) + sorted(folder.glob(f"{module}@*.symbols.json")):
         for symbol in json.loads(path.read_text())["symbols"]:
+            # Members that a type inherits from a protocol extension are recorded with the protocol.
+            if "::SYNTHESIZED::" in symbol["identifier"]["precise"]:
+                continue
             fragments = symbol["declarationFragments"]
             text = re.sub(r"\s+", " ", "".join(fragment["spelling"] for fragment in fragments))
             line = f'{".".join(symbol["pathComponents"])}: {text}'
@@ -50,8 +49,12 @@ def declarations(folder, module):
 
 
 def main():
-    update = "--update" in sys.argv[1:]
-    folder = symbol_graphs()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--graphs", help="the folder that symbol_graphs.sh printed; otherwise this script creates them")
+    arguments = parser.parse_args()
+    update = arguments.update
+    folder = pathlib.Path(arguments.graphs or symbol_graphs())
     RECORD.mkdir(exist_ok=True)
     failed = False
     for module in MODULES:

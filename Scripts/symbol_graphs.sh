@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Creates the symbol graphs of the public API of all modules, and prints their folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command=(swift package --traits "Offline,Signatures,TPM" dump-symbol-graph --minimum-access-level public)
+# Ignore the exit code: it reports that the test bundle has no symbols, as expected.
+graphs=$({ "${command[@]}" 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
+[[ -d $graphs ]] || {
+    echo "cannot create the symbol graphs: run \`${command[*]}\` to see why" >&2
+    exit 1
+}
+echo "$graphs"
