@@ -17,7 +17,7 @@ package enum TokenRequest: Sendable {
 package protocol PreparedExchange: Sendable {
     /// Sends the request. Call this function only once. The function calls `mayBeSent` immediately before the first
     /// byte of a token leaves the process. If `mayBeSent` returns `false`, the function sends nothing and throws
-    /// ``AuthorityError/withheld``.
+    /// ``AuthorityError/leaseLost``.
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials
 
     /// Closes the connection without sending the request. Does nothing after ``send(if:)``.
@@ -26,7 +26,7 @@ package protocol PreparedExchange: Sendable {
 
 extension AuthorityError {
     /// The error for a request that was not sent, because the sender's lease does not last for the whole exchange.
-    package static let withheld = AuthorityError.notSent(.noResponse(.init(.leaseLost)))
+    package static let leaseLost = AuthorityError.notSent(.noResponse(.init(.leaseLost)))
 }
 
 /// A request of an authority that connects and sends in one step.
@@ -36,7 +36,7 @@ struct UnpreparedExchange: PreparedExchange {
     let account: Account
 
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
-        guard mayBeSent() else { throw AuthorityError.withheld }
+        guard mayBeSent() else { throw AuthorityError.leaseLost }
         switch request {
         case .refresh: return try await authority.refresh(account)
         case .derivation(let target, let means):

@@ -138,7 +138,7 @@ final class LiveSessionEffects: SessionEffects {
         let limit = service.tokenRequestTimeout
         guard await lease?.lasts(for: limit) != false else {
             exchange.abandon()
-            throw .withheld
+            throw .leaseLost
         }
         driver.logger?.debug("token request sent")
         do {

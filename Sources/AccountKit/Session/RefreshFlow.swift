@@ -419,7 +419,7 @@ struct RefreshFlow {
         }
         // After a lost lease, the next refresh may begin at once. If this write fails, the record of the intent stays, and
         // the token counts as possibly spent.
-        if failure == .withheld, unfinishedRefresh == nil {
+        if failure == .leaseLost, unfinishedRefresh == nil {
             try? await transaction.forgetRefreshRecord()
             return
         }

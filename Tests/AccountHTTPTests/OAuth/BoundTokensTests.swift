@@ -135,7 +135,7 @@ struct BoundTokensTests {
             let exchange = try await authority(server).prepareRefresh(of: account(at: server, key))
             let calls = PathCounter()
             let failure = await asyncFailure { try await exchange.exchange { calls.next("call") == 0 } }
-            #expect(failure == .withheld && failure?.wasCertainlyNotCarriedOut == true)
+            #expect(failure == .leaseLost && failure?.wasCertainlyNotCarriedOut == true)
             #expect(server.requests.filter { $0.body.contains("r1") }.count == 1)
         }
     }

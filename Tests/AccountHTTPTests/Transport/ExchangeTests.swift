@@ -199,7 +199,7 @@ struct ExchangeTests {
             let target = try TokenTarget(scopes: ["read"])
             for request in [TokenRequest.refresh, .derivation(target, .refresh)] {
                 let exchange = try await authority.prepare(request, of: account)
-                #expect(await asyncFailure { try await exchange.send { false } } == .withheld)
+                #expect(await asyncFailure { try await exchange.send { false } } == .leaseLost)
             }
             #expect(server.requests.isEmpty)
         }

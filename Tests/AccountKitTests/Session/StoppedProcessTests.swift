@@ -56,7 +56,7 @@ struct StoppedProcessTests {
             let service: Service
 
             func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
-                guard mayBeSent() else { throw AuthorityError.withheld }
+                guard mayBeSent() else { throw AuthorityError.leaseLost }
                 try await service.note("send")
                 return Fixture.newTokens
             }
@@ -99,6 +99,22 @@ struct StoppedProcessTests {
         #expect(store.account?.credentials.refreshToken == Secret("refresh-1"))
         #expect(try await store.unfinishedRefresh() == nil)
         #expect(await store.refreshPause() == nil)
+    }
+
+    @Test func `Keeps the record of an earlier refresh if the lease expired before the first byte`() async throws {
+        let isHeld = Mutex(true)
+        let storage = HookedStorage(
+            base: memory, onSending: { _ in true }, onFirstByte: { _ in isHeld.withLock { $0 } })
+        let store = try await store(storage)
+        let lost = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: lost) }
+        let earlier = try #require(try await store.unfinishedRefresh())
+        clock.advance(by: .seconds(300))
+        isHeld.withLock { $0 = false }
+        let service = Service()
+        await expectAccountError(.busy) { try await store.refresh(with: service) }
+        #expect(service.events == ["prepare"])
+        #expect(try await store.unfinishedRefresh() == earlier)
     }
 
     @Test func `Leaves no record of a spent token after a failed connection`() async throws {
