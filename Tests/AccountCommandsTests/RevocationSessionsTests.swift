@@ -17,7 +17,8 @@ struct RevocationSessionsTests {
     func `Checks the current session first, and each of a few other sessions once`(isRequested: Bool) throws {
         let work = try SessionName("work")
         let home = try SessionName("home")
-        let checked = CommandContext<Notes>.sessionsToCheck([.default, home, work], after: work, isRequested: isRequested)
+        let checked = CommandContext<Notes>.sessionsToCheck(
+            [.default, home, work], after: work, isRequested: isRequested)
         #expect(checked.first == work)
         #expect(checked.count == 3)
         #expect(Set(checked) == [.default, home, work])

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import random
 import shlex
 import shutil
 import struct
@@ -53,12 +54,14 @@ class Programs:
     def set_processors(self):
         # Run one program at a time on each processor. Swift's thread pool then has one thread, and the order of calls is always the same.
         self._processors = sorted(os.sched_getaffinity(0))
-        self._free = list(self._processors)
+        # In a random order: a case in a namespace is a separate process, and runs only one program at a time.
+        self._free = random.sample(self._processors, len(self._processors))
         self._changed = threading.Condition()
 
     @property
     def parallelism(self):
-        return len(self._processors)
+        """The number of cases to run at once. While a case copies and compares files, another one uses the processor."""
+        return 2 * len(self._processors)
 
     def file(self, user):
         return self.folder / f"{user}.plist"

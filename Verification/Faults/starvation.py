@@ -19,21 +19,17 @@ from machinery import Outcome, debris, locked, problems_after
 
 
 def run(operations, programs, results, whole):
-    with ThreadPoolExecutor(programs.parallelism) as pool:
-        work = []
+    # Run all of the cases that mostly wait at once, and the others at the same time.
+    with ThreadPoolExecutor(2 * len(operations)) as waiting, ThreadPoolExecutor(programs.parallelism) as pool:
+        work = [waiting.submit(stopped_holder, operation, programs, results) for operation in operations]
+        work += [
+            waiting.submit(stopped_refresh, operation, programs, results) for operation in operations
+            if not operation.name.startswith("refresh")]
         for operation in operations:
             for fault, arguments in confined_cases(operation, whole):
                 work.append(pool.submit(confined, operation, programs, results, fault, arguments))
             for fault, wrapper in [*limits(whole), *clocks(programs)]:
                 work.append(pool.submit(limited, operation, programs, results, fault, wrapper))
-        for item in work:
-            item.result()
-    # Run all of these cases at once, because they mostly wait.
-    with ThreadPoolExecutor(len(operations) + 1) as pool:
-        work = [pool.submit(stopped_holder, operation, programs, results) for operation in operations]
-        work += [
-            pool.submit(stopped_refresh, operation, programs, results) for operation in operations
-            if not operation.name.startswith("refresh")]
         for item in work:
             item.result()
     kill_loop(programs, results, 20 if whole else 8)
