@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ def main():
     parser.add_argument("--only", help="one operation, or one case of the fleet")
     parser.add_argument("--part", choices=PARTS, help="one part")
     parser.add_argument("--flights", type=int, default=100, help="how many flights")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="selects the errors of system calls")
     arguments = parser.parse_args()
 
     if arguments.part is None and arguments.only is None:
@@ -54,9 +56,10 @@ def run_all(arguments):
 
 
 def run(arguments, parts):
-    programs = machinery.Programs(arguments.build)
+    programs = machinery.Programs(arguments.build, arguments.seed)
     results = machinery.Results()
     began = time.monotonic()
+    print(f"seed: {arguments.seed}", file=sys.stderr, flush=True)
     try:
         operations = [o for o in machinery.operations() if arguments.only in (None, o.name) and parts != ["fleet"]]
         for operation in operations:

@@ -30,8 +30,10 @@ ASKED = "/nonexistent-faults/asked"
 class Programs:
     """The paths of all programs."""
 
-    def __init__(self, build):
+    def __init__(self, build, seed):
         build = Path(build).resolve()
+        # Selects the errors of system calls, if not all of them are tested.
+        self.seed = seed
         self.build = build
         self.account = str(build / "account")
         self.exerciser = str(build / "archive-exerciser")

@@ -1,5 +1,6 @@
 """Faults at single system calls: every call of an operation fails in each possible way, or is the last one of the process."""
 
+import random
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -189,20 +190,16 @@ def run_case(operation, programs, position, inject, killed):
     return ["the fault never occurred at its place"], how
 
 
-def cases(found, whole):
-    """The cases in which a call fails, either once or from then on. With `whole`, each call fails with each possible error, otherwise with
-    one of them.
+def cases(found, whole, choice):
+    """The cases in which a call fails, either once or from then on. With `whole`, each call fails with each possible error in both ways,
+    otherwise in one way that `choice` selects.
     """
     for position in found:
-        errors = position.errors
-        for persistent in (False, True):
-            fitting = [e for e in errors if not (persistent and (position.name, e) in ENDLESS)]
-            if not fitting:
-                continue
-            some = fitting if whole else [fitting[(position.index + persistent * 3) % len(fitting)]]
-            for error in some:
-                plus = "+" if persistent else ""
-                yield position, f"{position.name}:error={error}:when=NUMBER{plus}", "errors, lasting" if persistent else "errors, once"
+        possible = [
+            (error, plus) for plus in ("", "+") for error in position.errors if not (plus and (position.name, error) in ENDLESS)]
+        some = possible if whole or not possible else [choice.choice(possible)]
+        for error, plus in some:
+            yield position, f"{position.name}:error={error}:when=NUMBER{plus}", "errors, lasting" if plus else "errors, once"
 
 
 def deaths(found, whole):
@@ -216,10 +213,11 @@ def deaths(found, whole):
 
 
 def run(operations, programs, results, whole):
+    choice = random.Random(programs.seed)
     work = []
     for operation in operations:
         found = positions(operation, programs)
-        work += [(operation, *case, False) for case in cases(found, whole)]
+        work += [(operation, *case, False) for case in cases(found, whole, choice)]
         work += [(operation, *case, True) for case in deaths(found, whole)]
 
     def one(case):
