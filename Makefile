@@ -5,6 +5,9 @@ PREFIX ?= /usr/local
 STATIC ?= yes
 
 SWIFT = swift
+# SwiftPM passes the enabled traits to the compiler in the order of a set. Without this variable the order differs in each run, and each run
+# compiles all modules again.
+BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 # An import of a module that is not a dependency of the target is an error: the build enforces the direction of the modules.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 # The optional modules, for all builds of this package itself.
@@ -25,33 +28,33 @@ all: build
 
 build:
 	@Scripts/bootstrap.sh build
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS)
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS)
 
 # Signs in, goes offline, refreshes, revokes and signs out, with the real command and the example server.
 demo:
 	@Scripts/bootstrap.sh demo
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product account
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	@Examples/demo.sh
 
 # Demonstrates one session on three machines that share an etcd cluster.
 fleet-demo:
 	@Scripts/bootstrap.sh fleet
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product account
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	@Examples/fleet-demo.sh
 
 # Builds `account` as well, and starts the test authorization server, for experiments: http://127.0.0.1:8080, or PORT=n. Ctrl-C ends it.
 auth-server: PORT = 8080
 auth-server:
 	@Scripts/bootstrap.sh build
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	@"$$($(SWIFT) build $(INTEGRATION) --show-bin-path)/auth-server" --port $(PORT)
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product account
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	@"$$($(BUILD) $(INTEGRATION) --show-bin-path)/auth-server" --port $(PORT)
 
 test:
 	@Scripts/bootstrap.sh test
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --build-tests
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests|$(SEARCHES)'
 # Run these tests separately: they occupy all processors for a minute, which would delay tests with time limits.
 	$(SWIFT) test $(TRAITS) --skip-build --filter '$(SEARCHES)'
@@ -59,7 +62,7 @@ test:
 	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests' --skip AccountFleetSystemTests
 # Leases in a cluster expire if a busy machine sends keep-alives too late, so only two of these tests run at a time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --build-tests
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Model/check.sh
@@ -83,28 +86,28 @@ simulate-all:
 # shared session loses its leader, its network or its disk space. About six minutes.
 faults:
 	@Scripts/bootstrap.sh faults
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	python3 -B Verification/Faults/faults.py --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	python3 -B Verification/Faults/faults.py --build "$$($(BUILD) $(TRAITS) --show-bin-path)"
 
 # Makes the same checks with each error at each call, a crash before each call, and many more combinations. About an hour.
 faults-all:
 	@Scripts/bootstrap.sh faults
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	python3 -B Verification/Faults/faults.py --all --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	python3 -B Verification/Faults/faults.py --all --build "$$($(BUILD) $(TRAITS) --show-bin-path)"
 
 # Runs a thousand random sequences of fifty changes without the network, with crashes and losses; FLIGHT=n prints the steps of one.
 flights:
 	@Scripts/bootstrap.sh faults
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
 	FLIGHT=$(FLIGHT) python3 -B Verification/Faults/faults.py --part flights --flights 1000 \
-		--build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
+		--build "$$($(BUILD) $(TRAITS) --show-bin-path)"
 
 # Runs the concurrency tests under Thread Sanitizer. The first build takes some minutes.
 tsan:
@@ -125,16 +128,16 @@ fuzz-long:
 bench:
 	@Scripts/bootstrap.sh bench
 	@Scripts/release.sh static .build/release-static
-	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS)
-	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
-	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product offline-bench
-	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product fleet-storm
+	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS)
+	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
+	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product offline-bench
+	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product fleet-storm
 # The installed command is static, and so contains no TPM.
-	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product account
+	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product account
 	@Benchmarks/gists.sh .build/release-static/bin/gists
 	@Benchmarks/nio-floor.sh
 	python3 -B Benchmarks/run.py --gists .build/release-static/bin/gists --account .build/release-static/bin/account \
-		--build "$$($(SWIFT) build --package-path Benchmarks -c release --show-bin-path)"
+		--build "$$($(BUILD) --package-path Benchmarks -c release --show-bin-path)"
 
 # Checks format, comments of public declarations, documentation pages, shell scripts, public API, installation and speed.
 check:
@@ -159,14 +162,14 @@ docs-serve: docs
 docs-update:
 	@Scripts/bootstrap.sh docs
 	Scripts/snippets.py --update
-	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
-	Scripts/commands_page.py "$$($(SWIFT) build $(TRAITS) --show-bin-path)/account" --update
+	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
+	Scripts/commands_page.py "$$($(BUILD) $(TRAITS) --show-bin-path)/account" --update
 
 # Draws the picture in the README, from a terminal that runs an example. The user is offline for two minutes.
 demo-picture:
 	@Scripts/bootstrap.sh picture
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product gists
-	$(SWIFT) build $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product gists
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
 	Examples/picture.sh >.build/picture.txt
 	Scripts/terminal_svg.py --squeeze --title $(PICTURE) <.build/picture.txt >Documentation/demo.svg
 

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 source Verification/Install/completion.sh
 share=$(mktemp -d)
 trap 'rm -rf "$share"' EXIT
-build=(swift build --quiet --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error)
+build=(env SWIFT_DETERMINISTIC_HASHING=1 swift build --quiet --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error)
 fail() {
     echo "examples: $1" >&2
     exit 1

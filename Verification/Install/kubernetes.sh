@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 Scripts/release.sh static .build/release-static
-build=(swift build --quiet --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error)
+build=(env SWIFT_DETERMINISTIC_HASHING=1 swift build --quiet --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error)
 "${build[@]}" --product auth-server
 products=$("${build[@]}" --show-bin-path)
 IntegrationTests/Tests/Fixtures/prepare.sh .build/kubernetes-python Verification/Install/kubernetes/requirements.txt kubernetes_validate yaml

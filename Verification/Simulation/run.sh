@@ -8,12 +8,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+# Without this variable, the order of sets and dictionaries is random in the simulation. It also keeps the order of traits the same in each
+# build; see Makefile.
+export SWIFT_DETERMINISTIC_HASHING=1
+
 swift=${SWIFT:-swift}
 options=(--traits "Offline,Signatures" -c release --static-swift-stdlib --product simulation)
 "$swift" build "${options[@]}" --explicit-target-dependency-import-check error
 program=$("$swift" build "${options[@]}" --show-bin-path)/simulation
-# Without this variable, the order of sets and dictionaries is random.
-export SWIFT_DETERMINISTIC_HASHING=1
 
 if [[ ${1:?usage: run.sh COUNT, or run.sh seed SEED [MISTAKE]} == seed ]]; then
     exec "$program" "$@"
