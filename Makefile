@@ -109,7 +109,7 @@ flights:
 	FLIGHT=$(FLIGHT) python3 -B Verification/Faults/faults.py --part flights --flights 1000 \
 		--build "$$($(BUILD) $(TRAITS) --show-bin-path)"
 
-# Runs the concurrency tests under Thread Sanitizer. The first build takes some minutes.
+# Runs the unit tests of the modules with unchecked code under Thread Sanitizer. The first build takes some minutes.
 tsan:
 	@Scripts/bootstrap.sh test
 	@Verification/Threads/run.sh

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Otherwise each build compiles all modules again; see Makefile.
+# Without this variable, each build compiles all modules again; see Makefile.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 # section TITLE: prints the elapsed time and the next check.

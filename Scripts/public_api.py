@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the public API with the record in Scripts/public-api, and refuses types of dependencies in it.
 
-    public_api.py            compares; exit code 1 if the API differs from the record
-    public_api.py --update   writes the record, after an intended change of the API
+    public_api.py [--graphs FOLDER]            compares; exit code 1 if the API differs from the record
+    public_api.py [--graphs FOLDER] --update   writes the record, after an intended change of the API
 """
 
 import argparse
@@ -27,7 +27,10 @@ FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|AccountCrypto|Accou
 
 def symbol_graphs():
     """Creates the symbol graphs of the modules, and returns their folder."""
-    return subprocess.run([ROOT / "Scripts" / "symbol_graphs.sh"], text=True, stdout=subprocess.PIPE, check=True).stdout.strip()
+    done = subprocess.run([ROOT / "Scripts" / "symbol_graphs.sh"], text=True, stdout=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    return done.stdout.strip()
 
 
 def declarations(folder, module):
@@ -35,7 +38,7 @@ def declarations(folder, module):
     lines, foreign = set(), []
     for path in sorted(folder.glob(f"{module}.symbols.json")) + sorted(folder.glob(f"{module}@*.symbols.json")):
         for symbol in json.loads(path.read_text())["symbols"]:
-            # Members that a type inherits from a protocol extension are recorded with the protocol.
+            # A protocol extension provides this member to the type.
             if "::SYNTHESIZED::" in symbol["identifier"]["precise"]:
                 continue
             fragments = symbol["declarationFragments"]

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Otherwise each build compiles all modules again; see Makefile.
+# Without this variable, each build compiles all modules again; see Makefile.
 export SWIFT_DETERMINISTIC_HASHING=1
 command=(swift package --traits "Offline,Signatures,TPM" dump-symbol-graph --minimum-access-level public)
 # Ignore the exit code: it reports that the test bundle has no symbols, as expected.

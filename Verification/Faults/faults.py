@@ -59,7 +59,6 @@ def run(arguments, parts):
     programs = machinery.Programs(arguments.build, arguments.seed)
     results = machinery.Results()
     began = time.monotonic()
-    print(f"seed: {arguments.seed}", file=sys.stderr, flush=True)
     try:
         operations = [o for o in machinery.operations() if arguments.only in (None, o.name) and parts != ["fleet"]]
         for operation in operations:

@@ -54,15 +54,16 @@ class Programs:
         self.set_processors()
 
     def set_processors(self):
-        # Run one program at a time on each processor. Swift's thread pool then has one thread, and the order of calls is always the same.
+        # Run one program at a time on each processor. Swift's thread pool then usually has one thread, which makes the calls in the same
+        # order each time.
         self._processors = sorted(os.sched_getaffinity(0))
-        # In a random order: a case in a namespace is a separate process, and runs only one program at a time.
+        # Each case in a namespace is a separate process, which uses the last of these processors.
         self._free = random.sample(self._processors, len(self._processors))
         self._changed = threading.Condition()
 
     @property
     def parallelism(self):
-        """The number of cases to run at once. While a case copies and compares files, another one uses the processor."""
+        """The number of cases to run at once. While a case copies and compares files, the program of another case runs."""
         return 2 * len(self._processors)
 
     def file(self, user):

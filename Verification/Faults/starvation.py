@@ -20,12 +20,11 @@ from machinery import Outcome, debris, locked, problems_after
 
 def run(operations, programs, results, whole):
     # Run all of the cases that mostly wait at once, and the others at the same time.
-    with ThreadPoolExecutor(2 * len(operations)) as waiting, ThreadPoolExecutor(programs.parallelism) as pool:
+    with ThreadPoolExecutor(len(operations) + 1) as waiting, ThreadPoolExecutor(programs.parallelism) as pool:
         work = [waiting.submit(stopped_holder, operation, programs, results) for operation in operations]
-        work += [
-            waiting.submit(stopped_refresh, operation, programs, results) for operation in operations
-            if not operation.name.startswith("refresh")]
         for operation in operations:
+            if not operation.name.startswith("refresh"):
+                work.append(pool.submit(stopped_refresh, operation, programs, results))
             for fault, arguments in confined_cases(operation, whole):
                 work.append(pool.submit(confined, operation, programs, results, fault, arguments))
             for fault, wrapper in [*limits(whole), *clocks(programs)]:
@@ -54,9 +53,11 @@ def confined(operation, programs, results, fault, arguments):
         "folder": str(programs.folder)}
     command = ["unshare", "--mount", "--propagation", "private"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
     command += [sys.executable, "-B", str(Path(__file__).resolve()), json.dumps(arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
     try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
         problems, how = json.loads(done.stdout.decode().splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        problems, how = ["did not end"], json.dumps(arguments)
     except (ValueError, IndexError):
         problems, how = [f"the case broke down: {done.stdout.decode()[-500:]}"], json.dumps(arguments)
     results.add(operation.name, fault, problems, f"{fault} {arguments['free']}: {how}")

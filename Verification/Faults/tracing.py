@@ -3,6 +3,7 @@
 import random
 import re
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from machinery import ASKED, TIMED_OUT, problems_after
@@ -213,10 +214,12 @@ def deaths(found, whole):
 
 
 def run(operations, programs, results, whole):
-    choice = random.Random(programs.seed)
+    if not whole:
+        print(f"seed of the errors: {programs.seed}", file=sys.stderr, flush=True)
     work = []
     for operation in operations:
         found = positions(operation, programs)
+        choice = random.Random(f"{programs.seed} {operation.name}")
         work += [(operation, *case, False) for case in cases(found, whole, choice)]
         work += [(operation, *case, True) for case in deaths(found, whole)]
 

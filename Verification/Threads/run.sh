@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the concurrency tests under Thread Sanitizer: run.sh [PATTERN]. run.sh --build only compiles them.
+# Runs the unit tests of the modules with unchecked code under Thread Sanitizer: run.sh [PATTERN]. run.sh --build only compiles them.
 #
 # Fails if a test fails, or if a race is reported. First, a program shows that a lock is not reported and a race is.
 set -euo pipefail
@@ -16,7 +16,7 @@ if [[ ${1:-} == --build ]]; then
     exit
 fi
 
-# In all other modules the compiler excludes races, so they need no test here.
+# In all other modules the compiler checks that values are not shared without protection.
 if unchecked=$(grep -rnE '@unchecked Sendable|nonisolated\(unsafe\)' Sources --include='*.swift' |
     grep -vE '^Sources/Account(Crypto|Documents|Kit|Support|Testing)/'); then
     echo "Thread Sanitizer does not run the tests of these modules. Add them to Verification/Threads/Package.swift:" >&2
@@ -51,7 +51,7 @@ build
 tests=$("$swift" build "${options[@]}" --show-bin-path)/account-kit-threadsPackageTests.xctest
 # Limit the parallelism: with all tests at once, some would time out waiting for a lock or a response.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
-# Exclude tests whose process ends by a signal or has a small stack, because the sanitizer uses both itself. Also exclude tests of values
-# that no two threads share, which would take most of the time, and the test that reads the README of the root package.
+# Exclude tests whose process ends by a signal, because the sanitizer handles signals itself. Also exclude tests of values that no two
+# threads share, which would take most of the time, and the test that reads the README of the root package.
 sanitized "$tests" --testing-library swift-testing --filter "${1:-.}" \
-    --skip 'FlowTests|FlowSearchTests|ExpiryExampleLengthTests|ends the process|theDeepestNesting'
+    --skip 'FlowTests|FlowSearchTests|ExpiryExampleLengthTests|ends the process'

@@ -8,16 +8,12 @@ import Foundation
 #endif
 
 extension CommandContext {
-    /// The number of other sessions that a command checks if the user did not request this. A check opens several
-    /// files, and a container may have very many sessions.
-    private static var otherSessionLimit: Int { 100 }
-
     /// Sends the pending revocations of all sessions to `issuer`, or to all services if `issuer` is `nil`. If the user
-    /// requested this, AccountKit ignores pauses and may ask for a passphrase. Otherwise, AccountKit checks the current
-    /// session and up to 100 others at random, and skips the remaining sessions after one second.
+    /// requested this, AccountKit ignores pauses and may ask for a passphrase. Otherwise, AccountKit skips the
+    /// remaining sessions after one second.
     package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
         let start = ContinuousClock.now
-        for session in sessionsWithRevocations(isRequested: isRequested) {
+        for session in sessionsWithRevocations() {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
             do {
                 let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
@@ -29,26 +25,19 @@ extension CommandContext {
         }
     }
 
-    /// In a shared store, returns only the current session, because the machines that use the other sessions send their
-    /// revocations.
-    private func sessionsWithRevocations(isRequested: Bool) -> [SessionName] {
-        guard location == nil else { return [session] }
+    /// Returns the sessions, with the current session first. In a shared store, returns only the current session,
+    /// because the machines that use the other sessions send their revocations.
+    private func sessionsWithRevocations() -> [SessionName] {
+        var result = [session]
+        guard location == nil else { return result }
         do {
-            return try Self.sessionsToCheck(container.sessions(), after: session, isRequested: isRequested)
+            // The default session is listed only while a user is signed in.
+            var known: Set = [session]
+            result += try ([.default] + container.sessions()).filter { known.insert($0).inserted }
         } catch {
             logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])
-            return [session]
         }
-    }
-
-    /// Returns the current session, and after it the other sessions to check.
-    static func sessionsToCheck(
-        _ sessions: [SessionName], after current: SessionName, isRequested: Bool
-    ) -> [SessionName] {
-        // The default session is listed only while a user is signed in.
-        var known: Set = [current]
-        let others = ([.default] + sessions).filter { known.insert($0).inserted }
-        return [current] + (isRequested ? others : Array(others.shuffled().prefix(otherSessionLimit)))
+        return result
     }
 
     /// Sends the pending revocations of one session that were queued before a date.

@@ -417,8 +417,8 @@ struct RefreshFlow {
             if unfinishedRefresh == nil { try? await transaction.forgetRefreshRecord() }
             return
         }
-        // After a lost lease, the next refresh may begin at once. If this write fails, the record of the intent stays, and
-        // the token counts as possibly spent.
+        // After a lost lease, no token was sent, so the next refresh may begin at once. If this write fails, the record of
+        // the intent stays, and the token counts as possibly spent.
         if failure == .leaseLost, unfinishedRefresh == nil {
             try? await transaction.forgetRefreshRecord()
             return

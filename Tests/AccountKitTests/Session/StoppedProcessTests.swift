@@ -101,7 +101,7 @@ struct StoppedProcessTests {
         #expect(await store.refreshPause() == nil)
     }
 
-    @Test func `Keeps the record of an earlier refresh if the lease expired before the first byte`() async throws {
+    @Test func `Keeps the record of an earlier refresh if the lease is lost`() async throws {
         let isHeld = Mutex(true)
         let storage = HookedStorage(
             base: memory, onSending: { _ in true }, onFirstByte: { _ in isHeld.withLock { $0 } })
