@@ -83,7 +83,7 @@ simulate-all:
 	@Verification/Simulation/run.sh 1000000
 
 # Checks that no data is lost if a system call fails, the process dies, the power is cut or the disk is full, or if the cluster of a
-# shared session loses its leader, its network or its disk space. About six minutes.
+# shared session loses its leader, its network or its disk space. About eight minutes.
 faults:
 	@Scripts/bootstrap.sh faults
 	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
