@@ -5,8 +5,8 @@ PREFIX ?= /usr/local
 STATIC ?= yes
 
 SWIFT = swift
-# SwiftPM before 6.4 passes the enabled traits to the compiler in the order of a set. Without this variable the order differs in each run, and
-# each run compiles all modules again (https://github.com/swiftlang/swift-package-manager/issues/10525).
+# SwiftPM before 6.4 passes the enabled traits to the compiler in the order of a set. Without this variable the order differs in each run,
+# and each run compiles all modules again (https://github.com/swiftlang/swift-package-manager/issues/10525).
 BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 # An import of a module that is not a dependency of the target is an error: the build enforces the direction of the modules.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
