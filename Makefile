@@ -54,6 +54,10 @@ auth-server:
 
 test:
 	@Scripts/bootstrap.sh test
+# Build the integration tests first: the two packages pass the traits to the compiler in different orders, so a change from one package to
+# the other compiles the modules again. All later commands build the root package.
+	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --build-tests
+	@Verification/Install/examples.sh
 	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests|$(SEARCHES)'
 # Run these tests separately: they occupy all processors for a minute, which would delay tests with time limits.
@@ -62,7 +66,6 @@ test:
 	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests' --skip AccountFleetSystemTests
 # Leases in a cluster expire if a busy machine sends keep-alives too late, so only two of these tests run at a time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Model/check.sh

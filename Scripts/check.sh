@@ -56,8 +56,6 @@ pages() {
     Scripts/docs.sh .build/documentation "$graphs"
     section "dependencies that require a trait"
     Verification/Install/traits.sh
-    section "manual pages and completions of the tools in Examples"
-    Verification/Install/examples.sh
 }
 
 installed() {
