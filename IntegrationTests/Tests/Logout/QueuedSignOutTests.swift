@@ -4,15 +4,18 @@ import Testing
 @Suite(.queued)
 struct QueuedSignOutTests {
     /// Runs a test with bob signed in after alice has signed out, and her revocation queued because the service failed.
+    /// The options can select another session for bob.
     private func run(
-        queuedBy fault: Fault = Fault(path: "/oauth/revoke", status: 503), _ test: (SignedInUser) async throws -> Void
+        queuedBy fault: Fault = Fault(path: "/oauth/revoke", status: 503), bobOptions: [String] = [],
+        _ test: (SignedInUser) async throws -> Void
     ) async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try await user.server.setFaults(fault)
             let logout = try await user.account("logout")
             try #require(logout.exitCode == 0, "\(logout)")
-            let login = try await user.account(
-                "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
+            let login = try await user.account.run(
+                ["login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin"] + bobOptions,
+                input: ExampleServer.bobPassword + "\n")
             try #require(login.exitCode == 0, "\(login)")
             try #require(try await user.server.liveTokens(of: "alice").count == 2)
             try await test(user)
@@ -28,16 +31,20 @@ struct QueuedSignOutTests {
         }
     }
 
-    @Test(arguments: [["whoami", "--verify"], ["refresh"], ["token", "--min-validity", "86400"]])
-    func `Commands that reach the service send a queued revocation`(words: [String]) async throws {
-        try await run { user in
+    @Test(
+        arguments: [["whoami", "--verify"], ["refresh"], ["token", "--min-validity", "86400"]],
+        [[], ["--session", "work"]])
+    func `Commands that reach the service send the queued revocations of all sessions`(
+        words: [String], options: [String]
+    ) async throws {
+        try await run(bobOptions: options) { user in
             try await user.server.clearFaults()
             let clock = try await WrongClock(in: user.container)
             // Each command moves the clock by a day, since AccountKit delays the next attempt. A command waits only one
             // second for the response to a revocation, so a slow service may need several attempts.
             var tokens: [ExampleServer.LiveToken] = []
             for day in 1...5 where day == 1 || !tokens.isEmpty {
-                let outcome = try await clock.run(user.account, ahead: day * 86_400, words)
+                let outcome = try await clock.run(user.account, ahead: day * 86_400, words + options)
                 #expect(outcome.exitCode == 0, "\(outcome)")
                 tokens = try await user.server.liveTokens(of: "alice")
             }

@@ -15,6 +15,7 @@ extension CommandContext {
         let start = ContinuousClock.now
         for session in sessionsWithRevocations() {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
+            guard session == self.session || container.mayHaveRevocations(session) else { continue }
             do {
                 let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
                 await deliverRevocations(to: issuer, of: store, isRequested: isRequested)

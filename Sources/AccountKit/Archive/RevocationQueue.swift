@@ -15,7 +15,7 @@ struct RevocationQueue: Sendable {
     static let maximumCount = 8
     static let maximumAge: TimeInterval = 30 * 24 * 3600
 
-    private static let entries = SealedRecords<QueuedRevocation>.entries("Revocation", count: maximumCount)
+    static let entries = SealedRecords<QueuedRevocation>.entries("Revocation", count: maximumCount)
 
     let records: SealedRecords<QueuedRevocation>
 

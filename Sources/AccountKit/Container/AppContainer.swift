@@ -159,6 +159,13 @@ extension AppContainer {
             throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)
         }
     }
+
+    /// Returns whether a session has queued revocations. Assumes so if its folder cannot be listed. This function does
+    /// not open the archive, so it is fast enough for thousands of sessions.
+    package func mayHaveRevocations(_ session: SessionName) -> Bool {
+        guard let names = try? SystemCall.names(in: directory(of: session)) else { return true }
+        return names.contains { name in RevocationQueue.entries.contains { $0.rawValue == name } }
+    }
 }
 
 extension String {
