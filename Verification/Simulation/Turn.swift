@@ -143,7 +143,7 @@ final class Turn {
     private(set) var hasLeft = false
 
     /// Whether the token did not leave the process, because it must no longer be sent.
-    private(set) var isWithheld = false
+    private(set) var isBlocked = false
 
     /// The revision of the transaction's lock at the time of the call.
     let lockRevision: Int
@@ -183,7 +183,7 @@ final class Turn {
     func leave() {
         guard !hasLeft else { return }
         hasLeft = true
-        isWithheld = mayBeSent?() == false
-        if call.redeemed != nil, !isWithheld { operation?.lease?.phase = .afterSending }
+        isBlocked = mayBeSent?() == false
+        if call.redeemed != nil, !isBlocked { operation?.lease?.phase = .afterSending }
     }
 }
