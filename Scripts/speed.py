@@ -62,6 +62,7 @@ class Machine:
         result = {
             "whoami --offline": self.instructions(self.account, "whoami", "--offline"),
             "token": self.instructions(self.account, "token", "--min-validity", "0"),
+            "whoami, connection refused": self.instructions(self.account, "whoami", "--max-age", "0"),
             "embedded whoami --offline": self.instructions(self.notes, "account", "whoami", "--offline"),
         }
         for name, (few, many) in REPEATED.items():

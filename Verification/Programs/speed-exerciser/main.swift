@@ -29,11 +29,12 @@ let container = try AppContainer(
     root: arguments[1], identifier: isSignIn && arguments.count > 3 ? arguments[3] : "account")
 let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
 
-/// A typical account. Its tokens have an unknown expiry, so that no refresh is needed.
+/// A typical account. Its tokens have an unknown expiry, so that no refresh is needed. No program listens on the port of
+/// its service.
 @Sendable func usualAccount() -> Account {
     let issued = Date(timeIntervalSince1970: 1_700_000_000)
     return Account(
-        id: "248289761001", issuer: "https://login.example.com", username: "alice",
+        id: "248289761001", issuer: "http://127.0.0.1:1", username: "alice",
         credentials: Credentials(
             accessToken: Secret(String(repeating: "a", count: 900)),
             refreshToken: Secret(String(repeating: "r", count: 64)),
