@@ -12,7 +12,7 @@ BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 # The optional modules, for all builds of this package itself.
 TRAITS = --traits Offline,Signatures,TPM
-# The integration tests share the build folder of the package, so that common modules are compiled once.
+# The integration tests share the build folder of the package, so that the dependencies are compiled once.
 INTEGRATION = --package-path IntegrationTests --scratch-path .build
 
 # If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
@@ -54,10 +54,9 @@ auth-server:
 
 test:
 	@Scripts/bootstrap.sh test
-# Build the integration tests first: the two packages pass the traits to the compiler in different orders, so a change from one package to
-# the other compiles the modules again. All later commands build the root package.
+# SwiftPM passes the traits in a different order for each of the two packages. It therefore compiles the modules again when it builds the
+# other package. So build the integration tests first, and only the root package after that.
 	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --build-tests
-	@Verification/Install/examples.sh
 	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests|$(SEARCHES)'
 # Run these tests separately: they occupy all processors for a minute, which would delay tests with time limits.
@@ -68,6 +67,7 @@ test:
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
 	$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
+	@Verification/Install/examples.sh "$$($(BUILD) $(INTEGRATION) --show-bin-path)"
 	@Verification/Model/check.sh
 	@Verification/Simulation/run.sh 20000
 

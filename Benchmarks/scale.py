@@ -27,7 +27,7 @@ def crowd(folder, count):
 
 
 def sessions(report, account, programs, containers, rounds):
-    """Measures a session among many. No command reads the others, which are copies."""
+    """Measures a session among many. The others are copies. `login` looks for queued revocations in their folders."""
     service = Service(programs)
     times = {}
     try:
@@ -53,7 +53,9 @@ def sessions(report, account, programs, containers, rounds):
         for count in SESSIONS
     ]
     report.section(
-        "Sessions in a container", "The commands use the session `work`, one of many in the container.",
+        "Sessions in a container",
+        "The commands use the session `work`, one of many in the container. A sign-in also looks twice for queued revocations in the folders "
+        "of the other sessions, for about one second at most.",
         ("sessions", "`whoami --offline`", "to one session", "`login --with-token`", "to one session"), rows)
     for task, values in times.items():
         ratio = Ratio(values[SESSIONS[-1]], values[1])

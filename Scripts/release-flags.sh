@@ -20,8 +20,9 @@ flags=(
 case $1 in
 static)
     scratch=.build/install
-    # Without these symbols, the start-up code of a static executable does not register its unwind tables. Otherwise the first exit of a
-    # thread sorts them, which takes tens of milliseconds. The unwinder then uses the sorted index that the linker wrote.
+    # The start-up code of a static executable registers its unwind tables if these functions exist. dispatchMain() ends the main thread,
+    # and the unwinder then sorts the registered tables, which takes tens of milliseconds. If the addresses of both functions are 0,
+    # nothing is registered, and the unwinder uses the sorted index that the linker wrote (.eh_frame_hdr).
     flags+=(
         -Xswiftc -static-executable
         -Xlinker --defsym=__register_frame_info=0 -Xlinker --defsym=__deregister_frame_info=0

@@ -44,7 +44,9 @@ class Machine:
         self.home = f"{folder}/home"
         notes_home = f"{folder}/note"
         self.environment = {
-            "ACCOUNT_HOME": self.home, "NOTES_HOME": notes_home, "SWIFT_DETERMINISTIC_HASHING": "1"}
+            "ACCOUNT_HOME": self.home, "NOTES_HOME": notes_home, "SWIFT_DETERMINISTIC_HASHING": "1",
+            # The number of threads must not depend on the number of processors.
+            "NIO_SINGLETON_GROUP_LOOP_COUNT": "1", "NIO_SINGLETON_BLOCKING_POOL_THREAD_COUNT": "1"}
         self.run([self.exerciser, self.home, "sign-in"])
         self.run([self.exerciser, notes_home, "sign-in", "com.example.notes"])
 

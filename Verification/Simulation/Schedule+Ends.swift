@@ -42,7 +42,7 @@ extension Schedule {
         for turn in turns where turn.answer == nil {
             if turn.call.isRequest, world.happens(0.5) {
                 turn.leave()
-                if !turn.isBlocked { world.lateRequests.append(turn.call) }
+                if !turn.isDisallowed { world.lateRequests.append(turn.call) }
             }
             if turn.call.isWrite, world.weather.isFenced, world.happens(0.5) { world.lateCommits.append(turn) }
             if case .replace(.account, let bytes, _) = turn.call, world.mistake == .tearsWrites {

@@ -143,7 +143,7 @@ final class Turn {
     private(set) var hasLeft = false
 
     /// Whether the token did not leave the process, because it must no longer be sent.
-    private(set) var isBlocked = false
+    private(set) var isDisallowed = false
 
     /// The revision of the transaction's lock at the time of the call.
     let lockRevision: Int
@@ -183,7 +183,7 @@ final class Turn {
     func leave() {
         guard !hasLeft else { return }
         hasLeft = true
-        isBlocked = mayBeSent?() == false
-        if call.redeemed != nil, !isBlocked { operation?.lease?.phase = .afterSending }
+        isDisallowed = mayBeSent?() == false
+        if call.redeemed != nil, !isDisallowed { operation?.lease?.phase = .afterSending }
     }
 }

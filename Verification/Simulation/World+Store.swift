@@ -68,7 +68,7 @@ extension World {
         guard weather.isFenced else { return true }
         guard ![.sendsUnderLostLease, .leaseIsNotKeptAlive, .sendsAfterStop].contains(mistake) else { return true }
         let isHeld = timeLeft(lease) >= Double(duration.components.seconds)
-        if !isHeld { coverage.count(.nothingSent) }
+        if !isHeld { coverage.count(.lapsedBeforeSending) }
         return isHeld
     }
 
@@ -223,7 +223,7 @@ extension World {
         guard elapsed - turn.start >= Self.exchangeTime else { return }
         turn.leave()
         // The token was not sent, and the process learns that when it runs again.
-        if turn.isBlocked { return }
+        if turn.isDisallowed { return }
         switch turn.answer {
         case nil: lateRequests.append(turn.call)
         case .success: judge.lost(turn)

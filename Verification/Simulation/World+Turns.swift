@@ -189,7 +189,7 @@ extension World {
 
     private func request(_ turn: Turn) throws -> Answer {
         turn.leave()
-        if turn.isBlocked { throw AuthorityError.leaseLost }
+        if turn.isDisallowed { throw AuthorityError.leaseLost }
         if cancelledTurns.contains(turn.number) {
             if happens(0.5) { lateRequests.append(turn.call) }
             throw CancellationError()

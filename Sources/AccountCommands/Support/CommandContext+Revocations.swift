@@ -10,10 +10,12 @@ import Foundation
 extension CommandContext {
     /// Sends the pending revocations of all sessions to `issuer`, or to all services if `issuer` is `nil`. If the user
     /// requested this, AccountKit ignores pauses and may ask for a passphrase. Otherwise, AccountKit skips the
-    /// remaining sessions after one second.
+    /// remaining sessions after one second. AccountKit opens only the current session, and sessions whose folder contains
+    /// a queue.
     package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
+        let sessions = sessionsWithRevocations()
         let start = ContinuousClock.now
-        for session in sessionsWithRevocations() {
+        for session in sessions {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
             guard session == self.session || container.mayHaveRevocations(session) else { continue }
             do {

@@ -18,7 +18,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
     private struct State {
         var stage = Stage.connecting
         var condition: (@Sendable () -> Bool)?
-        var isBlocked = false
+        var isDisallowed = false
         var client: CheckedContinuation<Void, Never>?
     }
 
@@ -48,7 +48,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
     var isConnected: Bool { state.withLock { [.connected, .sent].contains($0.stage) } }
 
     /// Whether the caller released the body but it was not sent, because the condition was false.
-    var isBlocked: Bool { state.withLock { $0.isBlocked } }
+    var isDisallowed: Bool { state.withLock { $0.isDisallowed } }
 
     func release(if condition: @escaping @Sendable () -> Bool) {
         let client = state.withLock { state in
@@ -99,7 +99,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
             guard state.stage == .connected, let condition = state.condition else { return nil }
             guard condition() else {
                 state.stage = .givenUp
-                state.isBlocked = true
+                state.isDisallowed = true
                 return nil
             }
             state.stage = .sent

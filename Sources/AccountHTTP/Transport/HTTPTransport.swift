@@ -224,7 +224,7 @@ final class HTTPTransport: Sendable {
             nonces.note(whole, to: request)
             return .success(whole)
         } catch {
-            if body?.isBlocked == true { return .failure(.leaseLost) }
+            if body?.isDisallowed == true { return .failure(.leaseLost) }
             let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
             return .failure(isUnsent ? failure.notSent(at: .connection) : failure)

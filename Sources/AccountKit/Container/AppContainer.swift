@@ -160,8 +160,8 @@ extension AppContainer {
         }
     }
 
-    /// Returns whether a session has queued revocations. Assumes so if its folder cannot be listed. This function does
-    /// not open the archive, so it is fast enough for thousands of sessions.
+    /// Returns whether the folder of a session contains queued revocations. The result is `true` if the folder cannot be
+    /// listed. This function opens no file, so it is fast enough for thousands of sessions.
     package func mayHaveRevocations(_ session: SessionName) -> Bool {
         guard let names = try? SystemCall.names(in: directory(of: session)) else { return true }
         return names.contains { name in RevocationQueue.entries.contains { $0.rawValue == name } }

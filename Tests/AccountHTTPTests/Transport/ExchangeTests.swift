@@ -282,7 +282,7 @@ struct ExchangeTests {
             body.release { isHeld }
             let result = await client.result
             #expect((try? result.get()) == (isHeld ? ByteBuffer(string: "form") : nil))
-            #expect(body.isSent == isHeld && body.isBlocked == !isHeld)
+            #expect(body.isSent == isHeld && body.isDisallowed == !isHeld)
         }
     }
 

@@ -29,8 +29,8 @@ let container = try AppContainer(
     root: arguments[1], identifier: isSignIn && arguments.count > 3 ? arguments[3] : "account")
 let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
 
-/// A typical account. Its tokens have an unknown expiry, so that no refresh is needed. No program listens on the port of
-/// its service.
+/// A typical account. Its tokens have an unknown expiry, so that no refresh is needed. Its service is on port 1, where
+/// usually no program listens, so that each connection is refused.
 @Sendable func usualAccount() -> Account {
     let issued = Date(timeIntervalSince1970: 1_700_000_000)
     return Account(
