@@ -69,7 +69,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case lapsedBeforeCommit = "for longer: before the commit"
     case lapsedAfterCommit = "for longer: after the commit"
     case notSent = "nothing was sent under a lease that may be lost"
-    case lapsedBeforeSending = "nothing was sent, since the lease lapsed before the first byte"
+    case lapsedAtFirstByte = "nothing was sent, since the lease lapsed before the first byte"
     case fenceRefused = "a change was refused, since its lock was lost"
     case onlyFenceRefused = "and revisions alone would not have shown that"
     case lateCommit = "a commit arrived late, and was carried out"

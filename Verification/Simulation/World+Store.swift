@@ -68,7 +68,7 @@ extension World {
         guard weather.isFenced else { return true }
         guard ![.sendsUnderLostLease, .leaseIsNotKeptAlive, .sendsAfterStop].contains(mistake) else { return true }
         let isHeld = timeLeft(lease) >= Double(duration.components.seconds)
-        if !isHeld { coverage.count(.lapsedBeforeSending) }
+        if !isHeld { coverage.count(.lapsedAtFirstByte) }
         return isHeld
     }
 
