@@ -41,6 +41,8 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// The stored versions at the start of the loads that have ended since the last check.
     var endedLoads: [Int] = []
+    /// The number of changes of this process that were refused because their lock was lost.
+    var refusedChangeCount = 0
 
     /// Whether the process received a signal. The process ends after its exchanges.
     private(set) var isSignalled = false

@@ -93,6 +93,7 @@ extension World {
     func checkFence(_ turn: Turn) throws {
         guard !isHeld(turn), mistake != .commitsWithoutFence else { return }
         coverage.count(.fenceRefused)
+        turn.process.refusedChangeCount += 1
         if isCurrent(turn) { coverage.count(.onlyFenceRefused) }
         throw AccountError(.conflict, "the lock was lost")
     }
