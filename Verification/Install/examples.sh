@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that the tools in Examples create working completions, and manual pages that list all of their commands.
 #
-# examples.sh [PROGRAMS]: the folder of the tools. Without it, the script builds them.
+# examples.sh PROGRAMS: the folder of the built tools.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 source Verification/Install/completion.sh
 share=$(mktemp -d)
 trap 'rm -rf "$share"' EXIT
-build=(env SWIFT_DETERMINISTIC_HASHING=1 swift build --quiet --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error)
+products=${1:?usage: examples.sh PROGRAMS}
 fail() {
     echo "examples: FAILED: $1" >&2
     exit 1
@@ -38,12 +38,6 @@ check() {
     grep -q "^\.It Ev ${command^^}_HOME$" "$share/man1/$command-account.1" || fail "the manual of $command has no ${command^^}_HOME"
 }
 
-products=${1-}
-if [[ ! $products ]]; then
-    "${build[@]}" --product gists
-    "${build[@]}" --product homepwner
-    products=$("${build[@]}" --show-bin-path)
-fi
 check gists "gists res" resolve list show create edit delete star unstar sync status resolve account
 check gists "gists list --off" --offline
 check homepwner "homepwner exp" export add list show edit photo remove export import seal account
