@@ -4,16 +4,15 @@ PREFIX ?= /usr/local
 # `no` links to the C library and libsodium of the system, instead of building a static file.
 STATIC ?= yes
 
-SWIFT = swift
-# SwiftPM before 6.4 passes the enabled traits to the compiler in the order of a set. Without this variable the order differs in each run,
-# and each run compiles all modules again (https://github.com/swiftlang/swift-package-manager/issues/10525).
-BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
-# An import of a module that is not a dependency of the target is an error: the build enforces the direction of the modules.
-BUILD_FLAGS = --explicit-target-dependency-import-check error
-# The optional modules, for all builds of this package itself.
+# Another toolchain: make SWIFT=/path/to/swift
+export SWIFT ?= swift
+# The options of all builds of this package, and of the integration tests, which share its build folder.
+BUILD = Scripts/build.sh root
+BUILD_INTEGRATION = Scripts/build.sh integration
+# The same packages for `swift test`, which needs no other options after a build.
 TRAITS = --traits Offline,Signatures,TPM
-# The integration tests share the build folder of the package, so that the dependencies are compiled once.
 INTEGRATION = --package-path IntegrationTests --scratch-path .build
+BENCHMARKS = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build --package-path Benchmarks -c release --explicit-target-dependency-import-check error
 
 # If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
@@ -28,36 +27,36 @@ all: build
 
 build:
 	@Scripts/bootstrap.sh build
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS)
+	$(BUILD)
 
 # Signs in, goes offline, refreshes, revokes and signs out, with the real command and the example server.
 demo:
 	@Scripts/bootstrap.sh demo
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product account
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	$(BUILD_INTEGRATION) --product account
+	$(BUILD_INTEGRATION) --product auth-server
 	@Examples/demo.sh
 
 # Demonstrates one session on three machines that share an etcd cluster.
 fleet-demo:
 	@Scripts/bootstrap.sh fleet
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product account
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	$(BUILD_INTEGRATION) --product account
+	$(BUILD_INTEGRATION) --product auth-server
 	@Examples/fleet-demo.sh
 
 # Builds `account` as well, and starts the test authorization server, for experiments: http://127.0.0.1:8080, or PORT=n. Ctrl-C ends it.
 auth-server: PORT = 8080
 auth-server:
 	@Scripts/bootstrap.sh build
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product account
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	@"$$($(BUILD) $(INTEGRATION) --show-bin-path)/auth-server" --port $(PORT)
+	$(BUILD_INTEGRATION) --product account
+	$(BUILD_INTEGRATION) --product auth-server
+	@"$$($(BUILD_INTEGRATION) --show-bin-path)/auth-server" --port $(PORT)
 
 test:
 	@Scripts/bootstrap.sh test
 # SwiftPM passes the traits in a different order for each of the two packages. It therefore compiles the modules again when it builds the
 # other package. So build the integration tests first, and only the root package after that.
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --build-tests
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --build-tests
+	$(BUILD_INTEGRATION) --build-tests
+	$(BUILD) --build-tests
 	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests|$(SEARCHES)'
 # Run these tests separately: they occupy all processors for a minute, which would delay tests with time limits.
 	$(SWIFT) test $(TRAITS) --skip-build --filter '$(SEARCHES)'
@@ -65,9 +64,13 @@ test:
 	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests' --skip AccountFleetSystemTests
 # Leases in a cluster expire if a busy machine sends keep-alives too late, so only two of these tests run at a time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
-	$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
+# These tests start 12,000 processes, so they run the command that `make install` installs: it starts several times as fast as the command
+# of the debug build. Only the tests that replace the clock or use a TPM need shared libraries, and run the debug build.
+	@Scripts/release.sh static .build/release-static
+	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' \
+		$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
-	@Verification/Install/examples.sh "$$($(BUILD) $(INTEGRATION) --show-bin-path)"
+	@Verification/Install/examples.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"
 	@Verification/Model/check.sh
 	@Verification/Simulation/run.sh 20000
 
@@ -89,28 +92,28 @@ simulate-all:
 # shared session loses its leader, its network or its disk space. About eight minutes.
 faults:
 	@Scripts/bootstrap.sh faults
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	python3 -B Verification/Faults/faults.py --build "$$($(BUILD) $(TRAITS) --show-bin-path)"
+	$(BUILD) --product account
+	$(BUILD) --product archive-exerciser
+	$(BUILD) --product offline-exerciser
+	$(BUILD_INTEGRATION) --product auth-server
+	python3 -B Verification/Faults/faults.py --build "$$($(BUILD) --show-bin-path)"
 
 # Makes the same checks with each error at each call, a crash before each call, and many more combinations. About an hour.
 faults-all:
 	@Scripts/bootstrap.sh faults
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
-	python3 -B Verification/Faults/faults.py --all --build "$$($(BUILD) $(TRAITS) --show-bin-path)"
+	$(BUILD) --product account
+	$(BUILD) --product archive-exerciser
+	$(BUILD) --product offline-exerciser
+	$(BUILD_INTEGRATION) --product auth-server
+	python3 -B Verification/Faults/faults.py --all --build "$$($(BUILD) --show-bin-path)"
 
 # Runs a thousand random sequences of fifty changes without the network, with crashes and losses; FLIGHT=n prints the steps of one.
 flights:
 	@Scripts/bootstrap.sh faults
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	$(BUILD) --product account
+	$(BUILD) --product offline-exerciser
 	FLIGHT=$(FLIGHT) python3 -B Verification/Faults/faults.py --part flights --flights 1000 \
-		--build "$$($(BUILD) $(TRAITS) --show-bin-path)"
+		--build "$$($(BUILD) --show-bin-path)"
 
 # Runs the unit tests of the modules with unchecked code under Thread Sanitizer. The first build takes some minutes.
 tsan:
@@ -131,16 +134,16 @@ fuzz-long:
 bench:
 	@Scripts/bootstrap.sh bench
 	@Scripts/release.sh static .build/release-static
-	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS)
-	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
-	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product offline-bench
-	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product fleet-storm
+	$(BENCHMARKS)
+	$(BENCHMARKS) --product BenchmarkTool
+	$(BENCHMARKS) --product offline-bench
+	$(BENCHMARKS) --product fleet-storm
 # The installed command is static, and so contains no TPM.
-	$(BUILD) --package-path Benchmarks -c release $(BUILD_FLAGS) --product account
+	$(BENCHMARKS) --product account
 	@Benchmarks/gists.sh .build/release-static/bin/gists
 	@Benchmarks/nio-floor.sh
 	python3 -B Benchmarks/run.py --gists .build/release-static/bin/gists --account .build/release-static/bin/account \
-		--build "$$($(BUILD) --package-path Benchmarks -c release --show-bin-path)"
+		--build "$$($(BENCHMARKS) --show-bin-path)"
 
 # Checks format, comments of public declarations, documentation pages, shell scripts, public API, installation and speed.
 check:
@@ -165,14 +168,14 @@ docs-serve: docs
 docs-update:
 	@Scripts/bootstrap.sh docs
 	Scripts/snippets.py --update
-	$(BUILD) $(TRAITS) $(BUILD_FLAGS) --product account
-	Scripts/commands_page.py "$$($(BUILD) $(TRAITS) --show-bin-path)/account" --update
+	$(BUILD) --product account
+	Scripts/commands_page.py "$$($(BUILD) --show-bin-path)/account" --update
 
 # Draws the picture in the README, from a terminal that runs an example. The user is offline for two minutes.
 demo-picture:
 	@Scripts/bootstrap.sh picture
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product gists
-	$(BUILD) $(INTEGRATION) $(BUILD_FLAGS) --product auth-server
+	$(BUILD_INTEGRATION) --product gists
+	$(BUILD_INTEGRATION) --product auth-server
 	Examples/picture.sh >.build/picture.txt
 	Scripts/terminal_svg.py --squeeze --title $(PICTURE) <.build/picture.txt >Documentation/demo.svg
 

@@ -4,9 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Without this variable, each build compiles all modules again; see Makefile.
-export SWIFT_DETERMINISTIC_HASHING=1
-
 # section TITLE: prints the elapsed time and the next check.
 section() { printf '== %3d s  %s\n' "$SECONDS" "$1"; }
 
@@ -22,7 +19,7 @@ section "plain English: no new odd phrases"
 python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
 
 section "warnings, and imports of undeclared dependencies"
-swift build --traits Offline,Signatures,TPM --explicit-target-dependency-import-check error --build-tests
+Scripts/build.sh root --build-tests
 
 section "public API: as recorded, and without types of dependencies"
 graphs=$(Scripts/symbol_graphs.sh)
@@ -33,7 +30,7 @@ python3 -B Scripts/security_tests.py
 
 section "documentation: its code, commands and states match the sources"
 Scripts/snippets.py
-Scripts/commands_page.py "$(swift build --traits Offline,Signatures,TPM --show-bin-path)/account"
+Scripts/commands_page.py "$(Scripts/build.sh root --show-bin-path)/account"
 Scripts/session_life.py
 
 # These checks wait for the network, for other programs, or for one compiler, so they run in parallel. Their output is printed when
@@ -87,8 +84,8 @@ done
 }
 
 section "pictures of terminals and of the documentation, in .build/artefacts/screens"
-swift build --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error --product auth-server
-Scripts/screens.sh .build/artefacts/screens "$(swift build --traits Offline,Signatures,TPM --show-bin-path)"
+Scripts/build.sh integration --product auth-server
+Scripts/screens.sh .build/artefacts/screens "$(Scripts/build.sh root --show-bin-path)"
 
 section "speed, size and memory"
 Scripts/speed.sh check

@@ -3,14 +3,14 @@
 # `nested_flags` of packages that depend on this package and have no traits.
 # shellcheck disable=SC2034
 
-# Without this variable, each build of a package with several traits compiles all modules again; see Makefile.
+# Without this variable, each build of a package with several traits compiles all modules again; see build.sh.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 # Each function gets a separate section, so that the linker can merge identical functions, and drop the functions of C libraries that
 # the program does not call. Types are created from the compiler's metadata.
 # If they were created by name, the runtime would search all conformances of the program for each type.
 flags=(
-    -c release --explicit-target-dependency-import-check error
+    -c release --explicit-target-dependency-import-check error -debug-info-format none
     -Xswiftc -use-ld=lld -Xswiftc -Osize
     -Xswiftc -Xfrontend -Xswiftc -function-sections
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors

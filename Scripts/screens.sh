@@ -10,7 +10,7 @@ mkdir -p "${1:?usage: screens.sh FOLDER [PROGRAMS [SITE]]}"
 pictures=$(cd "$1" && pwd)
 rm -f "$pictures"/*.svg "$pictures"/*.png
 root=$(cd "$(dirname "$0")/.." && pwd)
-PATH=${2:-$(swift build --package-path "$root" --traits Offline,Signatures,TPM --show-bin-path)}:$PATH
+PATH=${2:-$("$root/Scripts/build.sh" root --show-bin-path)}:$PATH
 site=${3:-$root/.build/documentation}
 # shellcheck source=Scripts/terminal.sh
 source "$root/Scripts/terminal.sh"

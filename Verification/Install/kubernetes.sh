@@ -5,9 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 Scripts/release.sh static .build/release-static
-build=(env SWIFT_DETERMINISTIC_HASHING=1 swift build --quiet --package-path IntegrationTests --scratch-path .build --explicit-target-dependency-import-check error)
-"${build[@]}" --product auth-server
-products=$("${build[@]}" --show-bin-path)
+Scripts/build.sh integration --quiet --product auth-server
+products=$(Scripts/build.sh integration --show-bin-path)
 IntegrationTests/Tests/Fixtures/prepare.sh .build/kubernetes-python Verification/Install/kubernetes/requirements.txt kubernetes_validate yaml
 
 # A private network namespace, where the host names of the manifests have addresses, and mounts that end with it.

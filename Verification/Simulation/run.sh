@@ -3,21 +3,24 @@
 #
 #     run.sh COUNT                  runs COUNT schedules on all cores, then each deliberate mistake
 #     run.sh seed SEED [MISTAKE]    runs one schedule and prints it
+#     run.sh --build                only compiles
 #
 # Fails if a rule is violated, if a required event never happened, or if a mistake is not detected.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # Without this variable, the order of sets and dictionaries is random in the simulation. It also keeps the order of traits the same in each
-# build; see Makefile.
+# build; see Scripts/build.sh.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 swift=${SWIFT:-swift}
-options=(--traits "Offline,Signatures" -c release --static-swift-stdlib --product simulation)
+options=(--traits "Offline,Signatures" -c release --static-swift-stdlib -debug-info-format none --product simulation)
 "$swift" build "${options[@]}" --explicit-target-dependency-import-check error
 program=$("$swift" build "${options[@]}" --show-bin-path)/simulation
 
-if [[ ${1:?usage: run.sh COUNT, or run.sh seed SEED [MISTAKE]} == seed ]]; then
+if [[ ${1:?usage: run.sh COUNT, run.sh seed SEED [MISTAKE], or run.sh --build} == --build ]]; then
+    exit
+elif [[ $1 == seed ]]; then
     exec "$program" "$@"
 fi
 

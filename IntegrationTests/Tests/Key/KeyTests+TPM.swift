@@ -117,7 +117,7 @@ extension KeyTests {
                 return account.with(tpm)
             }
             let before = try container.entry(container.archive)
-            for account in [absent, account.with("TPM2TOOLS_TCTI", "device:/nonexistent")] {
+            for account in [absent, absent.with("TPM2TOOLS_TCTI", "device:/nonexistent")] {
                 let refused = try await account("whoami", "--offline")
                 #expect(refused.exitCode == 65, "\(refused)")
                 #expect(refused.errors.contains("the key \(sealedKey(in: container)) requires a TPM"), "\(refused)")

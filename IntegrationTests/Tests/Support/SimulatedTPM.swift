@@ -37,5 +37,5 @@ struct SimulatedTPM: Sendable {
 
 extension Tool {
     /// Returns this command on the machine with a TPM.
-    func with(_ tpm: SimulatedTPM) -> Tool { with("TPM2TOOLS_TCTI", tpm.device) }
+    func with(_ tpm: SimulatedTPM) -> Tool { dynamic.with("TPM2TOOLS_TCTI", tpm.device) }
 }

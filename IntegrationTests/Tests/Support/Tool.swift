@@ -19,6 +19,13 @@ struct Tool: Sendable {
         return copy
     }
 
+    /// Returns this command, but from the debug build if it is the installed command. The installed command is static, so
+    /// it cannot load a library, and it contains no support for a TPM.
+    var dynamic: Tool {
+        guard path == BuiltProducts.installedAccount else { return self }
+        return Tool(path: BuiltProducts.folder.path + "/account", environment: environment, prefix: prefix)
+    }
+
     /// Returns a run of the command that another program can start.
     func command(_ arguments: [String]) -> Command {
         Command(words: [path] + prefix + arguments, environment: environment)

@@ -21,6 +21,6 @@ struct WrongClock: Sendable {
 
     /// A tool that uses this clock.
     func tool(_ tool: Tool, ahead seconds: Int) -> Tool {
-        tool.with("LD_PRELOAD", library).with("CLOCK_AHEAD", String(seconds))
+        tool.dynamic.with("LD_PRELOAD", library).with("CLOCK_AHEAD", String(seconds))
     }
 }

@@ -50,7 +50,7 @@ struct MailTests {
     @Test func `Without a token, msmtp sends no mail and prints the reason`() async throws {
         try await SignedInUser.run { user in
             try await MailServer.run(trusting: user.server, in: user.container) { server in
-                let msmtp = try msmtp(user.account, server, in: user.container)
+                let msmtp = try msmtp(user.account.dynamic, server, in: user.container)
                 // Simulate a day later, without the network.
                 let clock = try await WrongClock(in: user.container)
                 try await user.server.setFaults(Fault(path: "*", disconnect: .before))

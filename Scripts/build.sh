@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds this package or the integration tests: build.sh root|integration [OPTION OF swift build]…
+#
+# Both share the folder .build. All builds in this folder need the same options, because SwiftPM compiles all modules again after a
+# change of options. With an index and debug information for lldb, the builds would take a fifth longer.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case ${1:?usage: build.sh root|integration [OPTION OF swift build]…} in
+root) package=(--traits "Offline,Signatures,TPM") ;;
+integration) package=(--package-path IntegrationTests --scratch-path .build) ;;
+*)
+    echo "root or integration, not $1" >&2
+    exit 64
+    ;;
+esac
+shift
+
+# SwiftPM before 6.4 passes the enabled traits to the compiler in the order of a set. Without this variable the order differs in each run,
+# and each run compiles all modules again (https://github.com/swiftlang/swift-package-manager/issues/10525).
+export SWIFT_DETERMINISTIC_HASHING=1
+# With --explicit-target-dependency-import-check, an import of a module that is not a dependency of the target is an error. The build thus
+# enforces the direction of the modules.
+exec "${SWIFT:-swift}" build "${package[@]}" --explicit-target-dependency-import-check error --disable-index-store -debug-info-format none "$@"
