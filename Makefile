@@ -67,7 +67,7 @@ test:
 # These tests start 12,000 processes, so they run the command that `make install` installs: it starts several times as fast as the command
 # of the debug build. Only the tests that replace the clock or use a TPM need shared libraries, and run the debug build.
 	@Scripts/release.sh static .build/release-static
-	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' \
+	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=24 \
 		$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Install/examples.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"

@@ -21,6 +21,9 @@ enum BuiltProducts {
     /// several times as fast as the command of the debug build.
     static let installedAccount = ProcessInfo.processInfo.environment["INSTALLED_ACCOUNT"]
 
+    /// The path of the `account` command of the debug build.
+    static var debugAccount: String { folder.appending(component: "account").path }
+
     /// The path of an executable: of the debug build, except for an installed command.
     static func path(of executable: String) throws -> String {
         let installed = executable == "account" ? installedAccount : nil

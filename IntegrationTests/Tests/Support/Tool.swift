@@ -23,7 +23,7 @@ struct Tool: Sendable {
     /// it cannot load a library, and it contains no support for a TPM.
     var dynamic: Tool {
         guard path == BuiltProducts.installedAccount else { return self }
-        return Tool(path: BuiltProducts.folder.path + "/account", environment: environment, prefix: prefix)
+        return Tool(path: BuiltProducts.debugAccount, environment: environment, prefix: prefix)
     }
 
     /// Returns a run of the command that another program can start.
