@@ -2,7 +2,7 @@
 # Builds this package or the integration tests: build.sh root|integration [OPTION OF swift build]…
 #
 # Both share the folder .build. All builds in this folder need the same options, because SwiftPM compiles all modules again after a
-# change of options. With an index and debug information for lldb, the builds would take a fifth longer.
+# change of options. Without debug information for lldb, the builds take less time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,4 +21,4 @@ shift
 export SWIFT_DETERMINISTIC_HASHING=1
 # With --explicit-target-dependency-import-check, an import of a module that is not a dependency of the target is an error. The build thus
 # enforces the direction of the modules.
-exec "${SWIFT:-swift}" build "${package[@]}" --explicit-target-dependency-import-check error --disable-index-store -debug-info-format none "$@"
+exec "${SWIFT:-swift}" build "${package[@]}" --explicit-target-dependency-import-check error -debug-info-format none "$@"

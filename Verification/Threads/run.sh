@@ -9,7 +9,7 @@ swift=${SWIFT:-swift}
 scratch=.build/tsan
 mkdir -p "$scratch"
 
-options=(--package-path Verification/Threads --scratch-path "$scratch" --disable-index-store --sanitize=thread)
+options=(--package-path Verification/Threads --scratch-path "$scratch" --sanitize=thread)
 build() { "$swift" build --build-tests "${options[@]}"; }
 if [[ ${1:-} == --build ]]; then
     build

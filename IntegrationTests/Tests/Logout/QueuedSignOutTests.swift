@@ -55,6 +55,18 @@ struct QueuedSignOutTests {
         }
     }
 
+    @Test func `A command opens no other session without queued revocations`() async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "idle")
+            let (calls, outcome) = try await SystemCalls.during(
+                user.account.command(["whoami", "--verify"]), in: user.container)
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            // The command looks for a queue in the folder, and opens no file of the session.
+            #expect(calls.lines.contains { $0.contains("/Sessions/idle\"") })
+            #expect(!calls.lines.contains { $0.contains("/Sessions/idle/") })
+        }
+    }
+
     @Test(arguments: RevocationOutcomeTests.refusals)
     func `A rejected revocation is dropped after a few attempts`(fault: Fault) async throws {
         try await run(queuedBy: fault) { user in
