@@ -4,18 +4,20 @@ PREFIX ?= /usr/local
 # `no` links to the C library and libsodium of the system, instead of building a static file.
 STATIC ?= yes
 
-# Another toolchain: make SWIFT=/path/to/swift
-export SWIFT ?= swift
-# The options of all builds of this package, and of the integration tests, which share its build folder.
+# To use another toolchain: make SWIFT=/path/to/swift
+SWIFT = swift
+# These scripts build this package and the integration tests in the same folder.
 BUILD = Scripts/build.sh root
 BUILD_INTEGRATION = Scripts/build.sh integration
-# The same packages for `swift test`, which needs no other options after a build.
+# `swift test --skip-build` needs only the options that select the package.
 TRAITS = --traits Offline,Signatures,TPM
 INTEGRATION = --package-path IntegrationTests --scratch-path .build
 BENCHMARKS = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build --package-path Benchmarks -c release --explicit-target-dependency-import-check error
 
 # If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
+
+INTEGRATION_WIDTH ?= 24
 
 # The tests that search all orders of results, or all damaged files.
 SEARCHES = FlowSearchTests|DerivationFlowTests|CheckFlowTests|AccountImportTests
@@ -65,9 +67,10 @@ test:
 # Leases in a cluster expire if a busy machine sends keep-alives too late, so only two of these tests run at a time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
 # These tests start 12,000 processes, so they run the command that `make install` installs: it starts several times as fast as the command
-# of the debug build. Only the tests that replace the clock or use a TPM need shared libraries, and run the debug build.
+# of the debug build. Tests that replace the clock or use a TPM need shared libraries, so they run the debug build. So do the demos.
+# These tests often wait for a server or a timeout, so more of them run at once than of the unit tests.
 	@Scripts/release.sh static .build/release-static
-	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=24 \
+	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(INTEGRATION_WIDTH) \
 		$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Install/examples.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"

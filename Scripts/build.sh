@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds this package or the integration tests: build.sh root|integration [OPTION OF swift build]…
 #
-# Both share the folder .build. All builds in this folder need the same options, because SwiftPM compiles all modules again after a
-# change of options. Without debug information for lldb, the builds take less time.
+# Both share the folder .build. All debug builds in this folder need the same options, because SwiftPM compiles all modules again after a
+# change of options. It also does so after a change between the two packages, because it passes their traits in different orders. Without
+# debug information for lldb, the builds take less time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

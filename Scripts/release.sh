@@ -17,8 +17,8 @@ mkdir -p "$scratch"
 # One build at a time: a build first removes the previous files.
 exec {lock}>"$scratch/release.lock"
 flock "$lock"
-swift build "${flags[@]}" --product account
-products=$(swift build "${flags[@]}" --show-bin-path)
+"${SWIFT:-swift}" build "${flags[@]}" --product account
+products=$("${SWIFT:-swift}" build "${flags[@]}" --show-bin-path)
 
 # Keep the files if they are newer than the program, the scripts and the articles with the tables of the manual.
 made=$folder/.made

@@ -7,9 +7,9 @@ task=${1:?usage: speed.sh check|update}
 # shellcheck source=Scripts/release-flags.sh
 source Scripts/release-flags.sh static
 # shellcheck disable=SC2154
-products=$(swift build "${flags[@]}" --show-bin-path)
+products=$("${SWIFT:-swift}" build "${flags[@]}" --show-bin-path)
 for product in account speed-exerciser snippet-notes; do
-    swift build "${flags[@]}" --product "$product"
+    "${SWIFT:-swift}" build "${flags[@]}" --product "$product"
     strip -o "$scratch/$product" "$products/$product"
 done
 Scripts/speed.py "$task" "$scratch"/{account,speed-exerciser,snippet-notes}

@@ -14,7 +14,8 @@ cd "$(dirname "$0")/../.."
 export SWIFT_DETERMINISTIC_HASHING=1
 
 swift=${SWIFT:-swift}
-options=(--traits "Offline,Signatures" -c release --static-swift-stdlib -debug-info-format none --product simulation)
+# The simulation has a separate folder, so that .ci/run can compile it while tests run from .build.
+options=(--scratch-path .build/simulation -c release --static-swift-stdlib -debug-info-format none --product simulation)
 "$swift" build "${options[@]}" --explicit-target-dependency-import-check error
 program=$("$swift" build "${options[@]}" --show-bin-path)/simulation
 

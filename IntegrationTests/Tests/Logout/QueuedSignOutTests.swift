@@ -55,7 +55,7 @@ struct QueuedSignOutTests {
         }
     }
 
-    @Test func `A command opens no other session without queued revocations`() async throws {
+    @Test func `A command opens no other session that has no queued revocation`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "idle")
             let (calls, outcome) = try await SystemCalls.during(

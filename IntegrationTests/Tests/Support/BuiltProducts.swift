@@ -24,7 +24,8 @@ enum BuiltProducts {
     /// The path of the `account` command of the debug build.
     static var debugAccount: String { folder.appending(component: "account").path }
 
-    /// The path of an executable: of the debug build, except for an installed command.
+    /// Returns the path of an executable of the debug build. For `account`, returns the path of the installed command if
+    /// the tests run with that command.
     static func path(of executable: String) throws -> String {
         let installed = executable == "account" ? installedAccount : nil
         let path = installed ?? folder.appending(component: executable).path
