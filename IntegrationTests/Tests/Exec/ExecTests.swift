@@ -65,7 +65,8 @@ struct ExecTests {
             let programs = user.container.path("programs")
             try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
             for name in ["git", "browser"] {
-                let text = "#!/bin/sh\nenv >'\(seen)-\(name)'\n"
+                // The file appears when it is complete.
+                let text = "#!/bin/sh\nenv >'\(seen)-new' && mv '\(seen)-new' '\(seen)-\(name)'\n"
                 try user.container.write(text.utf8, to: "\(programs)/\(name)", permissions: 0o700)
             }
             _ = try await account.command(["doctor"]).run(by: "env", "PATH=\(programs):\(Command.searchPath)").run()
