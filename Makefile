@@ -17,8 +17,6 @@ BENCHMARKS = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build --package-path Benchma
 # If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 
-INTEGRATION_WIDTH ?= 24
-
 # The tests that search all orders of results, or all damaged files.
 SEARCHES = FlowSearchTests|DerivationFlowTests|CheckFlowTests|AccountImportTests
 
@@ -68,9 +66,8 @@ test:
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
 # These tests start 12,000 processes, so they run the command that `make install` installs: it starts several times as fast as the command
 # of the debug build. Tests that replace the clock or use a TPM need shared libraries, so they run the debug build. So do the demos.
-# These tests often wait for a server or a timeout, so more of them run at once than of the unit tests.
 	@Scripts/release.sh static .build/release-static
-	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(INTEGRATION_WIDTH) \
+	INSTALLED_ACCOUNT='$(CURDIR)/.build/release-static/bin/account' \
 		$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Install/examples.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"
