@@ -27,7 +27,7 @@ def crowd(folder, count):
 
 
 def sessions(report, account, programs, containers, rounds):
-    """Measures a session among many. The others are copies. `login` looks for queued revocations in their folders."""
+    """Measures a session among many. The others are copies. `login` looks for their queued revocations."""
     service = Service(programs)
     times = {}
     try:
@@ -54,8 +54,8 @@ def sessions(report, account, programs, containers, rounds):
     ]
     report.section(
         "Sessions in a container",
-        "The commands use the session `work`, one of many in the container. A sign-in also looks twice for queued revocations in the folders "
-        "of the other sessions, for about one second at most.",
+        "The commands use the session `work`, one of many in the container. A sign-in also looks twice for the queued revocations of other "
+        "sessions. It finds these sessions in an index.",
         ("sessions", "`whoami --offline`", "to one session", "`login --with-token`", "to one session"), rows)
     for task, values in times.items():
         ratio = Ratio(values[SESSIONS[-1]], values[1])

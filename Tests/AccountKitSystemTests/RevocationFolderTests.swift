@@ -3,7 +3,7 @@ import AccountTesting
 import Foundation
 import Testing
 
-/// The search for sessions with queued revocations, which opens no archive.
+/// The search for sessions with queued revocations, and the index of these sessions. Neither opens an archive.
 @Suite struct RevocationFolderTests {
     private let folder: TemporaryFolder
 
@@ -18,14 +18,59 @@ import Testing
         #expect(!container.mayHaveRevocations(session), "there is no folder")
         try await store.signIn { .fresh(at: clock.now) }
         #expect(!container.mayHaveRevocations(session), "the folder contains only the account")
+        let index = RevocationIndex(container: container)
+        #expect(try index.sessions().isEmpty, "there is no index")
 
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         try await store.signOut(with: authority)
         #expect(container.mayHaveRevocations(session))
+        #expect(try index.sessions() == [session])
 
         clock.advance(by: .seconds(60))
         #expect(await store.deliverRevocations { _ in authority }.map(\.outcome) == [.done])
         #expect(!container.mayHaveRevocations(session))
+        #expect(try index.sessions().isEmpty)
+    }
+
+    @Test func `Keeps a session in the index while its queue has an entry`() async throws {
+        let container = try folder.container()
+        let clock = ManualClock()
+        let store = AccountStore(container: container, clock: clock)
+        let offline = ScriptedAuthority(
+            revoke: [.refuse(.noResponse(.timeout)), .refuse(.noResponse(.timeout))], clock: clock)
+        for _ in 1...2 {
+            try await store.signIn { .fresh(at: clock.now) }
+            try await store.signOut(with: offline)
+        }
+        clock.advance(by: .seconds(60))
+        let partly = ScriptedAuthority(revoke: [.accept, .refuse(.noResponse(.timeout))], clock: clock)
+        #expect(await Set(store.deliverRevocations { _ in partly }.map(\.outcome)) == [.done, .queued])
+        #expect(try RevocationIndex(container: container).sessions() == [.default])
+    }
+
+    @Test func `Queues a revocation even if the session cannot be added to the index`() async throws {
+        let container = try folder.container()
+        let clock = ManualClock()
+        let store = AccountStore(container: container, clock: clock)
+        try await store.signIn { .fresh(at: clock.now) }
+        let index = folder.documents + "/Revocations"
+        try Data("not an index".utf8).write(to: URL(filePath: index))
+
+        let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
+        #expect(try await store.signOut(with: authority).revocation == .queued(.noResponse(.timeout)))
+        #expect(try String(contentsOfFile: index, encoding: .utf8) == "not an index")
+        clock.advance(by: .seconds(60))
+        #expect(await store.deliverRevocations { _ in authority }.map(\.outcome) == [.done])
+    }
+
+    @Test func `Refuses an index that other users can change`() async throws {
+        let index = folder.documents + "/Revocations"
+        try FileManager.default.createDirectory(atPath: index, withIntermediateDirectories: true)
+        try #require(chmod(index, 0o770) == 0)
+        let container = try folder.container()
+        #expect { try RevocationIndex(container: container).sessions() } throws: {
+            ($0 as? AccountError)?.code == .insecureContainer
+        }
     }
 
     @Test func `Considers a folder that cannot be listed`() throws {

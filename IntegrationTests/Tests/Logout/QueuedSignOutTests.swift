@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// Revocations that AccountKit could not send immediately.
@@ -55,15 +56,23 @@ struct QueuedSignOutTests {
         }
     }
 
-    @Test func `A command opens no other session that has no queued revocation`() async throws {
+    @Test func `A command finds queued revocations without a look at other sessions`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "idle")
             let (calls, outcome) = try await SystemCalls.during(
                 user.account.command(["whoami", "--verify"]), in: user.container)
             #expect(outcome.exitCode == 0, "\(outcome)")
-            // The command looks for a queue in the folder, and opens no file of the session.
-            #expect(calls.lines.contains { $0.contains("/Sessions/idle\"") })
-            #expect(!calls.lines.contains { $0.contains("/Sessions/idle/") })
+            #expect(calls.lines.contains { $0.contains("/Documents/Revocations\"") })
+            #expect(calls.lines.filter { $0.contains("/Documents/Sessions") || $0.contains("/idle") } == [])
+        }
+    }
+
+    @Test func `doctor --fix finds a queued revocation that is not in the index`() async throws {
+        try await run(bobIn: "work") { user in
+            try FileManager.default.removeItem(atPath: user.container.home + "/Documents/Revocations")
+            try await user.server.clearFaults()
+            #expect(try await user.account("doctor", "--fix", "--session", "work").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
         }
     }
 

@@ -59,7 +59,10 @@ struct ContainerInspection {
                 }
             }
         }
-        for folder in [container.registrationsPath, KeyFile(registrationsIn: container).path.parentDirectory] {
+        for folder in [
+            container.registrationsPath, KeyFile(registrationsIn: container).path.parentDirectory,
+            container.revocationsPath,
+        ] {
             for part in container.folder(folder).foldersFromRoot where checked.insert(part).inserted {
                 findings += try check(part, mask: 0o022, isFolder: true)
             }

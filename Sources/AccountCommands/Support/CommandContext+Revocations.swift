@@ -9,11 +9,11 @@ import Foundation
 
 extension CommandContext {
     /// Sends the pending revocations of all sessions to `issuer`, or to all services if `issuer` is `nil`. If the user
-    /// requested this, AccountKit ignores pauses and may ask for a passphrase. Otherwise, AccountKit skips the
-    /// remaining sessions after one second. AccountKit opens only the current session, and sessions whose folder contains
-    /// a queue.
+    /// requested this, AccountKit searches the folders of all sessions, ignores pauses, and may ask for a passphrase.
+    /// Otherwise, AccountKit considers only the sessions in the index, and skips the remaining sessions after one second.
+    /// AccountKit opens only the current session, and sessions whose folder contains a queue.
     package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
-        let sessions = sessionsWithRevocations()
+        let sessions = sessionsWithRevocations(inIndex: !isRequested)
         let start = ContinuousClock.now
         for session in sessions {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
@@ -30,13 +30,15 @@ extension CommandContext {
 
     /// Returns the sessions, with the current session first. In a shared store, returns only the current session,
     /// because the machines that use the other sessions send their revocations.
-    private func sessionsWithRevocations() -> [SessionName] {
+    private func sessionsWithRevocations(inIndex: Bool) -> [SessionName] {
         var result = [session]
         guard location == nil else { return result }
         do {
             // The default session is listed only while a user is signed in.
             var known: Set = [session]
-            result += try ([.default] + container.sessions()).filter { known.insert($0).inserted }
+            let others =
+                try inIndex ? RevocationIndex(container: container).sessions() : [.default] + container.sessions()
+            result += others.filter { known.insert($0).inserted }
         } catch {
             logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])
         }

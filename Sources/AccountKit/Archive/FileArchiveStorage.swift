@@ -17,16 +17,22 @@ package struct FileArchiveStorage: ArchiveStorage {
 
     private let directory: ArchiveDirectory
 
+    /// The session, and the index that contains the session while its revocation queue has entries. For other folders,
+    /// `nil`.
+    private let indexed: (session: SessionName, index: RevocationIndex)?
+
     var archivePath: String { directory.path(ArchiveEntry.account.rawValue) }
 
     /// Creates the storage of a session in a container.
     package init(container: AppContainer, session: SessionName = .default) {
         directory = container.folder(container.directory(of: session))
+        indexed = (session, RevocationIndex(container: container))
     }
 
     /// Creates the storage of a folder in a container, for small files other than archives.
     package init(folder: String, in container: AppContainer) {
         directory = container.folder(folder)
+        indexed = nil
     }
 
     /// Creates the storage of one document of the app, `<name>.plist`, with its own lock, `<name>.lock`, so that a
@@ -34,6 +40,7 @@ package struct FileArchiveStorage: ArchiveStorage {
     package init(document name: String, folder: String, root: String, maximumByteCount: Int) {
         directory = ArchiveDirectory(
             path: folder, root: root, contents: .document(name: name, maximumByteCount: maximumByteCount))
+        indexed = nil
     }
 
     package func isLeftover(_ name: String) -> Bool { directory.isLeftover(name) }
@@ -98,7 +105,7 @@ package struct FileArchiveStorage: ArchiveStorage {
         timeout: Duration, leased reservation: Reservation?
     ) async throws -> FileArchiveTransaction {
         FileArchiveTransaction(
-            directory: directory, lock: try await lock(directory.lockName, timeout: timeout),
+            directory: directory, indexed: indexed, lock: try await lock(directory.lockName, timeout: timeout),
             reservation: reservation ?? Reservation(), isLeased: reservation != nil)
     }
 
@@ -164,14 +171,19 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     private let directory: ArchiveDirectory
+    private let indexed: (session: SessionName, index: RevocationIndex)?
     private let state: Mutex<State>
     private let reservation: Reservation
 
     /// Whether the reservation belongs to a lease, so that it outlives the transaction.
     private let isLeased: Bool
 
-    init(directory: ArchiveDirectory, lock: consuming FileLock, reservation: Reservation, isLeased: Bool) {
+    init(
+        directory: ArchiveDirectory, indexed: (session: SessionName, index: RevocationIndex)?, lock: consuming FileLock,
+        reservation: Reservation, isLeased: Bool
+    ) {
         self.directory = directory
+        self.indexed = indexed
         self.reservation = reservation
         self.isLeased = isLeased
         state = Mutex(State(lock: lock))
@@ -214,7 +226,11 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
         try await check(entry, is: revision)
-        return try await BlockingWork.run { [directory, reservation] () throws(AccountError) in
+        return try await BlockingWork.run { [directory, indexed, reservation] () throws(AccountError) in
+            if let indexed, RevocationQueue.entries.contains(entry) {
+                // If this fails, only the commands of this session and `doctor --fix` find the entry.
+                try? indexed.index.insert(indexed.session)
+            }
             guard let reserved = reservation.take() else {
                 return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
             }
@@ -227,7 +243,14 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        return try await BlockingWork.run { [directory] in try directory.remove(entry) }
+        return try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
+            let durability = try directory.remove(entry)
+            if let indexed, RevocationQueue.entries.contains(entry) {
+                // A session that stays in the index costs other commands one look into its folder.
+                try? indexed.index.removeIfEmpty(indexed.session)
+            }
+            return durability
+        }
     }
 
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {

@@ -123,6 +123,9 @@ extension AppContainer {
     /// The folder of the registrations at services.
     package var registrationsPath: String { documentsPath + "/Clients" }
 
+    /// The folder of the ``RevocationIndex``.
+    package var revocationsPath: String { documentsPath + "/Revocations" }
+
     /// Returns a folder of the container. The check of its trust includes each folder between this folder and the root
     /// of its tree.
     package func folder(_ path: String) -> ArchiveDirectory {
