@@ -49,7 +49,7 @@ auth-server:
 	@Scripts/bootstrap.sh build
 	$(BUILD_INTEGRATION) --product account
 	$(BUILD_INTEGRATION) --product auth-server
-	@"$$($(BUILD_INTEGRATION) --show-bin-path)/auth-server" --port $(PORT)
+	@"$$($(BUILD_INTEGRATION) --show-bin-path)/auth-server" --notes --port $(PORT)
 
 test:
 	@Scripts/bootstrap.sh test
@@ -71,6 +71,7 @@ test:
 		$(SWIFT) test $(INTEGRATION) --skip-build --xunit-output .build/end-to-end.xml
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Install/examples.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"
+	@Verification/Install/quick-start.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"
 	@Verification/Model/check.sh
 	@Verification/Simulation/run.sh 20000
 

@@ -220,7 +220,6 @@ let package = Package(
                 "AccountKit",
                 "AccountSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .testTarget(
@@ -232,7 +231,6 @@ let package = Package(
             dependencies: [
                 "AccountCommands", "AccountHelpers", "AccountKit", "AccountSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .testTarget(
@@ -336,7 +334,6 @@ let package = Package(
                 "AccountHTTP",
                 "AccountKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/snippet-notes"
         ),

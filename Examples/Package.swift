@@ -30,7 +30,6 @@ let package = Package(
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A tool that calls an API with the signed-in user's token.
@@ -41,7 +40,6 @@ let package = Package(
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A tool with a custom login, without OAuth.
@@ -72,7 +70,6 @@ let package = Package(
                 .product(name: "AccountOffline", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A minimal offline tool for another service, which shows what an app must add to work without the network.
@@ -85,7 +82,6 @@ let package = Package(
                 .product(name: "AccountOffline", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A tool whose documents survive crashes and power cuts. It requires no account, and can encrypt everything
@@ -99,7 +95,6 @@ let package = Package(
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A long-running service that acts for the signed-in user, and keeps the session if it is stopped during a

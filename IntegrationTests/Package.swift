@@ -60,7 +60,6 @@ let package = Package(
                 .product(name: "AccountDocuments", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // Runs the built commands as a user or a script does, against real servers. There is one folder for each

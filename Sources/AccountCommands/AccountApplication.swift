@@ -6,7 +6,7 @@ public import Logging
 /// ```swift
 /// enum Gists: AccountApplication {
 ///     static let identifier = "com.example.gists"
-///     static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority { GistsLogin() }
+///     static func authority(with options: AuthorityOptions) -> any AccountAuthority { GistsLogin() }
 /// }
 ///
 /// @main struct GistsTool: AsyncParsableCommand {
@@ -45,17 +45,10 @@ public protocol AccountApplication: Sendable {
     /// Commands to add to the account commands, such as `[.helpers]` of AccountHelpers.
     static var commandGroups: [AccountCommandGroup<Self>] { get }
 
-    /// Returns the authority for a service, without using the network.
+    /// Returns the authority for the app's service, or for the service in `options`, without using the network.
     ///
-    /// - Parameters:
-    ///   - service: The service that the user chose, or the service of the stored account. Empty if ``acceptsIssuer``
-    ///     is `false`.
-    ///   - timeout: The time limit of a request.
-    ///   - logger: The logger for requests, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the address of the service is invalid.
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority
 
     /// Returns the URLs to which other programs, such as git, may send tokens of a service. A sign-in creates a rule
     /// for each.
@@ -96,6 +89,11 @@ public protocol AccountApplication: Sendable {
 }
 
 extension AccountApplication {
+    /// Returns the authority for the app's service, with the default options.
+    public static func authority() throws(AccountError) -> any AccountAuthority {
+        try authority(with: AuthorityOptions())
+    }
+
     /// Returns the last part of the identifier in capitals, such as `GISTS` for `com.example.gists`.
     public static var environmentPrefix: String {
         let name = identifier.split(separator: ".").last ?? "ACCOUNT"

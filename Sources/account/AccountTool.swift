@@ -48,9 +48,8 @@ enum StandAlone: AccountApplication {
         To replace it, sign in again. With --client-credentials or --workload, the secret is not stored.
         """
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        let service = options.service
         let known = service.name.flatMap { KnownService.named($0) }
         if service.name != nil, known == nil {
             let names = KnownService.all.map(\.name).joined(separator: ", ")
@@ -60,9 +59,9 @@ enum StandAlone: AccountApplication {
                     + "address with --issuer")
         }
         if let words = service.workload, service.url == nil {
-            return try authority(forWorkload: words, of: service, timeout: timeout, logger: logger)
+            return try authority(forWorkload: words, with: options)
         }
-        if let url = service.url { return try authority(at: url, for: service, timeout: timeout, logger: logger) }
+        if let url = service.url { return try authority(at: url, with: options) }
         guard let issuer = service.issuer ?? known?.issuer else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown: sign in again with --issuer")
@@ -74,7 +73,7 @@ enum StandAlone: AccountApplication {
             clientSecret: service.clientSecret
                 ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
-            options: options(of: service), service: known, timeout: timeout, logger: logger)
+            options: requestOptions(of: service), service: known, timeout: options.timeout, logger: options.logger)
         #if Signatures
         return clientKey(of: service).map { authority.authenticating(with: $0) } ?? authority
         #else
@@ -99,8 +98,9 @@ enum StandAlone: AccountApplication {
     #endif
 
     private static func authority(
-        forWorkload words: [String], of service: AccountService, timeout: Duration, logger: Logger?
+        forWorkload words: [String], with options: AuthorityOptions
     ) throws(AccountError) -> any AccountAuthority {
+        let service = options.service
         guard let issuer = service.issuer ?? service.name.flatMap({ KnownService.named($0)?.issuer }) else {
             throw AccountError(
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
@@ -110,7 +110,7 @@ enum StandAlone: AccountApplication {
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID, clientSecret: clientSecret(of: service, beside: workload),
             workload: workload, grant: workloadGrant(of: service), scopes: service.scopes,
-            options: options(of: service), timeout: timeout, logger: logger)
+            options: requestOptions(of: service), timeout: options.timeout, logger: options.logger)
     }
 
     /// The option is one word, and an archive contains separate words.
@@ -134,12 +134,13 @@ enum StandAlone: AccountApplication {
 
     /// Without `--client-id`, the tool registers itself, because no API knows ``defaultClientID``.
     private static func authority(
-        at url: String, for service: AccountService, timeout: Duration, logger: Logger?
+        at url: String, with options: AuthorityOptions
     ) throws(AccountError) -> any AccountAuthority {
+        let service = options.service
         var client = OAuthClient(
             identifier: service.clientID, secret: service.clientSecret, metadataURL: service.clientMetadataURL,
             name: "account")
-        client.registrations = try clientRegistrations(logger: logger)
+        client.registrations = try clientRegistrations(logger: options.logger)
         if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
             client.secret = Environment.value(secretVariable).map { Secret($0) }
         }
@@ -156,17 +157,16 @@ enum StandAlone: AccountApplication {
         client.registersAgain = service.registersAgain
         return try APIAuthority(
             url: url, issuer: service.issuer, client: client, scopes: service.exactScopes,
-            additionalScopes: service.additionalScopes, options: options(of: service), timeout: timeout, logger: logger)
+            additionalScopes: service.additionalScopes, options: requestOptions(of: service), timeout: options.timeout,
+            logger: options.logger)
     }
 
-    private static func options(of service: AccountService) -> OAuthRequestOptions {
-        var options = OAuthRequestOptions(
+    private static func requestOptions(of service: AccountService) -> OAuthRequestOptions {
+        OAuthRequestOptions(
             redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
-            parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
+            parameters: service.parameters,
             clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) },
-            username: service.username)
-        options.bindsTokens = service.bindsTokens ?? false
-        return options
+            username: service.username, bindsTokens: service.bindsTokens ?? false)
     }
 
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }

@@ -1,7 +1,6 @@
 import AccountKit
 import AccountSupport
 import ArgumentParser
-import Logging
 import Testing
 
 @testable import AccountCommands
@@ -16,14 +15,14 @@ import Testing
 
     private enum Notes: AccountApplication {
         static let identifier = "com.example.notes"
-        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) -> any AccountAuthority {
             Passwords()
         }
     }
 
     private enum Digit: AccountApplication {
         static let identifier = "com.example.2do"
-        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) -> any AccountAuthority {
             Passwords()
         }
     }
@@ -32,7 +31,7 @@ import Testing
         static let identifier = "com.example.2do"
         static let environmentPrefix = "TWODO"
         static let version = "1.2.0"
-        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) -> any AccountAuthority {
             Passwords()
         }
     }
@@ -40,7 +39,7 @@ import Testing
     private enum AnyService: AccountApplication {
         static let identifier = "com.example.any"
         static let acceptsIssuer = true
-        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) -> any AccountAuthority {
             Passwords()
         }
     }

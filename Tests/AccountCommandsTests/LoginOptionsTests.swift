@@ -1,6 +1,5 @@
 import AccountKit
 import ArgumentParser
-import Logging
 import Testing
 
 @testable import AccountCommands
@@ -11,9 +10,7 @@ import Testing
         static let acceptsIssuer = true
         static let signInHelp = "Without --client-id it is called example."
 
-        static func authority(
-            for: AccountService, timeout: Duration, logger: Logger?
-        ) throws(AccountError) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
             throw AccountError(.misconfigured, "not needed here")
         }
     }

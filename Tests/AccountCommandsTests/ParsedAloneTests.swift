@@ -1,7 +1,6 @@
 import AccountHelpers
 import AccountKit
 import ArgumentParser
-import Logging
 import Testing
 
 @testable import AccountCommands
@@ -11,9 +10,7 @@ import Testing
         static let identifier = "com.example.app"
         static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
-        static func authority(
-            for: AccountService, timeout: Duration, logger: Logger?
-        ) throws(AccountError) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
             throw AccountError(.misconfigured, "not needed here")
         }
     }

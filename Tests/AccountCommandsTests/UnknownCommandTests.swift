@@ -1,6 +1,5 @@
 import AccountKit
 import ArgumentParser
-import Logging
 import Testing
 
 @testable import AccountCommands
@@ -9,9 +8,7 @@ import Testing
     private enum App: AccountApplication {
         static let identifier = "com.example.app"
 
-        static func authority(
-            for: AccountService, timeout: Duration, logger: Logger?
-        ) throws(AccountError) -> any AccountAuthority {
+        static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
             throw AccountError(.misconfigured, "not needed here")
         }
     }

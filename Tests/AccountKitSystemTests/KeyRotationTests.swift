@@ -115,7 +115,7 @@ struct KeyRotationTests {
         var kind: KeyKind { base.kind }
         var isInteractive: Bool { base.isInteractive }
         func key() async throws -> ArchiveKey? { try await base.key() }
-        func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }
+        func keyFromUser(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromUser(attempt: attempt) }
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
         func settle() async throws { try await base.settle() }
         func makeSuccessor() async throws -> ArchiveKey { try await base.makeSuccessor() }

@@ -33,9 +33,8 @@ enum APICalls {
 enum BoundTokens {
     static func authority() throws -> OAuthAuthority {
         // snippet.bound
-        var options = OAuthRequestOptions()
-        options.bindsTokens = true
-        let authority = try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes", options: options)
+        let authority = try OAuthAuthority(
+            issuer: "https://login.example.com", clientID: "notes", options: OAuthRequestOptions(bindsTokens: true))
         // snippet.end
         return authority
     }

@@ -3,15 +3,12 @@ import AccountKit
 import AccountTesting
 import ArgumentParser
 import Foundation
-import Logging
 import Testing
 
 enum Notes: AccountApplication {
     static let identifier = "com.example.snippets"
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         ScriptedAuthority()
     }
 }
@@ -22,9 +19,7 @@ enum TwoDo: AccountApplication {
     static let environmentPrefix = "TWODO"  // a shell variable cannot begin with a digit
     // snippet.end
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         ScriptedAuthority()
     }
 }

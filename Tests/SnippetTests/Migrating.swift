@@ -3,17 +3,16 @@ import AccountHTTP
 import AccountKit
 import AccountTesting
 import Foundation
-import Logging
 import Testing
 
 /// A tool that can import the login of its earlier version.
 enum MigratingNotes: AccountApplication {
     static let identifier = "com.example.notes"
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
-        try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes-cli", timeout: timeout, logger: logger)
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        try OAuthAuthority(
+            issuer: "https://login.example.com", clientID: "notes-cli", timeout: options.timeout, logger: options.logger
+        )
     }
 
     // snippet.importer
@@ -63,7 +62,7 @@ struct MigratingTests {
         #expect(account.id == "42")
         #expect(account.credentials.refreshToken == Secret("secret-2"))
         #expect(account.credentials.expiresAt == Date(timeIntervalSince1970: 4_102_444_800))
-        let authority = try MigratingNotes.authority(for: AccountService(), timeout: .seconds(5), logger: nil)
+        let authority = try MigratingNotes.authority()
         #expect(authority.isAuthority(of: account))
 
         let store = try await AccountStore.testing(signedIn: account)

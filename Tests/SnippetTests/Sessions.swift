@@ -57,7 +57,7 @@ enum Sessions {
         let authority = try OAuthAuthority(
             issuer: "https://login.example.com", clientID: "notes-cli", scopes: ["openid", "profile", "notes.read"],
             options: OAuthRequestOptions(
-                audience: "https://api.example.com", parameters: [(name: "prompt", value: "consent")]))
+                audience: "https://api.example.com", parameters: ["prompt": "consent"]))
         // snippet.end
         return authority
     }

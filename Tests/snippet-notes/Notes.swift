@@ -3,18 +3,16 @@ import AccountCommands
 import AccountHTTP
 import AccountKit
 import ArgumentParser
-import Logging
 
 /// `notes` counts the notes. AccountCommands adds `notes account login | logout | whoami …`.
 @main struct Notes: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.notes"
     static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
+    static let url = "http://127.0.0.1:8080"  // the test server; replace it with the URL of your API
 
-    static func authority(
-        for service: AccountService = AccountService(), timeout: Duration = .seconds(5), logger: Logger? = nil
-    ) throws(AccountError) -> any AccountAuthority {
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         let client = try OAuthClient.registration(in: container(), name: "Notes")
-        return try APIAuthority(url: "https://api.example.com", client: client, timeout: timeout, logger: logger)
+        return try APIAuthority(url: url, client: client, timeout: options.timeout, logger: options.logger)
     }
     // snippet.end
 
@@ -25,7 +23,7 @@ import Logging
         let store = try Notes.store()  // the account of `notes account …`
         let state = await store.checkSession(with: authority)  // verified, unverified, signed out or unreadable
         print("Hello \(state.account?.displayName ?? "stranger")")
-        let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
+        let api = try AuthenticatedClient(origin: Notes.url, store: store, authority: authority)
         let notes: [Note] = try await api.get("/notes").decoded()  // with a token that is refreshed in time
         // snippet.end
         // snippet.run

@@ -3,7 +3,6 @@ import AccountHTTP
 import AccountKit
 import ArgumentParser
 import Foundation
-import Logging
 
 /// A tool that calls an API with the token of the user who signed in with `profile account login`. Tokens are refreshed
 /// when necessary. If the API rejects a token, the session ends only if the service confirms that it has ended.
@@ -12,10 +11,8 @@ import Logging
     static let configuration = CommandConfiguration(commandName: "profile", subcommands: [AccountCommand<Profile>.self])
     static let origin = ProcessInfo.processInfo.environment["PROFILE_ORIGIN"] ?? "https://login.example.com"
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
-        try OAuthAuthority(issuer: origin, clientID: "account-cli", timeout: timeout, logger: logger)
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        try OAuthAuthority(issuer: origin, clientID: "account-cli", timeout: options.timeout, logger: options.logger)
     }
 
     /// A user in the API's response.
@@ -25,7 +22,7 @@ import Logging
     }
 
     func run() async throws {
-        let authority = try Profile.authority(for: AccountService(), timeout: .seconds(5), logger: nil)
+        let authority = try Profile.authority()
         let user: User = try await AuthenticatedClient(
             origin: Profile.origin, store: Profile.store(), authority: authority
         ).get("/oauth/userinfo").decoded()

@@ -10,10 +10,8 @@ import Logging
     static let identifier = "com.example.notes"
     static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
 
-    static func authority(
-        for: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
-        try JSONAPI(timeout: timeout, logger: logger)
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        try JSONAPI(timeout: options.timeout, logger: options.logger)
     }
 
     func run() async throws {

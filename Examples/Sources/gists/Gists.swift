@@ -5,7 +5,6 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
-import Logging
 import Terminal
 
 /// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create
@@ -33,16 +32,14 @@ import Terminal
             Resolve.self, AccountCommand<Gists>.self,
         ])
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
-        let known = service.issuer == nil ? KnownService.github : nil
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        let known = options.service.issuer == nil ? KnownService.github : nil
         return try OAuthAuthority(
-            issuer: service.issuer ?? KnownService.github.issuer,
-            clientID: service.clientID ?? (known == nil ? "account-cli" : nil),
-            scopes: service.exactScopes ?? (known == nil ? nil : ["gist", "read:user"]),
-            additionalScopes: service.additionalScopes,
-            service: known, timeout: timeout, logger: logger)
+            issuer: options.service.issuer ?? KnownService.github.issuer,
+            clientID: options.service.clientID ?? (known == nil ? "account-cli" : nil),
+            scopes: options.service.exactScopes ?? (known == nil ? nil : ["gist", "read:user"]),
+            additionalScopes: options.service.additionalScopes,
+            service: known, timeout: options.timeout, logger: options.logger)
     }
 
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
@@ -66,7 +63,7 @@ import Terminal
         }
         let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
         let client = try AuthenticatedClient(
-            origin: origin, store: store, authority: try authority(for: service, timeout: .seconds(10), logger: nil))
+            origin: origin, store: store, authority: try authority(with: AuthorityOptions(service: service)))
         return (
             GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
             { request, body in

@@ -4,7 +4,6 @@ import AccountKit
 import AccountDocuments
 import ArgumentParser
 import Foundation
-import Logging
 
 /// An inventory with photos: a document of the app and the files that belong to it. A confirmed change survives a crash
 /// and a power cut. The tool requires no account, and can encrypt everything with one.
@@ -34,15 +33,14 @@ import Logging
             Seal.self, AccountCommand<Homepwner>.self,
         ])
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
-        guard let issuer = service.issuer else {
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        guard let issuer = options.service.issuer else {
             throw AccountError(.invalidArgument, "specify the service: --issuer URL")
         }
         return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID ?? "account-cli",
-            scopes: service.exactScopes, additionalScopes: service.additionalScopes, timeout: timeout, logger: logger)
+            issuer: issuer, clientID: options.service.clientID ?? "account-cli",
+            scopes: options.service.exactScopes, additionalScopes: options.service.additionalScopes,
+            timeout: options.timeout, logger: options.logger)
     }
 
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {

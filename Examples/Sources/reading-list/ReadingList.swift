@@ -4,7 +4,6 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
-import Logging
 
 /// A list of pages to read at a Kinto server, also available without the network: `reading-list account login`,
 /// `reading-list add https://example.com` …
@@ -16,11 +15,10 @@ import Logging
         subcommands: [List.self, Add.self, Edit.self, Remove.self, AccountCommand<ReadingList>.self])
     static let environment = ProcessInfo.processInfo.environment
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         let issuer = environment["READING_LIST_ISSUER"] ?? "https://login.example.com"
-        return try OAuthAuthority(issuer: issuer, clientID: "account-cli", timeout: timeout, logger: logger)
+        return try OAuthAuthority(
+            issuer: issuer, clientID: "account-cli", timeout: options.timeout, logger: options.logger)
     }
 
     // snippet.data
@@ -35,7 +33,7 @@ import Logging
     // snippet.open
     static func articles(of store: AccountStore) async throws -> OfflineCollection<ArticlesAPI> {
         let kinto = environment["READING_LIST_KINTO"] ?? "https://kinto.example.com"
-        let authority = try authority(for: AccountService(), timeout: .seconds(10), logger: nil)
+        let authority = try authority()
         let client = try AuthenticatedClient(origin: kinto, store: store, authority: authority)
         return try await OfflineCollection("articles", ArticlesAPI(), of: store, in: container()) { request, body in
             let response = try await client.send(request, body: body)

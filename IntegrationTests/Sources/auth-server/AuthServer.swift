@@ -28,6 +28,9 @@ struct AuthServer: AsyncParsableCommand {
             GitHub, require a client_secret; every value is accepted. Without --quirks, the client has a secret only \
             if --client-secret is given.
 
+            With --notes, the server has the API of the quick start at /notes. Its metadata (RFC 9728) name the resource \
+            http://127.0.0.1:PORT, and tools can register themselves (RFC 7591).
+
             With --api, the server has an API at /mcp that names it in its metadata (RFC 9728). The API requires tokens \
             for the resource http://127.0.0.1:PORT/mcp.
 
@@ -115,6 +118,12 @@ struct AuthServer: AsyncParsableCommand {
     @Flag(help: "Serve an API with metadata (RFC 9728) at /mcp.")
     var api = false
 
+    @Flag(
+        help:
+            "Serve the API of the quick start at /notes, with metadata (RFC 9728), and let clients register themselves."
+    )
+    var notes = false
+
     @Option(
         name: .customLong("api-scope"),
         help: ArgumentHelp("A scope that the API requires; may be repeated.", valueName: "name"))
@@ -183,6 +192,7 @@ struct AuthServer: AsyncParsableCommand {
         guard userInfoRefusal == .challenge || quirks == nil else {
             throw ValidationError("--user-info-refusal cannot be used with --quirks.")
         }
+        guard !api || !notes else { throw ValidationError("--api and --notes cannot be used together.") }
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
             throw ValidationError("--tls-certificate and --tls-key must be used together.")
         }
@@ -208,6 +218,10 @@ struct AuthServer: AsyncParsableCommand {
             settings.api = APISettings(
                 scopes: apiScopes, challengedScopes: challengedScopes.isEmpty ? nil : challengedScopes,
                 place: apiMetadata, authenticationClass: apiAuthenticationClass)
+        }
+        if notes {
+            settings.api = .notes
+            settings.registration = RegistrationSettings()
         }
         if registration != .off {
             settings.registration = RegistrationSettings(

@@ -4,7 +4,6 @@ import AccountKit
 import AccountDocuments
 import ArgumentParser
 import Foundation
-import Logging
 
 /// Files of a WebDAV server with encrypted local copies, for tests that need a separate process.
 ///
@@ -17,10 +16,10 @@ import Logging
     static let configuration = CommandConfiguration(
         commandName: "webdav", subcommands: [Get.self, Put.self, Forget.self, AccountCommand<WebDAVTool>.self])
 
-    static func authority(
-        for service: AccountService, timeout: Duration, logger: Logger?
-    ) throws(AccountError) -> any AccountAuthority {
-        try OAuthAuthority(issuer: service.issuer ?? "", clientID: "account-cli", timeout: timeout, logger: logger)
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        try OAuthAuthority(
+            issuer: options.service.issuer ?? "", clientID: "account-cli", timeout: options.timeout,
+            logger: options.logger)
     }
 
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
@@ -37,7 +36,8 @@ import Logging
         let service = AccountService(issuer: account.issuer)
         let client = try AuthenticatedClient(
             origin: ProcessInfo.processInfo.environment["WEBDAV_ORIGIN"] ?? "", store: store,
-            authority: try authority(for: service, timeout: .seconds(60), logger: nil), timeout: .seconds(60))
+            authority: try authority(with: AuthorityOptions(service: service, timeout: .seconds(60))),
+            timeout: .seconds(60))
         return try await blobs(of: store, sendingWith: client)
     }
 

@@ -100,7 +100,7 @@ extension CommandContext {
 
     func authority(for service: AccountService, timeout: Duration) throws -> any AccountAuthority {
         try checkProgram(of: service.workload)
-        return try App.authority(for: service, timeout: timeout, logger: logger)
+        return try App.authority(with: AuthorityOptions(service: service, timeout: timeout, logger: logger))
     }
 
     /// Whether the app can sign in by the URL of an API. Other apps ignore ``AccountService/url``, or throw an error

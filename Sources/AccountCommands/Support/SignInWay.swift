@@ -19,9 +19,7 @@ extension AccountApplication {
     /// Returns whether the app's service supports one of these ways. A service that the user chooses may support any.
     static func offers(_ ways: [SignInWay]) -> Bool {
         // If there is no authority, the sign-in reports the reason.
-        guard !acceptsIssuer,
-            let authority = try? authority(for: AccountService(), timeout: .seconds(10), logger: nil)
-        else { return true }
+        guard !acceptsIssuer, let authority = try? authority() else { return true }
         return ways.contains { $0.isOffered(by: authority) }
     }
 

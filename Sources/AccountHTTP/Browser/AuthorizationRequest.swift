@@ -37,11 +37,10 @@ struct AuthorizationRequest: Sendable {
         form.append("code_challenge", pkce.challenge)
         form.append("code_challenge_method", "S256")
         options.append(to: &form)
-        let given = Set(options.parameters.map(\.name))
-        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) where !given.contains(name) {
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) where options.parameters[name] == nil {
             form.append(name, value)
         }
-        for parameter in options.parameters { form.append(parameter.name, parameter.value) }
+        for (name, value) in options.sortedParameters { form.append(name, value) }
         let separator =
             switch endpoint.query {
             case nil: "?"

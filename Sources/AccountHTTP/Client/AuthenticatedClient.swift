@@ -32,11 +32,11 @@ public struct AuthenticatedClient: Sendable {
 
     /// The time limit for a request, from the host lookup to the last byte of the response. For bodies in pieces, the
     /// limit applies to the time in which no bytes are sent or received.
-    public let timeout: Duration
+    let timeout: Duration
 
     /// The minimum remaining lifetime of a token that the client sends. `nil` means 60 s or half of the token's
     /// lifetime, whichever is less.
-    public let minimumValidity: Duration?
+    let minimumValidity: Duration?
 
     /// The maximum length of a response, in bytes.
     public let maximumResponseLength: Int

@@ -232,40 +232,6 @@ public struct APIAuthority: Sendable {
     }
 }
 
-extension OAuthAuthority {
-    /// Creates the authority of an API's authorization server, which it asks the API for (RFC 9728).
-    ///
-    /// Use this to sign in. To check a stored account at the start of an app, use ``APIAuthority``, which sends nothing
-    /// until a request is necessary.
-    ///
-    /// - Parameters:
-    ///   - url: The URL of the API; see ``APIAuthority/init(url:issuer:client:scopes:additionalScopes:options:timeout:tokenRequestTimeout:clock:logger:)``.
-    ///   - issuer: The authorization server, if the API names several.
-    ///   - client: How the app identifies itself.
-    ///   - scopes: The scopes of a sign-in; `nil` for those that the API names.
-    ///   - additionalScopes: Scopes to add.
-    ///   - options: Further options of a sign-in.
-    ///   - timeout: How long a request may take.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
-    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
-    /// - Throws: An `AccountError`: `serviceUnavailable` if the API cannot be reached; `misconfigured` if its metadata
-    ///   cannot be used.
-    public init(
-        discovering url: String, issuer: String? = nil, client: OAuthClient, scopes: [String]? = nil,
-        additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
-        timeout: Duration = .seconds(10), clock: (any WallClock)? = nil, logger: Logger? = nil
-    ) async throws(AccountError) {
-        let api = try APIAuthority(
-            url: url, issuer: issuer, client: client, scopes: scopes, additionalScopes: additionalScopes,
-            options: options, timeout: timeout, clock: clock, logger: logger)
-        do throws(AuthorityError) {
-            self = try await api.signInAuthority()
-        } catch {
-            throw AccountError(signIn: error, advice: "check the URL")
-        }
-    }
-}
-
 // MARK: - The authority of the account
 
 extension APIAuthority: AccountAuthority {
@@ -415,14 +381,9 @@ extension APIAuthority: DiscoveringAuthority {
         }
         var result = self
         result.additionalScopes += (granted + missing).filter { !result.additionalScopes.contains($0) }
-        var parameters = options.parameters.filter { $0.name != "acr_values" && $0.name != "max_age" }
-        if !requirement.acrValues.isEmpty {
-            parameters.append(.init(name: "acr_values", value: requirement.acrValues.joined(separator: " ")))
-        }
-        if let maxAge = requirement.maxAge {
-            parameters.append(.init(name: "max_age", value: "\(maxAge.components.seconds)"))
-        }
-        result.options.parameters = parameters
+        let acrValues = requirement.acrValues
+        result.options.parameters["acr_values"] = acrValues.isEmpty ? nil : acrValues.joined(separator: " ")
+        result.options.parameters["max_age"] = requirement.maxAge.map { "\($0.components.seconds)" }
         return APIAuthority(result, issuer: issuer)
     }
 

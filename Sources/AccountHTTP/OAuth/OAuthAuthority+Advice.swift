@@ -16,7 +16,7 @@ extension OAuthAuthority: RefreshTokenAdvisor {
         guard asked.contains(Scope.offlineAccess) else {
             return offered.contains(Scope.offlineAccess) ? .scope(Scope.offlineAccess) : nil
         }
-        let sent = options.parameters.map(\.name) + quirks.authorizationParameters.keys
-        return usesBrowser && !sent.contains("prompt") ? .parameter(name: "prompt", value: "consent") : nil
+        let isSent = options.parameters["prompt"] != nil || quirks.authorizationParameters["prompt"] != nil
+        return usesBrowser && !isSent ? .parameter(name: "prompt", value: "consent") : nil
     }
 }

@@ -17,7 +17,7 @@ extension OAuthAuthority: DeviceAuthority {
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         options.append(to: &form)
-        for parameter in options.parameters { form.append(parameter.name, parameter.value) }
+        for (name, value) in options.sortedParameters { form.append(name, value) }
         return try await registeringAgain(for: scopes, grant: Self.deviceCodeGrant) { chosen throws(AuthorityError) in
             try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 let request = try await request(

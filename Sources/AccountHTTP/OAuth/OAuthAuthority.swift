@@ -36,15 +36,15 @@ public struct OAuthAuthority: Sendable {
     public let scopes: [String]
 
     /// Further options of a sign-in.
-    public let options: OAuthRequestOptions
+    let options: OAuthRequestOptions
 
     /// The time limit for a request. For a token request, the limit applies until AccountKit sends the request.
-    public let timeout: Duration
+    let timeout: Duration
 
     /// The time limit for a token request, from its first byte.
     ///
     /// A token request consumes a refresh token or a code. After AccountKit has sent the request, only this limit ends
-    /// the wait for the response. ``timeout`` and the cancellation of the task have no effect.
+    /// the wait for the response. The `timeout` of the authority and the cancellation of the task have no effect.
     public let tokenRequestTimeout: Duration
 
     let issuerIdentifier: Issuer

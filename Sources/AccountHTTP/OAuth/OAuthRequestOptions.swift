@@ -5,7 +5,7 @@ import AccountKit
 /// ```swift
 /// let authority = try OAuthAuthority(
 ///     issuer: "https://login.example.com", clientID: "mytool",
-///     options: OAuthRequestOptions(audience: "https://api.example.com", parameters: [("prompt", "login")]))
+///     options: OAuthRequestOptions(audience: "https://api.example.com", parameters: ["prompt": "login"]))
 /// ```
 public struct OAuthRequestOptions: Sendable, Hashable {
     /// The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a port and a
@@ -20,8 +20,8 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// begins, and with each token request.
     public var resources: [String]
 
-    /// Further parameters for browser and device sign-ins, such as `prompt` or `login_hint`.
-    public var parameters: [Parameter]
+    /// The values of further parameters for browser and device sign-ins, such as `prompt` or `login_hint`, by name.
+    public var parameters: [String: String]
 
     /// The method with which the client sends its secret. If `nil`, AccountKit chooses a method that the service
     /// supports.
@@ -33,35 +33,21 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 
     /// Whether a sign-in binds the tokens to a key of the session (RFC 9449), so that a copy of the tokens is useless to
     /// others. A sign-in fails if the service does not bind the tokens. Requires the package trait `Signatures`.
-    public var bindsTokens = false
+    public var bindsTokens: Bool
 
-    /// A parameter of a request.
-    public struct Parameter: Sendable, Hashable {
-        /// The name of the parameter.
-        public var name: String
-
-        /// The unencoded value.
-        public var value: String
-
-        /// Creates a parameter.
-        public init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
-
-    /// Creates options. The parameters are the same as the properties. ``bindsTokens`` is `false`.
+    /// Creates options; see the properties.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
-        parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil,
-        username: String? = nil
+        parameters: [String: String] = [:], clientAuthentication: ClientAuthentication? = nil,
+        username: String? = nil, bindsTokens: Bool = false
     ) {
         self.redirectURI = redirectURI
         self.audience = audience
         self.resources = resources
-        self.parameters = parameters.map { Parameter(name: $0.name, value: $0.value) }
+        self.parameters = parameters
         self.clientAuthentication = clientAuthentication
         self.username = username
+        self.bindsTokens = bindsTokens
     }
 }
 
@@ -78,12 +64,16 @@ extension OAuthRequestOptions {
                 "the resource\(ServiceURL.shown(resource)) must be an absolute URI without a fragment (#…), such as "
                     + "https://api.example.com/ (RFC 8707)")
         }
-        for parameter in parameters { try Self.check(parameter) }
+        for (name, value) in sortedParameters { try Self.check(name, value) }
     }
 
-    private static func check(_ parameter: Parameter) throws(AccountError) {
-        let name = parameter.name
-        guard !name.isEmpty, name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isPlain(parameter.value) else {
+    /// The parameters by name, so that equal options lead to equal requests.
+    var sortedParameters: [(name: String, value: String)] {
+        parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    private static func check(_ name: String, _ value: String) throws(AccountError) {
+        guard !name.isEmpty, name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isPlain(value) else {
             throw AccountError(
                 .invalidArgument,
                 "the parameter\(ServiceURL.shown(name)) must have a visible ASCII name and no control characters")

@@ -83,7 +83,7 @@ extension CommandContext {
         let unknown = AccountService(issuer: "https://unknown.invalid")
         let authority =
             isGiven && App.acceptsIssuer
-            ? try App.authority(for: unknown, timeout: .seconds(10), logger: nil)
+            ? try App.authority(with: AuthorityOptions(service: unknown))
             : try authority(of: account)
         guard let authority = authority as? any ForwardingAuthority else {
             throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")

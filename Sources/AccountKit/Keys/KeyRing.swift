@@ -66,7 +66,7 @@ struct KeyRing: Sendable {
             for attempt in 1...3 {
                 let key: ArchiveKey?
                 do {
-                    key = try await asking { try await source.keyFromPerson(attempt: attempt) }
+                    key = try await asking { try await source.keyFromUser(attempt: attempt) }
                 } catch {
                     // If the user cannot be asked, the error of another source is more helpful.
                     throw error.code == .noKey ? failure ?? error : error

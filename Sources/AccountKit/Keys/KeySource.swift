@@ -16,7 +16,7 @@ public protocol KeySource: Sendable {
     /// - Parameter attempt: The number of the attempt, 1 to 3. From 2 on, the previous answer did not open the archive.
     /// - Returns: The key; `nil` if the user does not have the key, which is the default.
     /// - Throws: An ``AccountError`` if the user cannot be asked, or cancels.
-    func keyFromPerson(attempt: Int) async throws -> ArchiveKey?
+    func keyFromUser(attempt: Int) async throws -> ArchiveKey?
 
     /// Creates a key, stores the key durably and returns it, or returns the key that another process has just created.
     ///
@@ -32,7 +32,7 @@ public protocol KeySource: Sendable {
 
 extension KeySource {
     /// Returns `nil`: by default, the user does not have the key.
-    public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { nil }
+    public func keyFromUser(attempt: Int) async throws -> ArchiveKey? { nil }
 
     /// Returns `true` only for a passphrase.
     public var isInteractive: Bool { kind == .passphrase }

@@ -37,7 +37,7 @@ public struct PassphraseKey: KeySource {
     public func key() async throws -> ArchiveKey? { nil }
 
     /// Asks for the passphrase of the archive.
-    public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? {
+    public func keyFromUser(attempt: Int) async throws -> ArchiveKey? {
         try ArchiveKey(passphrase: try await ask(.existing(attempt: attempt)))
     }
 

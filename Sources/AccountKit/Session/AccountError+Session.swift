@@ -33,12 +33,13 @@ extension AccountError {
     package init(notSignedIn signOut: SignOut) {
         let message =
             switch signOut.reason {
-            case .neverSignedIn: "you are not signed in: sign in first"
-            case .signedOutByUser: "you have signed out: sign in again"
+            case .neverSignedIn: "you are not signed in"
+            case .signedOutByUser: "you have signed out"
             case .sessionEnded:
-                "\(signOut.issuer ?? "the service") ended this session\(signOut.detail.map { " (\($0))" } ?? ""): sign in again"
+                "\(signOut.issuer ?? "the service") ended this session\(signOut.detail.map { " (\($0))" } ?? "")"
             }
-        self.init(.notSignedIn, message)
+        self.init(
+            .notSignedIn, message, hint: signOut.reason == .neverSignedIn ? "sign in first" : "sign in again")
     }
 
     package init(_ move: SessionMove) {

@@ -190,8 +190,9 @@ struct APIAuthorityTests {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)
         } _: { server in
-            let authority = try await OAuthAuthority(
-                discovering: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
+            let api = try APIAuthority(
+                url: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
+            let authority = try await api.signInAuthority()
             #expect(authority.issuer == server.address)
             #expect(authority.options.resources == [server.address + "/mcp"])
             #expect(authority.clientID == "tool")

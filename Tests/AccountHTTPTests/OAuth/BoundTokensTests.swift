@@ -38,10 +38,9 @@ struct BoundTokensTests {
     }
 
     private func authority(_ server: LoopbackServer) throws -> OAuthAuthority {
-        var options = OAuthRequestOptions()
-        options.bindsTokens = true
-        return try OAuthAuthority(
-            issuer: server.address, clientID: "tool", scopes: ["openid"], options: options,
+        try OAuthAuthority(
+            issuer: server.address, clientID: "tool", scopes: ["openid"],
+            options: OAuthRequestOptions(bindsTokens: true),
             endpoints: .all(at: server.address), clock: FixedClock())
     }
 

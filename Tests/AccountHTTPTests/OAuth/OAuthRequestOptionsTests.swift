@@ -7,7 +7,7 @@ import Testing
 struct OAuthRequestOptionsTests {
     private static let options = OAuthRequestOptions(
         audience: "https://api.example", resources: ["https://a.example/", "urn:b"],
-        parameters: [("prompt", "login"), ("login_hint", "jane doe")])
+        parameters: ["prompt": "login", "login_hint": "jane doe"])
 
     private func authority(_ address: String, _ options: OAuthRequestOptions = options) throws -> OAuthAuthority {
         try OAuthAuthority(
@@ -20,7 +20,7 @@ struct OAuthRequestOptionsTests {
 
     private static let begin = "audience=https%3A%2F%2Fapi.example&resource=https%3A%2F%2Fa.example%2F&resource=urn%3Ab"
     private static let resources = "&resource=https%3A%2F%2Fa.example%2F&resource=urn%3Ab&client_id=tool"
-    private static let parameters = "&prompt=login&login_hint=jane+doe"
+    private static let parameters = "&login_hint=jane+doe&prompt=login"
 
     @Test func `Sends each OAuth request with the options for that request`() async throws {
         try await LoopbackServer.run { request, _ in
@@ -75,7 +75,7 @@ struct OAuthRequestOptionsTests {
         ] as [(String, String?)])
     func `Refuses a reserved parameter and names the matching option`(name: String, option: String?) {
         let error = #expect(throws: AccountError.self) {
-            try authority("https://id.example", OAuthRequestOptions(parameters: [(name, "x")]))
+            try authority("https://id.example", OAuthRequestOptions(parameters: [name: "x"]))
         }
         #expect(error?.code == .invalidArgument)
         #expect(error?.description.contains("\"\(name)\"") == true)
@@ -86,8 +86,8 @@ struct OAuthRequestOptionsTests {
         OAuthRequestOptions(resources: ["https://a.example/#x"]), OAuthRequestOptions(resources: ["/relative"]),
         OAuthRequestOptions(resources: [""]), OAuthRequestOptions(resources: ["a b:c"]),
         OAuthRequestOptions(resources: ["urn:"]), OAuthRequestOptions(audience: ""),
-        OAuthRequestOptions(audience: "a\nb"), OAuthRequestOptions(parameters: [("", "x")]),
-        OAuthRequestOptions(parameters: [("a b", "x")]), OAuthRequestOptions(parameters: [("a", "x\u{1B}")]),
+        OAuthRequestOptions(audience: "a\nb"), OAuthRequestOptions(parameters: ["": "x"]),
+        OAuthRequestOptions(parameters: ["a b": "x"]), OAuthRequestOptions(parameters: ["a": "x\u{1B}"]),
         OAuthRequestOptions(redirectURI: "https://127.0.0.1:8400/callback"),
         OAuthRequestOptions(redirectURI: "http://127.0.0.1/callback"),
         OAuthRequestOptions(redirectURI: "http://192.0.2.1:8400/callback"),

@@ -329,7 +329,7 @@ struct AccountStoreKeysTests {
         var kind: KeyKind { base.kind }
         var isInteractive: Bool { base.isInteractive }
         func key() async throws -> ArchiveKey? { try await base.key() }
-        func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }
+        func keyFromUser(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromUser(attempt: attempt) }
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
     }
 

@@ -16,7 +16,7 @@ struct APIRoutes: Sendable {
         router.get(RouterPath(api.path), use: call)
         router.post(RouterPath(api.path), use: call)
         switch api.place {
-        case .challenge, .path: router.get(RouterPath(Self.wellKnown + api.path), use: metadata)
+        case .challenge, .path: router.get(RouterPath(Self.wellKnown + api.resourcePath), use: metadata)
         case .root: router.get(RouterPath(Self.wellKnown), use: metadata)
         case .none: break
         }
@@ -27,7 +27,7 @@ struct APIRoutes: Sendable {
         guard let api = server.settings.api else { throw HTTPError(.notFound) }
         let origin = try Origin(of: request, settings: server.settings)
         var document: JSONObject = [
-            "resource": .string(origin.url(api.path)),
+            "resource": .string(origin.url(api.resourcePath)),
             "authorization_servers": [.string(server.settings.quirks.issuer(for: origin))],
             "bearer_methods_supported": ["header"],
         ]
@@ -43,7 +43,7 @@ struct APIRoutes: Sendable {
             let scope = api.challengedScopes.map { $0.joined(separator: " ") }
             return refusal(.unauthorized, nil, ["scope": scope], origin, api)
         }
-        guard let holder = try await server.holder(ofAPIToken: token, for: origin.url(api.path)) else {
+        guard let holder = try await server.holder(ofAPIToken: token, for: origin.url(api.resourcePath)) else {
             return refusal(.unauthorized, "invalid_token", [:], origin, api)
         }
         guard holder.scope.isSuperset(of: api.scopes) else {
@@ -54,6 +54,7 @@ struct APIRoutes: Sendable {
             return refusal(
                 .unauthorized, "insufficient_user_authentication", ["acr_values": name, "max_age": "300"], origin, api)
         }
+        if let response = api.response { return try .json(response) }
         return try .json(["user": holder.username])
     }
 
@@ -63,7 +64,7 @@ struct APIRoutes: Sendable {
     ) -> Response {
         var all = parameters.compactMapValues { $0 }
         all["error"] = error
-        if api.place == .challenge { all["resource_metadata"] = origin.url(Self.wellKnown + api.path) }
+        if api.place == .challenge { all["resource_metadata"] = origin.url(Self.wellKnown + api.resourcePath) }
         var headers = HTTPFields.neverStored
         headers[.wwwAuthenticate] =
             "Bearer " + all.sorted { $0.key < $1.key }.map { "\($0.key)=\"\($0.value)\"" }.joined(separator: ", ")

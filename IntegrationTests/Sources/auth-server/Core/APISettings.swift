@@ -2,8 +2,12 @@
 ///
 /// Source: RFC 9728.
 struct APISettings: Sendable {
-    /// The path of the API, and of its metadata after the well-known name.
+    /// The path of the API.
     var path = "/mcp"
+    /// The path of the resource that tokens are for, and of its metadata after the well-known name.
+    var resourcePath = "/mcp"
+    /// The response to a request with a valid token. If `nil`, the response contains the user's name.
+    var response: JSONValue?
     /// The scopes of the API. A request needs all of them.
     var scopes: [String] = []
     /// The scopes that the challenge of a request without a token names; `nil` for no `scope` parameter.
@@ -12,6 +16,10 @@ struct APISettings: Sendable {
     var place = Place.challenge
     /// The authentication class that a token must have; see `APIRoutes`.
     var authenticationClass: String?
+
+    /// The API of the quick start, whose resource is the server itself.
+    static let notes = APISettings(
+        path: "/notes", resourcePath: "", response: [["title": "Buy milk"], ["title": "Call Bob"]])
 
     enum Place: String, CaseIterable, Sendable {
         /// At the well-known address with the path, which the challenge names.
