@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func `Accepts options that the help does not show`() throws {
-        #expect(try LoginCommand<Notes>.parse(["--device"]).device)
+        #expect(try LoginCommand<Notes>.parse(["--device"]).ways.device)
         #expect(try LoginCommand<Notes>.parse(["--issuer", "https://a.example"]).issuer.issuer == "https://a.example")
     }
 

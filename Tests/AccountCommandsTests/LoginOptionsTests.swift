@@ -41,8 +41,8 @@ import Testing
         #expect(command.request.audience == "api")
         #expect(command.request.resources == ["https://a.example", "https://b.example"])
         #expect(command.request.parameters.values == ["prompt": "login", "login_hint": "a=b"])
-        #expect(command.paste)
-        #expect(try parse("--web", "--paste").paste)
+        #expect(command.ways.paste)
+        #expect(try parse("--web", "--paste").ways.paste)
         #expect(try parse("--parameter", "ui_locales=").request.parameters.values == ["ui_locales": ""])
     }
 

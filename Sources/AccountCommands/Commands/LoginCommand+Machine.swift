@@ -13,58 +13,22 @@ extension LoginCommand {
     // MARK: Options
 
     /// Refuses options that are meaningless for a sign-in without a user.
-    func validateClientCredentials() throws {
-        guard clientCredentials else {
-            let keyOptions = [
-                ("--client-secret-stdin", clientSecretStdin), ("--client-key", clientKey != nil),
-                ("--client-key-id", clientKeyID != nil),
-                ("--client-assertion-audience", clientAssertionAudience != nil),
-            ]
-            if let given = keyOptions.first(where: \.1) {
-                throw ValidationError("\(given.0) requires --client-credentials")
-            }
-            return
-        }
-        guard App.acceptsIssuer else {
-            throw ValidationError("this tool does not support --client-credentials: its service is fixed")
-        }
-        if let other = userOptions.first(where: \.isGiven) {
-            throw ValidationError("--client-credentials cannot be combined with \(other.name)")
-        }
-        if clientKey != nil, clientSecretStdin {
-            throw ValidationError("choose one of --client-key and --client-secret-stdin")
-        }
-        if clientKey == nil, clientKeyID != nil || clientAssertionAudience != nil {
-            throw ValidationError("--client-key-id and --client-assertion-audience require --client-key")
-        }
-    }
-
-    /// Refuses options that are meaningless for a sign-in with the identity of a workload.
-    func validateWorkload() throws {
-        guard workload != nil else {
-            if workloadGrant != nil { throw ValidationError("--workload-grant requires --workload") }
-            return
-        }
-        guard App.acceptsIssuer else {
-            throw ValidationError("this tool does not support --workload: its service is fixed")
-        }
-        // Only the client of an identity assertion has a secret.
-        let hasSecret = workload?.hasPrefix(MachineGrant.identityAssertion + " ") == true
-        let others =
-            [
-                ("--client-credentials", clientCredentials),
-                ("--client-auth", request.clientAuth != nil && !hasSecret),
-            ] + userOptions
+    func validateMachine() throws {
+        guard machine.isGiven else { return }
+        let option = machine.clientCredentials ? "--client-credentials" : "--workload"
+        // Among workloads, only the client of an identity assertion has a secret.
+        let lacksSecret = machine.workload.map { !$0.hasPrefix(MachineGrant.identityAssertion + " ") } ?? false
+        let others = [("--client-auth", request.clientAuth != nil && lacksSecret)] + userOptions
         if let other = others.first(where: \.isGiven) {
-            throw ValidationError("--workload cannot be combined with \(other.name)")
+            throw ValidationError("\(option) cannot be combined with \(other.name)")
         }
     }
 
     /// The options that are meaningless for a sign-in without a user.
     var userOptions: [(name: String, isGiven: Bool)] {
         [
-            ("--device", device), ("--web", web), ("--paste", paste), ("--password", password),
-            ("--password-stdin", passwordStdin), ("--with-token", withToken), ("--username", username != nil),
+            ("--device", ways.device), ("--web", ways.web), ("--paste", ways.paste), ("--password", ways.password),
+            ("--password-stdin", ways.passwordStdin), ("--with-token", ways.withToken), ("--username", username != nil),
             ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
             ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
             ("--client-metadata-url", issuer.clientMetadataURL != nil), ("--dpop", request.dpop == true),
@@ -80,7 +44,7 @@ extension LoginCommand {
     func repeatedMachine(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async -> Account? {
-        guard clientCredentials || workload != nil || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
+        guard machine.isGiven || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
             issuer.issuer == nil, issuer.clientID == nil,
             answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
             let account = await context.archive.load().account, account.credentials.machine != nil,
@@ -96,15 +60,17 @@ extension LoginCommand {
         (service.scopes, service.usesDefaultScopes) = (
             request.scopes, service.url != nil && request.defaultScopes != false
         )
-        if let account, let machine = account.credentials.machine {
+        if let account, let grant = account.credentials.machine {
             (service.url, service.usesDefaultScopes) = (nil, false)
-            if request.scopes.isEmpty { service.scopes = machine.scopes }
-            service.audience = request.audience ?? machine.audience
+            if request.scopes.isEmpty { service.scopes = grant.scopes }
+            service.audience = request.audience ?? grant.audience
             if request.resources.isEmpty { service.resources = account.credentials.resources }
         }
-        if workload != nil || service.workload != nil {
-            guard clientCredentials else {
-                if let workload { (service.workload, service.workloadGrant) = ([workload], workloadGrant) }
+        if machine.workload != nil || service.workload != nil {
+            guard machine.clientCredentials else {
+                if let workload = machine.workload {
+                    (service.workload, service.workloadGrant) = ([workload], machine.workloadGrant)
+                }
                 // Only a client that uses assertions of an identity provider sends the secret.
                 service.clientSecret = Environment.value(App.clientSecretVariable).map { Secret($0) }
                 return service
@@ -115,11 +81,11 @@ extension LoginCommand {
             throw AccountError(
                 .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")
         }
-        if clientKey != nil || service.clientKey == nil || clientSecretStdin {
-            service.clientKey = clientKey.map {
+        if machine.clientKey != nil || service.clientKey == nil || machine.clientSecretStdin {
+            service.clientKey = machine.clientKey.map {
                 ClientKeyFile(
                     path: $0.hasPrefix("/") ? $0 : FileManager.default.currentDirectoryPath + "/" + $0,
-                    id: clientKeyID, audience: clientAssertionAudience)
+                    id: machine.clientKeyID, audience: machine.clientAssertionAudience)
             }
         }
         if service.clientKey == nil { service.clientSecret = try clientSecret() }
@@ -128,7 +94,7 @@ extension LoginCommand {
 
     private func clientSecret() throws -> Secret {
         let variable = App.clientSecretVariable
-        guard clientSecretStdin else {
+        guard machine.clientSecretStdin else {
             if let secret = Environment.value(variable) { return Secret(secret) }
             throw AccountError(
                 .invalidArgument, "a sign-in as a client requires a client secret or a key",

@@ -21,7 +21,7 @@ extension LoginCommand {
         defer { countdown?.stop() }
         return try await store.signIn(with: authority) { authorization in
             try await DevicePrompt.show(
-                authorization, withQRCode: qr, asJSON: options.json, hiding: App.secretVariables)
+                authorization, withQRCode: ways.qr, asJSON: options.json, hiding: App.secretVariables)
             let started = Countdown(from: authorization.lifetime)
             countdown = started
             question.beforeAsking { started?.stop() }
@@ -47,7 +47,7 @@ extension LoginCommand {
         do {
             return try await store.signIn(with: browserAuthority) { signIn in
                 isShown = true
-                if paste { return try receivePasted(signIn) }
+                if ways.paste { return try receivePasted(signIn) }
                 let url = signIn.url
                 let acceptsPasted = Terminal.isTerminal(.input) && !options.json
                 if options.json {
@@ -79,7 +79,7 @@ extension LoginCommand {
                 }
             }
         } catch {
-            let isFinal = error.code != .misconfigured || isShown || web || paste
+            let isFinal = error.code != .misconfigured || isShown || ways.web || ways.paste
             guard !isFinal, authority is any DeviceAuthority else { throw error }
             do {
                 return try await signInOnDevice(store, authority, question)
@@ -180,8 +180,8 @@ extension LoginCommand {
             throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
         }
         let canPrompt = Terminal.isTerminal(.input)
-        guard canPrompt || passwordStdin && username != nil else {
-            let missing = [passwordStdin ? nil : "--password-stdin", username == nil ? "--username NAME" : nil]
+        guard canPrompt || ways.passwordStdin && username != nil else {
+            let missing = [ways.passwordStdin ? nil : "--password-stdin", username == nil ? "--username NAME" : nil]
             throw AccountError(
                 .invalidArgument, "there is no terminal for a prompt",
                 hint: "add " + missing.compactMap(\.self).joined(separator: " and "))
@@ -190,7 +190,7 @@ extension LoginCommand {
         return try await store.signIn(with: authority) {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret
-            if passwordStdin {
+            if ways.passwordStdin {
                 guard let line = try Terminal.readSecretLine() else {
                     throw AccountError(
                         .invalidArgument, "no password on standard input: the first line is empty")

@@ -50,98 +50,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var issuer: IssuerOptions<App>
 
-    @Flag(help: ArgumentHelp("Show a code to enter on another device.", visibility: App.visibility(of: .device)))
-    var device = false
+    @OptionGroup var ways: SignInWayOptions<App>
 
-    @Flag(
-        inversion: .prefixedNo,
-        help: ArgumentHelp(
-            "With --device, also show the address as a QR code, if qrencode is installed.",
-            visibility: App.visibility(of: .device)))
-    var qr = true
-
-    @Flag(
-        help: ArgumentHelp(
-            "Sign in with the browser on this machine, or paste the final address of a browser on another machine.",
-            visibility: App.visibility(of: .browser)))
-    var web = false
-
-    @Flag(
-        help: ArgumentHelp(
-            "Sign in with a browser on another machine, and paste the final address of that browser here.",
-            visibility: App.visibility(of: .browser)))
-    var paste = false
-
-    @Flag(
-        help: ArgumentHelp(
-            "Prompt for a user name and a password.",
-            visibility: App.visibility(of: .password)))
-    var password = false
-
-    @Flag(
-        help: ArgumentHelp(
-            "Read the password from the first line of standard input.", visibility: App.visibility(of: .password)))
-    var passwordStdin = false
-
-    @Flag(
-        help: ArgumentHelp(
-            "Read an access token from the first line of standard input.", visibility: App.visibility(of: .token)))
-    var withToken = false
-
-    @Flag(
-        help: ArgumentHelp(
-            """
-            Sign in as the client in --client-id, without a user; the client secret is in \(App.clientSecretVariable), \
-            unless --client-key names a key.
-            """,
-            visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientCredentials = false
-
-    @Flag(
-        help: ArgumentHelp(
-            """
-            With --client-credentials, read the client secret from the first line of standard input. The secret is \
-            not stored: later token requests need \(App.clientSecretVariable).
-            """, visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientSecretStdin = false
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            With --client-credentials, authenticate with the private key in this file instead of with a secret \
-            (private_key_jwt). Only the path is stored: each token request reads the file.
-            """, valueName: "file", visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientKey: String?
-
-    @Option(
-        name: .customLong("client-key-id"),
-        help: ArgumentHelp(
-            "Key ID (kid) in the assertions that --client-key signs.", valueName: "id",
-            visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientKeyID: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Audience of the assertions that --client-key signs (default: the issuer).", valueName: "audience",
-            visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientAssertionAudience: String?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            Sign in with the identity that the platform gives this program, without a user: github-actions, gitlab, \
-            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion. With 'id-jag \
-            ISSUER CLIENT-ID SOURCE', the source contains an ID token, for which the identity provider issues the assertion.
-            """, valueName: "source", visibility: App.acceptsIssuer ? .default : .hidden))
-    var workload: String?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            How the service accepts the assertion of --workload: client-assertion, jwt-bearer or token-exchange \
-            (default: the first one that its metadata lists).
-            """, valueName: "grant", visibility: App.acceptsIssuer ? .default : .hidden))
-    var workloadGrant: String?
+    @OptionGroup var machine: MachineOptions<App>
 
     @Option(
         help: ArgumentHelp(
@@ -175,25 +86,22 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     func validate() throws {
-        try validateClientCredentials()
-        try validateWorkload()
-        let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
-        if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
-        if request.dpop == true, withToken {
+        try validateMachine()
+        if request.dpop == true, ways.withToken {
             throw ValidationError("--dpop cannot be combined with --with-token: only a sign-in binds tokens to a key")
         }
-        if username != nil, withToken {
+        if username != nil, ways.withToken {
             throw ValidationError("--username cannot be combined with --with-token: the service identifies the user")
         }
-        if request.redirectURI != nil, device || password || passwordStdin || withToken {
+        if request.redirectURI != nil, ways.device || ways.usesPassword || ways.withToken {
             throw ValidationError("--redirect-uri applies only to a sign-in with a browser: use --web or --paste")
         }
         if let url, url.firstRange(of: "://") == nil {
             // The argument may be a token, so don't repeat it.
-            guard !withToken else {
+            guard !ways.withToken else {
                 throw ValidationError("--with-token reads the token from standard input; the argument is not a URL")
             }
-            guard !password else {
+            guard !ways.password else {
                 throw ValidationError(
                     "the argument is not a URL, such as https://api.example.com; --password prompts for the password")
             }
@@ -205,15 +113,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if url != nil, serviceName != nil {
             throw ValidationError("choose one of a URL and --service")
         }
-        if stepUp, password || passwordStdin || withToken {
+        if stepUp, ways.usesPassword || ways.withToken {
             throw ValidationError("--step-up is for a sign-in with a browser or another device")
         }
     }
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !withToken, !stepUp,
-            !clientCredentials, workload == nil,
+        guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !ways.withToken, !stepUp,
+            !machine.isGiven,
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
@@ -228,18 +136,59 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Whether the options choose how to sign in, or for which user.
-    var choosesWay: Bool {
-        clientCredentials || workload != nil || device || web || paste || password || passwordStdin || withToken
-            || username != nil
-    }
+    var choosesWay: Bool { machine.isGiven || ways.isGiven || username != nil }
 
     private func signIn(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async throws {
+        var plan = try await plan(in: context, answering: answers)
+        // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
+        await context.deliverRevocations(to: plan.authority.accountIssuer)
+        let question = ReplacementQuestion(context, extending: plan.extended)
+        let account = try await perform(plan, in: context, question)
+        plan.service.issuer = account.issuer ?? plan.service.issuer
+        let session = question.otherSession ?? context.session
+        let resources = plan.authority is any DiscoveringAuthority ? account.credentials.resources : []
+        await saveSettings(of: plan.service, resources, in: session, context)
+        if context.location != nil {
+            await context.keepRegistration(of: account)
+            // Until now, the authority has prevented the removal of the registration.
+            withExtendedLifetime(plan.authority) {}
+        }
+        reportReplacement(by: account, in: session, question, context)
+        try await report(account, of: plan, in: session, replaced: question.replaced, context)
+        if let authority = plan.authority as? any RegisteringAuthority {
+            await context.removeReplacedRegistration(before: account, in: context.store, at: authority)
+        }
+        // Also deliver the revocation of the replaced session.
+        await context.deliverRevocations()
+    }
+
+    /// Where and how to sign in, before the first request of the sign-in.
+    private struct Plan {
+        var service: AccountService
+        let authority: any AccountAuthority
+        let way: SignInWay
+
+        /// Whether the user entered the token, because no option chose a way.
+        let asksForToken: Bool
+
+        /// Whether the options or the account request a sign-in without a user.
+        let isMachine: Bool
+
+        let isWorkload: Bool
+
+        /// The account whose permissions the sign-in extends.
+        let extended: Account?
+    }
+
+    private func plan(
+        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
+    ) async throws -> Plan {
         let extended = stepUp ? try await stepUpAccount(in: context) : nil
         var service = try service(in: context, answering: answers, extending: extended)
         let repeated = await repeatedMachine(in: context, answering: answers)
-        let isMachine = clientCredentials || workload != nil || repeated != nil
+        let isMachine = machine.isGiven || repeated != nil
         let authority =
             isMachine && App.acceptsIssuer
             ? try context.authority(for: try machineService(from: service, repeating: repeated), timeout: .seconds(30))
@@ -250,67 +199,62 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument, "an existing token cannot be bound to a key", hint: "omit --dpop")
         }
-        // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
-        await context.deliverRevocations(to: authority.accountIssuer)
-        let question = ReplacementQuestion(context, extending: extended)
+        return Plan(
+            service: service, authority: authority, way: way, asksForToken: answers?.way == .token,
+            isMachine: isMachine,
+            isWorkload: machine.workload != nil || repeated?.credentials.machine?.workload != nil,
+            extended: extended)
+    }
+
+    /// Signs in, and stores the account.
+    private func perform(
+        _ plan: Plan, in context: CommandContext<App>, _ question: ReplacementQuestion<App>
+    ) async throws -> Account {
         let store = replace ? context.store.replacingUnreadableArchive() : context.store
         store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
-        let account: Account
+        let authority = plan.authority
         do {
-            account = try await SignalGuard.shared.whileWaiting {
-                switch way {
+            return try await SignalGuard.shared.whileWaiting {
+                switch plan.way {
                 case .device: try await signInOnDevice(store, authority, question)
                 case .browser:
                     try await registeringAgain(at: authority) {
                         try await signInWithBrowserOrDevice(store, authority, question)
                     }
                 case .password: try await signInWithPassword(store, authority)
-                case .token: try await signInWithToken(store, authority, context.hint, asks: answers?.way == .token)
+                case .token: try await signInWithToken(store, authority, context.hint, asks: plan.asksForToken)
                 case .client: try await signInAsClient(store, authority)
                 }
             }
         } catch {
-            let error = advised(
-                error, isMachine: isMachine,
-                isWorkload: workload != nil || repeated?.credentials.machine?.workload != nil,
-                hasTypedSecret: service.clientSecret != nil)
+            let error = advised(error, plan)
             let advice =
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
         }
-        service.issuer = account.issuer ?? service.issuer
-        let session = question.otherSession ?? context.session
-        let resources = authority is any DiscoveringAuthority ? account.credentials.resources : []
-        await saveSettings(of: service, resources, in: session, context)
-        if context.location != nil {
-            await context.keepRegistration(of: account)
-            // Until now, the authority has prevented the removal of the registration.
-            withExtendedLifetime(authority) {}
-        }
-        reportReplacement(by: account, in: session, question, context)
+    }
+
+    private func report(
+        _ account: Account, of plan: Plan, in session: SessionName, replaced: Account?, _ context: CommandContext<App>
+    ) async throws {
         if options.json {
             var document = StateDocument(.verified(account), session: session)
-            document.replaced = question.replaced.map(StateDocument.AccountPart.init)
-            try JSONDocument.print(document)
-        } else {
-            let place = account.issuer.map { " at \($0)" } ?? ""
-            let name = session == .default ? "" : " (session \(session))"
-            let client = account.isClient ? "the client " : ""
-            Terminal.say(.success, "Signed in as \(client)\(bold: account.shownName)\(place)\(name).")
-            let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
-            let hint = context.hint(for: session)
-            let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
-            if let limit { Terminal.say(.warning, StyledText(limit)) }
-            if clientSecretStdin, Environment.value(App.clientSecretVariable) == nil {
-                let variable = App.clientSecretVariable
-                Terminal.say("The client secret is not stored. Set \(variable) for commands that need a new token.")
-            }
+            document.replaced = replaced.map(StateDocument.AccountPart.init)
+            return try JSONDocument.print(document)
         }
-        if let authority = authority as? any RegisteringAuthority {
-            await context.removeReplacedRegistration(before: account, in: context.store, at: authority)
+        let place = account.issuer.map { " at \($0)" } ?? ""
+        let name = session == .default ? "" : " (session \(session))"
+        let client = account.isClient ? "the client " : ""
+        Terminal.say(.success, "Signed in as \(client)\(bold: account.shownName)\(place)\(name).")
+        let advisor = plan.authority as? any RefreshTokenAdvisor
+        let advice = await advisor?.refreshTokenAdvice(usesBrowser: plan.way == .browser)
+        let hint = context.hint(for: session)
+        let limit = StateText.limit(of: account, advice: advice, isToken: plan.way == .token, hint)
+        if let limit { Terminal.say(.warning, StyledText(limit)) }
+        if machine.clientSecretStdin, Environment.value(App.clientSecretVariable) == nil {
+            let variable = App.clientSecretVariable
+            Terminal.say("The client secret is not stored. Set \(variable) for commands that need a new token.")
         }
-        // Also deliver the revocation of the replaced session.
-        await context.deliverRevocations()
     }
 
     private func service(
@@ -349,19 +293,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return try context.authority(for: widened(service, by: account), timeout: .seconds(30))
     }
 
-    /// Stores the service of a session, and creates rules for its hosts and for APIs. A failure does not undo the
-    /// sign-in.
-    private func saveSettings(
-        of service: AccountService, _ resources: [String], in session: SessionName, _ context: CommandContext<App>
-    ) async {
-        do {
-            if App.acceptsIssuer { try await context.preferences.setService(service, of: session) }
-            try await makeRules(for: service, and: resources, in: session, context)
-        } catch {
-            Terminal.say("note: you are signed in, but the settings were not saved (\(error))")
-        }
-    }
-
     /// Says which archive or account the sign-in replaced.
     private func reportReplacement(
         by account: Account, in session: SessionName, _ question: ReplacementQuestion<App>,
@@ -382,34 +313,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Creates rules for the hosts of a service and for APIs, except for hosts that already have a rule for another
-    /// session.
-    private func makeRules(
-        for service: AccountService, and resources: [String], in session: SessionName, _ context: CommandContext<App>
-    ) async throws {
-        var urls: [RuleURL] = []
-        for text in App.tokenURLs(of: service) + resources {
-            do {
-                urls.append(try RuleURL(text))
-            } catch {
-                // Don't show a URL with a password.
-                let shown = error == .credentials ? "its URL" : text
-                Terminal.say(
-                    "note: no rule was created, so other programs get no token there: \(shown) \(error.text)."
-                )
-            }
-        }
-        guard !urls.isEmpty else { return }
-        let others = try await context.preferences.changeRules { rules in
-            urls.compactMap { rules.add(unlessRuled: Rule(url: $0, session: session)) }
-        }
-        guard let other = others.first else { return }
-        Terminal.say(
-            "note: git and other programs still use session \(other.session) at \(other.url.host). To change this, "
-                + "run `\(context.tool) rule add \(other.url.origin) --session \(session)`. Add --directory for only one directory."
-        )
-    }
-
     /// Throws an error if a known service requires a client ID, and there is none.
     private func checkClientID(of service: AccountService, for way: SignInWay) throws(AccountError) {
         guard way != .token, service.clientID == nil,
@@ -421,22 +324,22 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
-    private func advised(_ error: any Error, isMachine: Bool, isWorkload: Bool, hasTypedSecret: Bool) -> any Error {
+    private func advised(_ error: any Error, _ plan: Plan) -> any Error {
         let variable = App.clientSecretVariable
         guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
             return error
         }
-        if isWorkload {
+        if plan.isWorkload {
             // Other errors of this code contain their advice.
             guard case .oauthError? = advised.requestFailure else { return error }
             advised.hint =
                 "check that the service trusts the issuer, the subject and the audience of the assertion. The audience "
                 + "must be the address of the service"
-        } else if isMachine {
+        } else if plan.isMachine {
             advised.hint =
-                clientKey.map { "check --client-id, and that the service knows the public key of \($0)" }
+                machine.clientKey.map { "check --client-id, and that the service knows the public key of \($0)" }
                 ?? "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"
-        } else if hasTypedSecret {
+        } else if plan.service.clientSecret != nil {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
             advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
@@ -449,10 +352,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func way(
         for authority: any AccountAuthority, of service: AccountService
     ) throws(AccountError) -> SignInWay {
-        if device { return .device }
-        if web || paste { return .browser }
-        if withToken { return .token }
-        if password || passwordStdin || username != nil { return .password }
+        if ways.device { return .device }
+        if ways.web || ways.paste { return .browser }
+        if ways.withToken { return .token }
+        if ways.usesPassword || username != nil { return .password }
         // An app whose only service is a ``MachineAuthority`` needs no user, and so no terminal.
         if !App.acceptsIssuer, !App.offers([.device, .browser, .password, .token]), App.offers([.client]) {
             return .client
