@@ -13,8 +13,7 @@ extension AccountApplication {
             throw AccountError(
                 .invalidArgument,
                 "\"\(environmentPrefix)\", the prefix of the app \(identifier), is not valid in environment variables",
-                hint: "set "
-                    + "another environmentPrefix, such as \"NOTES\"")
+                hint: "set another environmentPrefix, such as \"NOTES\"")
         }
         if let home = Environment.value(environmentPrefix + "_HOME") {
             return try AppContainer(root: home, identifier: identifier)

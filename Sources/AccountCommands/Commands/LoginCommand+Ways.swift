@@ -161,8 +161,8 @@ extension LoginCommand {
             throw AccountError(
                 .invalidArgument,
                 "--with-token reads the token from standard input, which is a terminal here",
-                hint: "use "
-                    + "`\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
+                hint:
+                    "use `\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
             )
         }
         return try await store.signIn(with: authority) {

@@ -58,15 +58,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(document)
         } else {
             var rows = rows(state, unfinished, revocations, context)
-            if let account = state.account, let date = await context.archive.refusesRefreshSince() {
-                rows.append(("Problem", StateText.refusal(of: account, since: date, context.hint)))
-            }
-            if let account = state.account, !isGiven, let text = await context.assertionProblem(of: account) {
-                rows.append(("Problem", text))
-            }
-            if let text = state.account.flatMap({ StateText.narrowed($0.credentials, context.hint) }) {
-                rows.append(("Problem", text))
-            }
+            let problems = isGiven ? [] : await problems(of: state, context)
+            rows += problems.map { ("Problem", $0) }
             if let date = document.replicaAt {
                 rows.append(("Replica", "from \(StateText.date(date)); the store cannot be reached"))
             }
@@ -76,15 +69,32 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows += await protectionRows(context)
             rows.append(("Archive", archive(context)))
             rows += environment.map { ("Environment", $0.summary) }
-            if let next = next(after: rows, state, context) { rows.append(("Next", next)) }
+            let needsDoctor = !problems.isEmpty || isMoved || unfinished != nil
+            if let account = state.account, !isGiven, isMoved || !isOver {
+                let next = needsDoctor ? "run `\(context.hint.command("doctor"))` for details" : next(account, context)
+                if let next { rows.append(("Next", next)) }
+            }
             for (label, value) in rows {
-                let label = label.padding(to: 12)
+                let padded = label.padding(to: 12)
                 try Terminal.printLine(
-                    styled: label.hasPrefix("Signed in") ? "\(label)\(bold: value)" : "\(label)\(value)")
+                    styled: label == Self.userLabel ? "\(padded)\(bold: value)" : "\(padded)\(value)")
             }
         }
         let code = isOver ? ExitCode(isMoved ? 78 : 77) : state.exitCode()
         if code != .success { throw code }
+    }
+
+    private static var userLabel: String { "Signed in" }
+
+    /// Describes what prevents the next refresh of the account in the archive.
+    private func problems(of state: SessionState, _ context: CommandContext<App>) async -> [String] {
+        guard let account = state.account else { return [] }
+        let refusal = await context.archive.refusesRefreshSince()
+        return [
+            refusal.map { StateText.refusal(of: account, since: $0, context.hint) },
+            await context.assertionProblem(of: account),
+            StateText.narrowed(account.credentials, context.hint),
+        ].compactMap(\.self)
     }
 
     private func rows(
@@ -94,7 +104,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         switch state {
         case _ where App.environmentToken != nil: rows += rowsOfGivenToken(context)
         case .verified(let account), .unverified(let account, _):
-            rows.append(("Signed in", account.shownName + (account.isClient ? " (a client, not a user)" : "")))
+            rows.append((Self.userLabel, account.shownName + (account.isClient ? " (a client, not a user)" : "")))
             if let key = account.credentials.machine?.key { rows.append(("Client key", key.path)) }
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
             if let workload = account.credentials.machine?.workload {
@@ -112,9 +122,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 rows.append(("Problem", StateText.sentences(StateText.end(of: account, context.hint))))
             }
         case .signedOut(let signOut):
-            rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, context.hint)))
+            rows.append((Self.userLabel, "no. " + StateText.explanation(of: signOut, context.hint)))
         case .unreadable(let error):
-            rows.append(("Signed in", "unknown: the archive cannot be read"))
+            rows.append((Self.userLabel, "unknown: the archive cannot be read"))
             rows.append(("Problem", "\(error)"))
         }
         if let unfinished {
@@ -140,7 +150,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     private func rowsOfGivenToken(_ context: CommandContext<App>) -> [(String, String)] {
         let whoAmI = context.hint.command("whoami")
         var rows = [
-            ("Signed in", "with the token in \(App.tokenVariable); run `\(whoAmI)` to identify the user")
+            (Self.userLabel, "with the token in \(App.tokenVariable); run `\(whoAmI)` to identify the user")
         ]
         // If the settings are unreadable, `doctor` reports the reason.
         if let service = try? context.rememberedService(), let place = service.issuer ?? service.name {
@@ -186,15 +196,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return [("Opened by", keys.joined(separator: ", or "))]
     }
 
-    /// Describes what the user must do next; `nil` if another row already describes it.
-    private func next(
-        after rows: [(label: String, value: String)], _ state: SessionState, _ context: CommandContext<App>
-    ) -> String? {
-        guard let account = state.account, App.environmentToken == nil else { return nil }
-        if account.isOver(at: Date()), account.move == nil { return nil }
-        if rows.contains(where: { ["Problem", "Moved", "Refresh"].contains($0.label) }) {
-            return "run `\(context.hint.command("doctor"))` for details"
-        }
+    /// Describes what the user must do next if there is no problem; `nil` if nothing is known.
+    private func next(_ account: Account, _ context: CommandContext<App>) -> String? {
         if let machine = account.credentials.machine {
             guard App.acceptsIssuer, machine.needsSecret, Environment.value(App.clientSecretVariable) == nil else {
                 return "nothing: commands request new tokens automatically"

@@ -38,7 +38,6 @@ struct SessionInspection<App: AccountApplication> {
 
     private func findings(of session: SessionName) async throws -> [Finding] {
         let store = try context.archive(of: session)
-        let hint = context.hint(for: session)
         var findings: [Finding] = []
         if try await store.hasUnfinishedReplacement() {
             findings.append(
@@ -47,54 +46,7 @@ struct SessionInspection<App: AccountApplication> {
                     advice: ": `\(context.tool) doctor --fix` finishes it",
                     repair: { try await store.finishReplacement() }))
         }
-        // Don't ask for a passphrase. If the slots are unreadable, `load` returns the reason.
-        let slots = (try? await store.keySlots()) ?? []
-        if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
-            findings.append(
-                Finding(
-                    problem: "session \(session) is locked by a passphrase, so it was not inspected", isNote: true))
-        } else {
-            switch await store.load() {
-            case .unreadable(let error): findings.append(Finding(error, in: session))
-            case .signedOut:
-                // Omit an unreadable move, because another finding reports its copy as a leftover.
-                if let incoming = try? await store.incomingMove() {
-                    findings.append(
-                        Finding(problem: "session \(session): \(StateText.text(incoming: incoming, hint))"))
-                }
-            case .verified(let account), .unverified(let account, _):
-                if (try? await store.hasMoveLeftover()) == true {
-                    findings.append(
-                        Finding(
-                            problem: "session \(session): the move to this store left a copy behind",
-                            advice: ": the next sign-in or sign-out removes it",
-                            repair: { try await store.removeMoveLeftover() }))
-                }
-                if account.isClient {
-                    findings.append(
-                        Finding(
-                            problem: "session \(session) belongs to the client \(account.shownName), not to a user",
-                            isNote: true))
-                }
-                do throws(AccountError) {
-                    _ = try account.credentials.machine?.key?.read()
-                } catch {
-                    let advice = error.hint.map { ": \($0)" } ?? ""
-                    findings.append(Finding(problem: "session \(session): \(error.message)", advice: advice))
-                }
-                if let move = account.move {
-                    findings.append(
-                        Finding(
-                            problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
-                } else if account.isOver(at: SystemWallClock().now) {
-                    findings.append(Finding(problem: "session \(session): \(StateText.end(of: account, hint))"))
-                } else if let date = await store.refusesRefreshSince() {
-                    findings.append(
-                        Finding(
-                            problem: "session \(session): \(StateText.refusal(of: account, since: date, hint))"))
-                }
-            }
-        }
+        findings += await stateFindings(of: session, in: store)
         findings += await leftovers(of: session, in: store)
         let folder = context.container.directory(of: session)
         let names = try SystemCall.names(in: folder).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
@@ -110,6 +62,60 @@ struct SessionInspection<App: AccountApplication> {
                     problem:
                         "session \(session): a refresh began, but its response was not stored; if the service counts "
                         + "its token as used, the next refresh ends the session", isNote: true))
+        }
+        return findings
+    }
+
+    private func stateFindings(of session: SessionName, in store: AccountStore) async -> [Finding] {
+        // Don't ask for a passphrase. If the slots are unreadable, `load` returns the reason.
+        let slots = (try? await store.keySlots()) ?? []
+        if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
+            return [
+                Finding(problem: "session \(session) is locked by a passphrase, so it was not inspected", isNote: true)
+            ]
+        }
+        switch await store.load() {
+        case .unreadable(let error): return [Finding(error, in: session)]
+        case .verified(let account), .unverified(let account, _):
+            return await findings(of: account, session: session, in: store)
+        case .signedOut:
+            // Omit an unreadable move, because another finding reports its copy as a leftover.
+            guard let incoming = try? await store.incomingMove() else { return [] }
+            let text = StateText.text(incoming: incoming, context.hint(for: session))
+            return [Finding(problem: "session \(session): \(text)")]
+        }
+    }
+
+    private func findings(of account: Account, session: SessionName, in store: AccountStore) async -> [Finding] {
+        let hint = context.hint(for: session)
+        var findings: [Finding] = []
+        if (try? await store.hasMoveLeftover()) == true {
+            findings.append(
+                Finding(
+                    problem: "session \(session): the move to this store left a copy behind",
+                    advice: ": the next sign-in or sign-out removes it",
+                    repair: { try await store.removeMoveLeftover() }))
+        }
+        if account.isClient {
+            findings.append(
+                Finding(
+                    problem: "session \(session) belongs to the client \(account.shownName), not to a user",
+                    isNote: true))
+        }
+        do throws(AccountError) {
+            _ = try account.credentials.machine?.key?.read()
+        } catch {
+            let advice = error.hint.map { ": \($0)" } ?? ""
+            findings.append(Finding(problem: "session \(session): \(error.message)", advice: advice))
+        }
+        if let move = account.move {
+            findings.append(
+                Finding(problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
+        } else if account.isOver(at: SystemWallClock().now) {
+            findings.append(Finding(problem: "session \(session): \(StateText.end(of: account, hint))"))
+        } else if let date = await store.refusesRefreshSince() {
+            findings.append(
+                Finding(problem: "session \(session): \(StateText.refusal(of: account, since: date, hint))"))
         }
         return findings
     }

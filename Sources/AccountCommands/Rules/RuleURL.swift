@@ -101,8 +101,7 @@ package struct RuleURL: Hashable, Sendable {
             throw AccountError(
                 .misconfigured,
                 "localhost resolves to \(elsewhere) here, so \(origin) gets no token",
-                hint: "correct /etc/hosts, or use 127.0.0.1 "
-                    + "instead of localhost")
+                hint: "correct /etc/hosts, or use 127.0.0.1 instead of localhost")
         }
     }
 }

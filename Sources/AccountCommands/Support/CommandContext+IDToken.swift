@@ -59,7 +59,8 @@ extension CommandContext {
         return AccountError(
             .notSignedIn,
             "the ID token\(end), and the service issues a new one only after a sign-in",
-            hint: "sign in again with "
-                + "`\(hint.command("login"))`; if the token is new, run `\(tool) doctor` to compare the clocks")
+            hint:
+                "sign in again with `\(hint.command("login"))`; if the token is new, run `\(tool) doctor` to compare the clocks"
+        )
     }
 }

@@ -189,8 +189,7 @@ extension CommandContext {
             throw AccountError(
                 .invalidArgument,
                 "the service of the token in \(App.tokenVariable) is unknown",
-                hint: "unset the variable and sign in once with "
-                    + "`\(hint.command("login"))`")
+                hint: "unset the variable and sign in once with `\(hint.command("login"))`")
         }
         return service
     }

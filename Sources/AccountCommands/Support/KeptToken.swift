@@ -57,8 +57,8 @@ package struct KeptToken: Sendable, Equatable {
                 throw AccountError(
                     .misconfigured,
                     "the service issued no ID token",
-                    hint: "sign in again with "
-                        + "`\(CommandHint(session: session).command("login", "--scope openid"))`, if the service supports this scope"
+                    hint:
+                        "sign in again with `\(CommandHint(session: session).command("login", "--scope openid"))`, if the service supports this scope"
                 )
             }
             let read = JSONWebToken(token)
@@ -66,8 +66,7 @@ package struct KeptToken: Sendable, Equatable {
                 throw AccountError(
                     .misconfigured,
                     "the ID token has no expiry (exp), so it is not passed on",
-                    hint: "omit --id-token to use "
-                        + "the access token")
+                    hint: "omit --id-token to use the access token")
             }
             // The ID token may be older than the access token, because not every refresh returns a new one.
             let issuedAt = read?.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt

@@ -80,8 +80,7 @@ struct PassphrasePrompt {
                 throw AccountError(
                     .noKey,
                     "the archive\(place) is locked by a passphrase, and there is no terminal for a prompt",
-                    hint: "run "
-                        + "`\(unlock)` in a terminal first")
+                    hint: "run `\(unlock)` in a terminal first")
             }
             return answer
         case .new:
@@ -92,8 +91,7 @@ struct PassphrasePrompt {
                     throw AccountError(
                         .invalidArgument,
                         "the archive\(place) needs a new passphrase, and there is no terminal for a prompt",
-                        hint: "run "
-                            + "this command in a terminal")
+                        hint: "run this command in a terminal")
                 }
                 if answer == repeated { return answer }
                 Terminal.say("The passphrases don't match.")

@@ -72,8 +72,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             throw AccountError(
                 .invalidArgument,
                 "\"\(name)\" is not a valid document name",
-                hint: "use 1 to 64 letters, digits, underscores or hyphens, and avoid names "
-                    + "that the account uses")
+                hint: "use 1 to 64 letters, digits, underscores or hyphens, and avoid names that the account uses")
         }
         storage = FileArchiveStorage(
             document: name, folder: folder, root: root, maximumByteCount: Self.maximumByteCount)

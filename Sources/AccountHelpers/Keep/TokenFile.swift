@@ -41,8 +41,7 @@ struct TokenFile: Sendable {
             throw AccountError(
                 .invalidArgument,
                 "\(path.shellWord) already exists, and is not a token that `keep` wrote",
-                hint: "move the file away, or choose "
-                    + "another name")
+                hint: "move the file away, or choose another name")
         }
     }
 
@@ -69,8 +68,7 @@ struct TokenFile: Sendable {
             throw AccountError(
                 .insecureContainer,
                 "\(folder) belongs to \(SystemCall.userName(status.owner)), so no token is written there",
-                hint: "choose another "
-                    + "file with --file, or set XDG_RUNTIME_DIR")
+                hint: "choose another file with --file, or set XDG_RUNTIME_DIR")
         }
         try ArchiveDirectory(path: folder, root: folder).checkTrust()
         return try TokenFile(path: folder + "/" + session.rawValue + ".token", knownTokens: knownTokens)

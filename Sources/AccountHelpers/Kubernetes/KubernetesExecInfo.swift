@@ -51,8 +51,7 @@ enum KubernetesAPIVersion: String, CaseIterable {
             throw AccountError(
                 .invalidArgument,
                 "the API version \(text.shown) is not supported",
-                hint: "set apiVersion in the kubeconfig to \(Self.v1.rawValue), "
-                    + "or v1beta1 for kubectl before 1.22")
+                hint: "set apiVersion in the kubeconfig to \(Self.v1.rawValue), or v1beta1 for kubectl before 1.22")
         }
         self = version
     }

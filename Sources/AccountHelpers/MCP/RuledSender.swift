@@ -36,8 +36,8 @@ final class RuledSender<App: AccountApplication>: Sendable {
                 .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
                 hint: store.usesGivenToken
                     ? AccountError.hint(forTokenIn: App.tokenVariable)
-                    : "check that the session is for this API, and sign in again with "
-                        + "`\(context.hint.command("login"))`")
+                    : "check that the session is for this API, and sign in again with `\(context.hint.command("login"))`"
+            )
         } catch var error as AccountError {
             if error.code == .notSignedIn, error.hint?.contains("`") != true, App.environmentToken == nil {
                 error.hint = "run `\(context.hint.command("login"))`"

@@ -57,8 +57,7 @@ package struct ArchiveDirectory: Sendable {
                 throw AccountError(
                     .insecureContainer,
                     "other users can write to \(folder), and could replace your files",
-                    hint: "run `chmod go-w "
-                        + "\(folder.shellWord)`")
+                    hint: "run `chmod go-w \(folder.shellWord)`")
             }
         }
     }

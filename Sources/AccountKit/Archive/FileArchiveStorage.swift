@@ -77,8 +77,7 @@ package struct FileArchiveStorage: ArchiveStorage {
                 throw AccountError(
                     .busy,
                     "another process has been using \(directory.path) for more than \(timeout.text)",
-                    hint: "try again, or look "
-                        + "for a process that hangs (`fuser \(lockPath)` names it)")
+                    hint: "try again, or look for a process that hangs (`fuser \(lockPath)` names it)")
             }
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(25))

@@ -162,8 +162,7 @@ struct OfflineKeys: Sendable {
                         .conflict,
                         "this user's offline data is encrypted with one key here and with another there, and a move would "
                             + "lose one of the keys",
-                        hint: "sign in there and sign out again, which discards the data there, then "
-                            + "try again")
+                        hint: "sign in there and sign out again, which discards the data there, then try again")
                 }
                 changes.append(Change(entry: same.entry, bytes: bytes, revision: same.stored.revision))
                 continue

@@ -109,8 +109,7 @@ public struct AppContainer: Hashable, Sendable {
             throw AccountError(
                 .invalidArgument,
                 "\"\(identifier)\" is not a valid app identifier",
-                hint: "use 1 to 128 letters, digits, dots, underscores or hyphens, "
-                    + "and no dot at the start")
+                hint: "use 1 to 128 letters, digits, dots, underscores or hyphens, and no dot at the start")
         }
     }
 }

@@ -16,8 +16,7 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
             throw AccountError(
                 .invalidArgument,
                 "\"\(name)\" is not a valid session name",
-                hint: "use 1 to 64 letters, digits, dots, underscores or hyphens, "
-                    + "and no dot at the start")
+                hint: "use 1 to 64 letters, digits, dots, underscores or hyphens, and no dot at the start")
         }
         rawValue = name
     }

@@ -85,8 +85,7 @@ extension AccountStore {
             throw AccountError(
                 .serviceUnavailable,
                 "the access token is no longer valid, and refreshing it failed a moment ago",
-                hint: "try again in \(Int(wait) + 1) s; "
-                    + "you are still signed in")
+                hint: "try again in \(Int(wait) + 1) s; you are still signed in")
         }
         let renewed = try await refreshedAccount(
             account, with: authority, timeout, isUsable: isUsable, failureCount: record?.failureCount ?? 0)

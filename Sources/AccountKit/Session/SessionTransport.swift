@@ -220,8 +220,7 @@ struct SessionTransport {
         AccountError(
             .conflict,
             "\(account.displayName) is signed in at \(targetName), and a move does not replace that session",
-            hint: "sign out there first, then try "
-                + "again")
+            hint: "sign out there first, then try again")
     }
 
     private func missing(_ transfer: SessionTransfer?) -> AccountError {
