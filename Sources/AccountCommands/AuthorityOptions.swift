@@ -1,6 +1,6 @@
 public import Logging
 
-/// What a command needs from the app's authority; see ``AccountApplication/authority(with:)``.
+/// The service, the time limit and the logger for an authority; see ``AccountApplication/authority(with:)``.
 public struct AuthorityOptions: Sendable {
     /// The service that the user chose, or the service of the stored account. Empty if
     /// ``AccountApplication/acceptsIssuer`` is `false`.
