@@ -197,6 +197,11 @@ class Operation:
         return programs.inspect(*roots, mode="inspect-client" if self.is_about_client else "inspect")
 
     @property
+    def marks_request(self):
+        """Whether the program opens `ASKED` when it sends the refresh token."""
+        return "ASKED" in self.command.split()
+
+    @property
     def is_about_client(self):
         """Whether the action changes the registration of the app."""
         return self.old.startswith("client")

@@ -21,6 +21,10 @@ def strings(rest):
     return [bytes.fromhex(text.replace("\\x", "")) for text in _STRING.findall(rest)]
 
 
+def is_request(rest):
+    return any(ASKED.encode() in text for text in strings(rest))
+
+
 def result(rest):
     match = re.search(r"= (-?\d+)", rest[rest.rfind(")"):] if ")" in rest else "")
     return int(match.group(1)) if match else None
@@ -277,7 +281,7 @@ def replay(operation, programs, reader, before, runs, limit, only_end=False, wit
             disk.open = {}
         previous = is_last
         disk.apply(name, rest, without)
-        asked = asked or (is_last and ASKED.encode() in strings(rest))
+        asked = asked or (is_last and is_request(rest))
         is_end = index == len(steps) - 1
         if name == "close" and not is_end or (only_end and not is_end):
             continue
@@ -299,6 +303,8 @@ def run(operations, programs, results, whole):
         calls, outcome = record(operation, programs, root, operation.line(programs, root))
         if not operation.succeeded(outcome):
             raise SystemExit(f"{operation.name} fails without a fault: {outcome.text}")
+        if operation.marks_request and not any(is_request(rest) for _, _, rest in calls):
+            raise SystemExit(f"the trace of {operation.name} shows no request")
         calls = moved(calls, root.parent, before)
         for problems, how in replay(operation, programs, reader, before, [calls], limit):
             results.add(operation.name, "power loss", problems, f"{outcome.line(root)}\n      {how}")

@@ -128,6 +128,8 @@ def recorded(operation, programs):
             first = firsts.setdefault(name, number)
             found.append(Position(len(found), name, number, ordinal, first, rest, asked))
     shutil.rmtree(root.parent)
+    if operation.marks_request and not asked:
+        raise SystemExit(f"the trace of {operation.name} shows no request")
     return found, is_repeatable
 
 
