@@ -339,7 +339,7 @@ def lying_disk(operation, programs, without):
     root = operation.copy(programs)
     before = root.parent.parent / (root.parent.name + "-before")
     shutil.copytree(root.parent, before, symlinks=True)
-    calls, _ = power_loss.record(operation, programs, root, operation.line(programs, root))
+    calls, _ = power_loss.record(programs, root, operation.line(programs, root))
     calls = power_loss.moved(calls, root.parent, before)
     reader = power_loss.Reader(operation, programs)
     found = [p for problems, _ in power_loss.replay(operation, programs, reader, before, [calls], 2**10, without=without)

@@ -16,6 +16,7 @@ PAD = 128
 # The beginning of the arguments of the calls that `shim.c` adds.
 PADDING = ("-1", "0xffffffffffffffff")
 ATTEMPTS = 24
+NEVER_HIT = "the fault never occurred at its place"
 
 _ANY = ["EIO", "ENOMEM"]
 _PATH = _ANY + ["EACCES", "ELOOP", "ENAMETOOLONG"]
@@ -157,6 +158,15 @@ def shift_of(calls, position, root):
     return None
 
 
+def next_number(calls, position, root, attempt):
+    """The number for the next attempt, after the fault missed the call.
+
+    The number of calls by the loader and the runtime differs between runs. Try the number of this run and its neighbors.
+    """
+    shift = shift_of(calls, position, root) if attempt % 2 == 0 else None
+    return position.number + (shift if shift is not None else (0, 1, -1, 2, -2)[attempt // 2 % 5])
+
+
 def run_case(operation, programs, position, inject, killed):
     """Runs one fault. Returns the problems and the command for repeating it. Searches again if the fault missed the call."""
     number, timeouts = position.number, 0
@@ -187,10 +197,8 @@ def run_case(operation, programs, position, inject, killed):
                 return ["did not end"], how
         elif outcome.status < 0 and not has_died:
             return [f"died of signal {-outcome.status}"], how
-        # The number of calls by the loader and the runtime differs between runs. Try the number of this run and its neighbors.
-        shift = shift_of(calls, position, root) if attempt % 2 == 0 else None
-        number = position.number + (shift if shift is not None else (0, 1, -1, 2, -2)[attempt // 2 % 5])
-    return ["the fault never occurred at its place"], how
+        number = next_number(calls, position, root, attempt)
+    return [NEVER_HIT], how
 
 
 def cases(found, whole, choice):
