@@ -105,6 +105,8 @@ def positions(operation, programs):
     """
     for _ in range(ATTEMPTS):
         found, is_repeatable = recorded(operation, programs)
+        if not found:
+            raise SystemExit(f"the trace of {operation.name} shows no call in the container")
         if is_repeatable:
             return found
     raise SystemExit(f"{operation.name} never ran in a single working thread")
