@@ -19,15 +19,20 @@ let package = Package(
     dependencies: [.package(name: "swift-account-kit", path: "$package"$2)],
     targets: [.executableTarget(name: "dependent", dependencies: [.product(name: "AccountKit", package: "swift-account-kit")])])
 END
-    swift package --package-path "$work/$1" resolve >/dev/null 2>&1
-    grep -ci grdb "$work/$1/Package.resolved" || true
+    swift package --package-path "$work/$1" resolve >"$work/$1.log" 2>&1 || {
+        cat "$work/$1.log" >&2
+        return 1
+    }
+    grep -ci grdb "$work/$1/Package.resolved" || (($? == 1))
 }
 
-[[ $(dependent without '') == 0 ]] || {
+without=$(dependent without '')
+with=$(dependent with ', traits: ["Offline"]')
+((without == 0)) || {
     echo "A package that leaves the trait off fetches GRDB." >&2
     exit 1
 }
-[[ $(dependent with ', traits: ["Offline"]') != 0 ]] || {
+((with > 0)) || {
     echo "A package that switches the trait on does not get GRDB, so this check says nothing." >&2
     exit 1
 }
