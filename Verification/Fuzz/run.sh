@@ -16,8 +16,16 @@ if [[ $seconds == --build ]]; then exit; fi
 fuzz=$work/release/fuzz
 mkdir -p "$work/seeds"
 "$fuzz" seeds "$work/seeds"
-(($#)) || mapfile -t targets < <("$fuzz" list)
-(($#)) && targets=("$@")
+if (($#)); then
+    targets=("$@")
+else
+    list=$("$fuzz" list)
+    [[ -n $list ]] || {
+        echo "$fuzz lists no targets." >&2
+        exit 1
+    }
+    mapfile -t targets <<<"$list"
+fi
 
 # libFuzzer reports crashes itself.
 export SWIFT_BACKTRACE=enable=no
