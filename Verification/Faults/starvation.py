@@ -74,8 +74,11 @@ def inside(arguments):
     root = operation.copy(programs)
     if arguments["large"]:
         programs.run(root, [programs.exerciser, str(root), "note", "20000"])
-        operation.old = operation.state(programs, root).split(" intent")[0]
-        operation.new = operation.new.replace("note=0", "note=20000")
+        operation.old += " note=20000"
+        if operation.new != "out":
+            operation.new += " note=20000"
+        if not operation.state(programs, root).startswith(operation.old):
+            raise SystemExit(f"{operation.name} begins with {operation.state(programs, root)}, not with {operation.old}")
     folder = root.parent
     if arguments["free"] is None:
         mount("--bind", str(folder), str(folder))
@@ -157,7 +160,8 @@ def hold(operation, root, name):
         "print('held', flush=True)\n"
         "time.sleep(600)\n")
     holder = subprocess.Popen([sys.executable, "-c", script, str(folder / name)], stdout=subprocess.PIPE)
-    holder.stdout.readline()
+    if holder.stdout.readline() != b"held\n":
+        raise RuntimeError(f"the lock {folder / name} cannot be acquired")
     holder.send_signal(signal.SIGSTOP)
     return holder, folder
 
