@@ -64,7 +64,7 @@ def run(arguments, parts):
         for operation in operations:
             operation.make_template(programs)
         for part in parts:
-            start = time.monotonic()
+            start, count = time.monotonic(), results.count
             if part == "offline":
                 offline.run(programs, results, arguments.all, arguments.only)
             elif part == "flights":
@@ -73,6 +73,8 @@ def run(arguments, parts):
                 fleet.run(programs, results, arguments.all, arguments.only)
             else:
                 OPERATIONS[part](operations, programs, results, arguments.all)
+            if results.count == count and arguments.only is None:
+                results.add("suite", part, ["no case ran"], part)
             print(f"{part}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(programs.folder, ignore_errors=True)
@@ -83,8 +85,7 @@ def report(results, seconds):
     print(f"{'operation':12} {'fault':44} {'cases':>7} {'passed':>7}")
     for (operation, fault), (cases, passed) in sorted(results.rows.items()):
         print(f"{operation:12} {fault:44} {cases:7} {passed:7}{'' if cases == passed else '  FAILED'}")
-    cases = sum(row[0] for row in results.rows.values())
-    print(f"{cases} cases, {len(results.failures)} failed, {seconds:.0f} s")
+    print(f"{results.count} cases, {len(results.failures)} failed, {seconds:.0f} s")
     seen = {}
     for operation, fault, problems, how in results.failures:
         for problem in problems:
@@ -95,7 +96,7 @@ def report(results, seconds):
     for (operation, fault, problem), count in seen.items():
         if count > 3:
             print(f"\n{operation}, {fault}: {problem}: {count - 3} more")
-    return 1 if results.failures or not cases else 0
+    return 1 if results.failures or not results.count else 0
 
 
 if __name__ == "__main__":

@@ -413,6 +413,10 @@ class Results:
         self.failures = []
         self._lock = threading.Lock()
 
+    @property
+    def count(self):
+        return sum(cases for cases, _ in self.rows.values())
+
     def add(self, operation, fault, problems, how):
         with self._lock:
             row = self.rows.setdefault((operation, fault), [0, 0])
