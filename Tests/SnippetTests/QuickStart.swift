@@ -16,7 +16,8 @@ enum QuickStart {
     static func service(_ options: AuthorityOptions = AuthorityOptions()) throws(AccountError) -> any AccountAuthority {
         // snippet.service
         try OAuthAuthority(
-            issuer: "https://login.example.com", clientID: "notes-cli", timeout: options.timeout, logger: options.logger)
+            issuer: "https://login.example.com", clientID: "notes-cli", timeout: options.timeout, logger: options.logger
+        )
         // snippet.end
     }
 }
