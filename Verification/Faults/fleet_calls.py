@@ -54,15 +54,15 @@ def positions(world, operation, results):
 
 
 class Position:
-    """The n-th call of a program, counted by the proxy of its machine. `act` happens there."""
+    """The n-th call of a program, counted by the proxy of its machine. `act` happens there. With `kind`, only calls of this kind count."""
 
-    def __init__(self, machine, number, act):
-        self.machine, self.act, self.is_hit = machine, act, False
+    def __init__(self, machine, number, act, kind=None):
+        self.machine, self.act, self.kind, self.is_hit = machine, act, kind, False
         self.left, self.what = number, None
         machine.proxy.rule = self.rule
 
     def rule(self, request):
-        if request.path == "/v3/watch":
+        if request.path == "/v3/watch" or self.kind not in (None, request.what()):
             return None
         with self.machine.proxy.lock:
             self.left -= 1
@@ -119,7 +119,7 @@ def killed(world, operation, number, is_late, is_carried_out, other):
     return case, position
 
 
-def stopped(world, operation, number, is_carried_out, other):
+def stopped(world, operation, number, is_carried_out, other, kind=None):
     """The program is stopped at a call for longer than its leases last, while another machine acts. Then it continues."""
     case, machine = begin(world, operation)
     machines = [m for m in case.machines.values() if m is not machine]
@@ -133,7 +133,7 @@ def stopped(world, operation, number, is_carried_out, other):
         response = response or forward()
         gate["program"].go_on()
         return response
-    position = Position(machine, number, act)
+    position = Position(machine, number, act, kind)
     gate["program"] = start(machine, operation)
     gate["ready"].set()
     said = gate["program"].wait()
@@ -233,8 +233,7 @@ def jobs(world, results, whole, only=None):
             work += [(operation, *one) for one in random_.sample(all_, min(count, len(all_)))]
             if operation == "refresh":
                 # Always include the moment between recording the intent and sending the token.
-                number = calls.index("lease/revoke") + 1
-                work.append((operation, "stopped before sending", stopped, (number, True, "a refresh")))
+                work.append((operation, "stopped before sending", stopped, (1, True, "a refresh", "lease/revoke")))
                 for is_head in (False, True):
                     words = "stopped when connected" if is_head else "stopped in discovery"
                     work.append((operation, words, stopped_at_service, (is_head, "a refresh")))
