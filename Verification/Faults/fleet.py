@@ -193,9 +193,12 @@ class Program:
             return self.said
 
     def kill(self):
-        self.is_killed = True
-        self.interrupt(signal.SIGKILL)
-        return self.wait()
+        if self.process.poll() is None:
+            self.interrupt(signal.SIGKILL)
+        said = self.wait()
+        # The program may have ended before the signal.
+        self.is_killed = said.status == -signal.SIGKILL
+        return said
 
     def stop(self):
         self.interrupt(signal.SIGSTOP)
