@@ -484,6 +484,8 @@ def run(programs, results, whole, only=None):
         work += fleet_mistakes.jobs(world, results, only)
         work += fleet_random.jobs(world, results, whole, only)
         work += fleet_calls.jobs(world, results, whole, only)
+        if not work and only != "restless":
+            raise SystemExit(f"no case is called {only}")
         # The cases mostly wait.
         with ThreadPoolExecutor(5) as pool:
             for job in [pool.submit(one) for one in work]:

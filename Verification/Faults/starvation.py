@@ -31,7 +31,8 @@ def run(operations, programs, results, whole):
                 work.append(pool.submit(limited, operation, programs, results, fault, wrapper))
         for item in work:
             item.result()
-    kill_loop(programs, results, 20 if whole else 8)
+    if any(operation.name == "update" for operation in operations):
+        kill_loop(programs, results, 20 if whole else 8)
 
 
 # MARK: Disks, in a private mount namespace
