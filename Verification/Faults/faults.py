@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 
 import fleet
 import flights
@@ -58,6 +60,7 @@ def run_all(arguments):
 def run(arguments, parts):
     programs = machinery.Programs(arguments.build, arguments.seed)
     results = machinery.Results()
+    threading.excepthook = lambda error: fail_thread(results, error)
     began = time.monotonic()
     try:
         operations = [o for o in machinery.operations() if arguments.only in (None, o.name) and parts != ["fleet"]]
@@ -79,6 +82,11 @@ def run(arguments, parts):
     finally:
         shutil.rmtree(programs.folder, ignore_errors=True)
     return report(results, time.monotonic() - began)
+
+
+def fail_thread(results, error):
+    how = "".join(traceback.format_exception(error.exc_type, error.exc_value, error.exc_traceback))
+    results.add("suite", "threads", [f"a thread ended early: {error.exc_type.__name__} {error.exc_value}"], how)
 
 
 def report(results, seconds):
