@@ -42,10 +42,16 @@ struct RevocationQueue: Sendable {
                 place = (entry, nil, date)
                 break
             }
+            let queued = (try? await records.open(stored.bytes))?.payload
+            if let queued, queued.account.isSameUser(as: account), queued.account.credentials == account.credentials {
+                // A process queued these tokens, and died before it removed the account.
+                place = (entry, stored.revision, date)
+                break
+            }
             // Replace an entry that does not open first. On shared storage, replace such an entry last, since another
             // machine may be able to open it.
             let unreadable = records.archive.isShared ? date : .distantPast
-            let age = (try? await records.open(stored.bytes))?.payload.date ?? unreadable
+            let age = queued?.date ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
         guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }

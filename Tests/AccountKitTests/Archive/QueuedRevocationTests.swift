@@ -56,6 +56,19 @@ struct QueuedRevocationTests {
         #expect(try fresh.decoded(as: Account.self).profile.fields.isEmpty)
     }
 
+    @Test func `Queues the tokens again in the same place after a crash`() async throws {
+        let store = try await AccountStore.testing(
+            signedIn: Fixture.alice, clock: clock, storage: InMemoryArchiveStorage())
+        let driver = store.driver
+        try await driver.withTransaction { transaction in
+            try await driver.revocations.add(Fixture.replaced, at: clock.now, in: transaction)
+            // The process died before it removed the account, so the next sign-out queues the same tokens.
+            for _ in 1...2 { try await driver.revocations.add(Fixture.alice, at: clock.now, in: transaction) }
+        }
+        let queued = await driver.revocations.pending().map(\.payload.account.credentials)
+        #expect(queued == [Fixture.replaced.credentials, Fixture.alice.credentials])
+    }
+
     // MARK: Entries of earlier versions
 
     private func store(with form: EarlierForm, signedIn: Account? = nil) async throws -> AccountStore {
