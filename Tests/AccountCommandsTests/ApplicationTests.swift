@@ -115,7 +115,7 @@ import Testing
     // MARK: Hints
 
     @Test func `Names the sign-in command unless the token is from the environment`() {
-        var signedOut = AccountError(.notSignedIn, "you have signed out: sign in again")
+        var signedOut = AccountError(.notSignedIn, "you have signed out", hint: "sign in again")
         signedOut.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
         #expect(signedOut.hint == "run `notes account login`")
         let advice = AccountError.hint(forTokenIn: "NOTES_TOKEN")

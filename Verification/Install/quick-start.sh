@@ -26,6 +26,7 @@ for _ in $(seq 100); do
     kill -0 "$server" 2>/dev/null || fail "the test server does not start"
     sleep 0.1
 done
+grep -q '^listening' "$work/server.out" || fail "the test server does not start"
 
 # expect EXIT-CODE OUTPUT ERRORS ARGUMENT…: runs the tool. Its standard input is the password.
 expect() {

@@ -28,7 +28,7 @@ struct AuthServer: AsyncParsableCommand {
             GitHub, require a client_secret; every value is accepted. Without --quirks, the client has a secret only \
             if --client-secret is given.
 
-            With --notes, the server has the API of the quick start at /notes. Its metadata (RFC 9728) name the resource \
+            With --notes, the server has the API of the quick start at /notes. Its metadata (RFC 9728) names the resource \
             http://127.0.0.1:PORT, and tools can register themselves (RFC 7591).
 
             With --api, the server has an API at /mcp that names it in its metadata (RFC 9728). The API requires tokens \

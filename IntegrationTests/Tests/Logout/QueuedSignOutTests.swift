@@ -56,7 +56,7 @@ struct QueuedSignOutTests {
         }
     }
 
-    @Test func `A command finds queued revocations without a look at other sessions`() async throws {
+    @Test func `A command finds queued revocations without opening other sessions`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "idle")
             let (calls, outcome) = try await SystemCalls.during(

@@ -42,13 +42,15 @@ struct SyncCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         let storage = try await App.synchronizableStorage(of: context)
         let progress = !options.json && Terminal.isTerminal(.error)
-        let (sentCount, problem) = try await storage.sendChanges { sent, left in
+        var (sentCount, problem) = try await storage.sendChanges { sent, left in
             if progress { Terminal.say("Sent \(sent) of \(sent + left).") }
         }
+        problem?.nameSignIn(command: context.hint.command("login"), orReplaceTokenIn: App.replacingTokenVariable)
         let unsent = try await storage.unsentChanges()
         if options.json {
             try JSONDocument.print(
-                ChangesDocument(sent: sentCount, pending: unsent.map(UnsentDocument.init), problem: problem?.message))
+                ChangesDocument(
+                    sent: sentCount, pending: unsent.map(UnsentDocument.init), problem: problem.map { "\($0)" }))
         } else {
             show(unsent, sentCount: sentCount, problem, context.hint)
         }

@@ -170,7 +170,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let authority: any AccountAuthority
         let way: SignInWay
 
-        /// Whether the user entered the token, because no option chose a way.
+        /// Whether to ask for the token, because the user chose this way in the conversation.
         let asksForToken: Bool
 
         /// Whether the options or the account request a sign-in without a user.

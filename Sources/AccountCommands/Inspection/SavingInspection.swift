@@ -13,6 +13,9 @@ import Darwin
 struct SavingInspection {
     let folders: [String]
 
+    /// The folder of the ``RevocationIndex``, which needs no space.
+    private let index: String
+
     /// More bytes than the archive and the settings of a session need.
     private static let byteCount = 32 * 1024
 
@@ -23,6 +26,7 @@ struct SavingInspection {
             folders += [container.directory(of: session)]
             folders += [container.keysPath, preferences].map { $0 + "/Sessions/" + session.rawValue }
         }
+        index = container.revocationsPath
         var names: Set<String> = []
         self.folders = folders.filter { names.insert($0).inserted }
     }
@@ -38,6 +42,11 @@ struct SavingInspection {
             } catch {
                 failures.append((place, error))
             }
+        }
+        do throws(SystemCallError) {
+            if try SystemCall.targetStatus(index) != nil { try SystemCall.checkWritable(index) }
+        } catch {
+            failures.append((index, error))
         }
         return Set(failures.map(\.error.errno)).sorted().flatMap { code in
             Self.findings(failures.filter { $0.error.errno == code }, code)

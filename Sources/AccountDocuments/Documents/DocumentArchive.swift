@@ -86,7 +86,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     private static func isName(_ name: String) -> Bool {
         // The names of AccountKit's own files in the same folder, with or without a number. Ignore case, as some file
         // systems do.
-        let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
+        let own = ["account", "clients", "offline", "refresh", "revocation", "revocations", "sessions", "signout"]
         let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
         return (1...64).contains(name.utf8.count) && !isOwn
             && name.utf8.allSatisfy { byte in

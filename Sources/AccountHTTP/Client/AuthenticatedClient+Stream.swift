@@ -17,7 +17,7 @@ extension AuthenticatedClient {
 
     /// Sends a request as ``send(_:body:)`` does, for bodies that are too large for memory.
     ///
-    /// The client processes the pieces of a body one at a time. ``timeout`` limits the time in which no bytes are sent
+    /// The client processes the pieces of a body one at a time. `timeout` limits the time in which no bytes are sent
     /// or received, and ``maximumResponseLength`` limits error responses.
     ///
     /// ```swift

@@ -227,7 +227,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         try await check(entry, is: revision)
         return try await BlockingWork.run { [directory, indexed, reservation] () throws(AccountError) in
             if let indexed, RevocationQueue.entries.contains(entry) {
-                // If this fails, only the commands of this session and `doctor --fix` find the entry.
+                // If this fails, only commands that search the folders of all sessions find the entry.
                 try? indexed.index.insert(indexed.session)
             }
             guard let reserved = reservation.take() else {
@@ -244,12 +244,17 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         try await check(entry, is: revision)
         return try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
             let durability = try directory.remove(entry)
-            if let indexed, RevocationQueue.entries.contains(entry) {
-                // A session that stays in the index costs other commands one look into its folder.
-                try? indexed.index.removeIfEmpty(indexed.session)
-            }
+            Self.updateIndex(indexed, afterRemoving: entry)
             return durability
         }
+    }
+
+    /// Removes the session from the index if its queue is empty. If this fails, other commands only open one more folder.
+    private static func updateIndex(
+        _ indexed: (session: SessionName, index: RevocationIndex)?, afterRemoving entry: ArchiveEntry
+    ) {
+        guard let indexed, RevocationQueue.entries.contains(entry) else { return }
+        try? indexed.index.removeIfEmpty(indexed.session)
     }
 
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
@@ -261,7 +266,11 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
         guard try isQuarantined(entry) else { return .durable }
-        let durability = try await BlockingWork.run { [directory] in try directory.remove(entry) }
+        let durability = try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
+            let durability = try directory.remove(entry)
+            Self.updateIndex(indexed, afterRemoving: entry)
+            return durability
+        }
         state.withLock { $0.quarantined[entry] = nil }
         return durability
     }

@@ -5,7 +5,7 @@ import AccountSupport
 /// takes as long with 100,000 sessions as with one.
 ///
 /// The storage of a session adds the session before it writes the first entry of the queue, and removes the session after
-/// the last entry. If the process dies in between, the index contains a session without queued revocations.
+/// it has removed the last entry. After a crash or a failed write, the index may contain a session without entries.
 package struct RevocationIndex: Sendable {
     private let container: AppContainer
 
@@ -27,10 +27,11 @@ package struct RevocationIndex: Sendable {
     /// Adds a session durably. Requires the lock of the session.
     func insert(_ session: SessionName) throws(AccountError) {
         let folder = folder
-        if try folder.exists(with: session.rawValue) { return }
-        try folder.make(before: session.rawValue)
+        let isNew = try !folder.exists(with: session.rawValue)
+        if isNew { try folder.make(before: session.rawValue) }
         try mapping(folder.path) { () throws(SystemCallError) in
-            _ = try FileDescriptor.openForUpdate(folder.path(session.rawValue))
+            if isNew { _ = try FileDescriptor.openForUpdate(folder.path(session.rawValue)) }
+            // A process may have died after it created the file.
             try SystemCall.synchronizeDirectory(folder.path)
         }
     }
@@ -39,6 +40,12 @@ package struct RevocationIndex: Sendable {
     func removeIfEmpty(_ session: SessionName) throws(AccountError) {
         guard !container.mayHaveRevocations(session) else { return }
         let path = folder.path(session.rawValue)
-        try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+        try mapping(path) { () throws(SystemCallError) in
+            // Do not remove a file that AccountKit did not create.
+            guard let status = try SystemCall.status(path), status.kind == .regular, status.byteCount == 0 else {
+                return
+            }
+            _ = try SystemCall.remove(path)
+        }
     }
 }

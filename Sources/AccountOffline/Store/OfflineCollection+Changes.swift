@@ -267,10 +267,10 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         case .signIn(let why):
             // Keep the state `unknown`, because the service may have applied an earlier attempt.
             try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
+            let known = error as? AccountError
             report.problem = AccountError(
-                .notSignedIn,
-                error is AccountError ? why : "the service does not accept this session (\(why))",
-                hint: error is AccountError ? nil : "sign in again", cause: error)
+                .notSignedIn, known == nil ? "the service does not accept this session (\(why))" : why,
+                hint: known?.hint ?? "sign in again", cause: known == nil ? error : known?.cause)
             isOver = true
         case .conflict(let why): try await park(entry, .conflict, why)
         case .refused(let why): try await park(entry, .refused, why)
