@@ -38,8 +38,13 @@ import Testing
         let store = AccountStore(container: container, clock: clock)
         let offline = ScriptedAuthority(
             revoke: [.refuse(.noResponse(.timeout)), .refuse(.noResponse(.timeout))], clock: clock)
-        for _ in 1...2 {
-            try await store.signIn { .fresh(at: clock.now) }
+        for token in ["first", "second"] {
+            try await store.signIn {
+                var account = Account.fresh(at: clock.now)
+                account.credentials.accessToken = Secret(token)
+                account.credentials.refreshToken = Secret(token)
+                return account
+            }
             try await store.signOut(with: offline)
         }
         clock.advance(by: .seconds(60))

@@ -25,7 +25,7 @@ struct NotesSystemTests {
         let greeting = try notes()
         #expect(greeting.code != 0)
         #expect(greeting.output.contains("Hello stranger\n"))
-        #expect(greeting.output.contains("sign in"))
+        #expect(greeting.output.contains("Run `snippet-notes account login`."))
         let whoami = try notes("account", "whoami")
         #expect(whoami.code == 77)
         #expect(whoami.output.contains("account login"))
