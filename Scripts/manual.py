@@ -35,6 +35,7 @@ RELATED = {
     "refresh": ["token", "status"],
     "sessions": ["switch"],
     "switch": ["sessions"],
+    "store": ["status", "sessions"],
     "key": ["unlock", "lock"],
     "unlock": ["key", "lock"],
     "lock": ["key", "unlock"],
@@ -48,6 +49,7 @@ RELATED = {
     "kube-credential": ["rule", "kubectl 1"],
     "docker-credential": ["rule", "docker 1", "skopeo 1"],
     "doctor": ["status"],
+    "import": ["login"],
 }
 DOCKER_ACTIONS = ".Cm get | store | erase | list"
 # The width of an example, which is indented.
@@ -405,11 +407,14 @@ class Manual:
             ]
         children = {child["commandName"] for child in subcommands(self.root)}
         related = [f"{self.tool} 1"]
-        for other in RELATED.get(name, []) if self.account is self.root else []:
-            if " " in other:
-                related.append(other)
-            elif other in children:
-                related.append(f"{page_name(self.tool, other)} 1")
+        # The commands of a tool that embeds the account commands are not in the table.
+        if self.account is self.root:
+            if name not in RELATED:
+                sys.exit(f'manual.py: RELATED has no entry for `{self.tool} {name}`: list the commands for its SEE ALSO')
+            for other in RELATED[name]:
+                if " " not in other and other not in children:
+                    sys.exit(f'manual.py: RELATED lists "{other}" for `{self.tool} {name}`, which is not a command')
+                related.append(other if " " in other else f"{page_name(self.tool, other)} 1")
         sections += [("EXAMPLES", examples_of(helps)), ("SEE ALSO", references(related))]
         return self.document(page, command.get("abstract", ""), sections)
 
