@@ -2,7 +2,7 @@
 """Compares the tables in `How a session lives` with the session flows, the model and the simulation.
 
 The script reads each table by its headings. Names are in backquotes. In the sources they are functions, requirements of the
-effects' protocols, cases of an enumeration, or labels of the model.
+effects' protocols, cases of an enumeration, labels of the model, or files of AccountKit.
 """
 
 import re
@@ -100,8 +100,16 @@ def main():
     kinds = set(cases((ROOT / "Verification/Simulation/Operation.swift").read_text(), "Kind"))
     problems += compare("the simulation's operation", column(rows, "operation of the simulation"), kinds)
 
+    # A step that calls an effect of a transaction runs in a transaction.
+    locked = requirements(effects, "SessionTransaction") - requirements(effects, "SessionEffects")
+    problems += [f"the column `lock` is wrong in the row of {row['function']}" for row in rows if {"lock", "effect"} <= row.keys()
+                 and bool(locked & set(names(row["effect"]))) != (row["lock"] in ("yes", "queue"))]
+
     functions = {name for path in SESSION.glob("*.swift") for name in re.findall(r"\bfunc (\w+)", path.read_text())}
     problems += [f"there is no function `{name}`" for name in sorted(column(rows, "function") - functions)]
+
+    files = {path.name for path in (ROOT / "Sources/AccountKit").rglob("*.swift")}
+    problems += [f"there is no file `{name}`" for name in re.findall(r"`([\w+]+\.swift)`", text) if name not in files]
 
     print("\n".join(problems) or f"{len(rows)} rows, {len(steps)} steps of the model, {len(calls)} calls of the simulation")
     return 1 if problems else 0
