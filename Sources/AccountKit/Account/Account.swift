@@ -103,11 +103,24 @@ public struct Account: Sendable, Equatable, Identifiable {
             verifiedAt: verifiedAt)
     }
 
+    // The comparisons of accounts:
+    //
+    // | function | compares |
+    // | --- | --- |
+    // | `==` | all fields |
+    // | `isIdentical(to:)` | the storage in memory, in constant time |
+    // | `isSameUser(as:)` | the id and the issuer |
+    // | `sharesTokens(with:)` | the user, and whether the access token or the refresh token is equal |
+    // | `isSameGrant(as:)` | the user, and whether both tokens are equal |
+    // | `isEnded(byRevoking:…)` | the issuer; the id or user name, if known; and a token, or the client if the service |
+    // | | cannot revoke a single grant |
+
     /// Returns whether all fields are equal.
     public static func == (left: Account, right: Account) -> Bool {
         left.isIdentical(to: right) || left.fields == right.fields
     }
 
+    /// Returns whether both values share their storage. If they do not, their fields may still be equal.
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
     /// The name to display for the user: the first of user name, full name, e-mail address, nickname and id that is
@@ -140,6 +153,8 @@ public struct Account: Sendable, Equatable, Identifiable {
         return credentials.accessToken == other.credentials.accessToken
     }
 
+    /// Returns whether both accounts belong to the same user and contain the same access token and refresh token. A
+    /// refresh replaces these tokens, and a change of the profile does not.
     package func isSameGrant(as other: Account) -> Bool {
         isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
     }
