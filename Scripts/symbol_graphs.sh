@@ -3,9 +3,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The traits and the debug information format of build.sh, so that no module is compiled again.
-export SWIFT_DETERMINISTIC_HASHING=1
-command=("${SWIFT:-swift}" package --traits "Offline,Signatures,TPM" -debug-info-format none dump-symbol-graph --minimum-access-level public)
+# The traits and the flags of build.sh, so that no module is compiled again.
+# shellcheck source=Scripts/debug-flags.sh
+source Scripts/debug-flags.sh
+# shellcheck disable=SC2154
+command=("${SWIFT:-swift}" package --traits "Offline,Signatures,TPM" "${flags[@]}" dump-symbol-graph --minimum-access-level public)
 # Ignore the exit code: it reports that the test bundle has no symbols, as expected.
 graphs=$({ "${command[@]}" 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
 [[ -d $graphs ]] || {

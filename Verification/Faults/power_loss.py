@@ -17,6 +17,7 @@ TRACED = (
 SEED = 20240229
 # strace prints a descriptor as `3</path>`.
 _PATH_OF_DESCRIPTOR = re.compile(r"<[^>]*>(\(deleted\))?")
+_QUEUE = re.compile(r"(?P<root>.*)/Documents/(?:Sessions/(?P<session>[^/]+)/)?Revocation-\d\.plist")
 _BYTES = re.compile(r"(?:\\x[0-9a-f]{2})+")
 _STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
@@ -285,7 +286,15 @@ def problems_of(operation, state, files, succeeded, asked):
     operation.aside = aside
     if aside is not None and not any(content == aside for _, content in files):
         problems.append("the archive that could not be read is lost")
-    return problems
+    return problems + index_problems(files)
+
+
+def index_problems(files):
+    """Sessions whose revocation queue has entries, but which are missing in the index that commands search."""
+    paths = {os.fsdecode(path) for path, _ in files}
+    entries = [entry for path in paths if (entry := _QUEUE.fullmatch(path))]
+    return [f"the index does not contain the session of {entry.string}" for entry in entries
+            if f"{entry['root']}/Documents/Revocations/{entry['session'] or 'default'}" not in paths]
 
 
 def replay(operation, programs, reader, before, runs, limit, only_end=False, without=()):

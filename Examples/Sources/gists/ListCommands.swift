@@ -99,7 +99,7 @@ extension Gists {
                 let age =
                     snapshot.asOf.map { "as of \($0.shown)" }
                     ?? "of unknown age"
-                Output.say(age + ", " + (snapshot.problem?.message.shown ?? "offline"))
+                Output.say(age + ", " + (snapshot.problem?.description.shown ?? "offline"))
             }
         }
     }
@@ -143,7 +143,7 @@ extension Gists {
                 } else {
                     for name in gist.files.keys.sorted() { try Output.print(name.shown) }
                 }
-                if let problem { Output.say("as it was stored here; \(problem.message.shown)") }
+                if let problem { Output.say("as it was stored here; \(problem.description.shown)") }
             }
         }
     }

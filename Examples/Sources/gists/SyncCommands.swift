@@ -42,11 +42,11 @@ extension Gists {
         }
 
         private func show(_ report: SynchronizationReport) throws {
-            let problem = report.problem?.message
+            let problem = report.problem
             if json {
                 try Output.print(
                     json: Document(
-                        sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem))
+                        sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem?.message))
             } else {
                 if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
                 for change in report.pending where change.state.needsDecision { Output.say(change.line) }
@@ -57,7 +57,7 @@ extension Gists {
                         (count == 1 ? "1 change waits to be sent" : "\(count) changes wait to be sent")
                             + (reason.map { " (\($0.shown))" } ?? "") + ": see `gists status`.")
                 }
-                if let problem { Output.say(problem.shown) }
+                if let problem { Output.say(problem.description.shown) }
             }
             let states = Set(report.pending.map(\.state))
             if report.problem?.code == .notSignedIn || states.contains(.waitingForSignIn) { throw ExitCode(77) }

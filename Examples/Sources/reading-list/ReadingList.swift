@@ -50,7 +50,7 @@ import Foundation
         let report = try await articles.synchronize()
         await articles.close()
         if !report.pending.isEmpty {
-            say("Stored, but not sent yet (\(report.problem?.message ?? "see `reading-list account pending`")).")
+            say("Stored, but not sent yet (\(report.problem?.description ?? "see `reading-list account pending`")).")
         }
     }
     // snippet.end
@@ -79,7 +79,7 @@ extension ReadingList {
                 print("\(row.id)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
             }
             if let problem = list.problem {
-                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.message)")
+                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.description)")
             }
             await articles.close()
         }

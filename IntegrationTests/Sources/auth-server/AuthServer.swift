@@ -193,6 +193,10 @@ struct AuthServer: AsyncParsableCommand {
             throw ValidationError("--user-info-refusal cannot be used with --quirks.")
         }
         guard !api || !notes else { throw ValidationError("--api and --notes cannot be used together.") }
+        guard api || (apiScopes + challengedScopes).isEmpty && apiMetadata == .challenge && apiAuthenticationClass == nil
+        else {
+            throw ValidationError("The options for the API, such as --api-scope, require --api.")
+        }
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
             throw ValidationError("--tls-certificate and --tls-key must be used together.")
         }

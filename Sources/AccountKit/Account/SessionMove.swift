@@ -12,8 +12,8 @@ package struct SessionMove: Sendable, Hashable {
     /// The date when the move began.
     package let date: Date
 
-    /// Whether the move is complete. Until then, no program can refresh the session. Another call of
-    /// ``AccountStore/moveSession(to:named:from:)`` completes the move.
+    /// Whether the source has recorded that the move is complete. Until then, it is possible that neither storage can
+    /// refresh the session. Another call of ``AccountStore/moveSession(to:named:from:)`` completes the move.
     package let isComplete: Bool
 
     init?(leaving transfer: SessionTransfer) {

@@ -29,7 +29,10 @@ struct RevocationQueue: Sendable {
     func add(
         _ account: Account, waitsForSignOut: Bool = false, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> Pending {
-        var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
+        typealias Place = (entry: ArchiveEntry, revision: ArchiveRevision?)
+        var same: Place?
+        var free: Place?
+        var oldest: (place: Place, date: Date)?
         for entry in records.entries {
             let found: StoredEntry?
             do {
@@ -39,22 +42,22 @@ struct RevocationQueue: Sendable {
                 continue
             }
             guard let stored = found else {
-                place = (entry, nil, date)
-                break
+                if free == nil { free = (entry, nil) }
+                continue
             }
             let queued = (try? await records.open(stored.bytes))?.payload
             if let queued, queued.account.isSameUser(as: account), queued.account.credentials == account.credentials {
                 // A process queued these tokens, and died before it removed the account.
-                place = (entry, stored.revision, date)
+                same = (entry, stored.revision)
                 break
             }
             // Replace an entry that does not open first. On shared storage, replace such an entry last, since another
             // machine may be able to open it.
             let unreadable = records.archive.isShared ? date : .distantPast
             let age = queued?.date ?? unreadable
-            if place == nil || age < place!.date { place = (entry, stored.revision, age) }
+            if oldest.map({ age < $0.date }) ?? true { oldest = ((entry, stored.revision), age) }
         }
-        guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
+        guard let place = same ?? free ?? oldest?.place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
         return try await records.write(
             QueuedRevocation(of: account, waitsForSignOut: waitsForSignOut, at: date), to: place.entry,
             ifRevision: place.revision, at: date, in: transaction)

@@ -52,7 +52,7 @@ extension SessionDriver {
                 var flow = RefreshFlow(
                     of: account, deriving: request.derivation, now: clock.now,
                     supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
-                // The task is cancelled only if all callers have left before the request is sent.
+                // If all callers leave before the exchange is committed, `SingleFlight` cancels this task.
                 let outcome = await flow.run(effects)
                 effects.end()
                 return outcome

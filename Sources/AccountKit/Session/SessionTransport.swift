@@ -9,7 +9,7 @@ import Foundation
 
 /// The steps of a move. Only one storage at a time has a refresh token that programs use:
 ///
-/// 1. Under the refresh lease of the source: check that no refresh is unfinished.
+/// 1. At the source: check that no refresh is unfinished, and withdraw the tokens from the revocation queue.
 /// 2. At the target: write the session as an incoming entry. No program uses this entry as a session.
 /// 3. At the source: replace the account with a copy that has no refresh token and that refers to the target. After this
 ///    step, the move can only be completed.
@@ -17,8 +17,9 @@ import Foundation
 /// 5. At the source: record that the move is complete, and remove the keys of the offline data, which are now at the
 ///    target.
 ///
-/// Each step changes one entry and compares its revision. Between steps 3 and 4 no storage can refresh. Both copies
-/// contain the identifier of the move, so a repeated call continues the move.
+/// The move holds the refresh lease of the source. Each step is a transaction of one storage, and compares revisions.
+/// Between steps 3 and 4 no storage can refresh. Both copies contain the identifier of the move, so a repeated call
+/// continues the move.
 struct SessionTransport {
     let source: SessionDriver
     let target: SessionDriver
