@@ -46,7 +46,8 @@ extension Gists {
             if json {
                 try Output.print(
                     json: Document(
-                        sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem?.message))
+                        sent: report.sentCount, pending: report.pending.map(PendingDocument.init),
+                        problem: problem?.message))
             } else {
                 if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
                 for change in report.pending where change.state.needsDecision { Output.say(change.line) }

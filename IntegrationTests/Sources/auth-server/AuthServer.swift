@@ -193,7 +193,8 @@ struct AuthServer: AsyncParsableCommand {
             throw ValidationError("--user-info-refusal cannot be used with --quirks.")
         }
         guard !api || !notes else { throw ValidationError("--api and --notes cannot be used together.") }
-        guard api || (apiScopes + challengedScopes).isEmpty && apiMetadata == .challenge && apiAuthenticationClass == nil
+        guard
+            api || (apiScopes + challengedScopes).isEmpty && apiMetadata == .challenge && apiAuthenticationClass == nil
         else {
             throw ValidationError("The options for the API, such as --api-scope, require --api.")
         }

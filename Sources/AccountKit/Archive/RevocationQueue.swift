@@ -29,10 +29,7 @@ struct RevocationQueue: Sendable {
     func add(
         _ account: Account, waitsForSignOut: Bool = false, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> Pending {
-        typealias Place = (entry: ArchiveEntry, revision: ArchiveRevision?)
-        var same: Place?
-        var free: Place?
-        var oldest: (place: Place, date: Date)?
+        var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
         for entry in records.entries {
             let found: StoredEntry?
             do {
@@ -42,22 +39,24 @@ struct RevocationQueue: Sendable {
                 continue
             }
             guard let stored = found else {
-                if free == nil { free = (entry, nil) }
-                continue
+                // A later place may contain the same tokens. Searching it would cost requests on shared storage, and
+                // revoking tokens twice does no harm.
+                place = (entry, nil, date)
+                break
             }
             let queued = (try? await records.open(stored.bytes))?.payload
             if let queued, queued.account.isSameUser(as: account), queued.account.credentials == account.credentials {
                 // A process queued these tokens, and died before it removed the account.
-                same = (entry, stored.revision)
+                place = (entry, stored.revision, date)
                 break
             }
             // Replace an entry that does not open first. On shared storage, replace such an entry last, since another
             // machine may be able to open it.
             let unreadable = records.archive.isShared ? date : .distantPast
             let age = queued?.date ?? unreadable
-            if oldest.map({ age < $0.date }) ?? true { oldest = ((entry, stored.revision), age) }
+            if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
-        guard let place = same ?? free ?? oldest?.place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
+        guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
         return try await records.write(
             QueuedRevocation(of: account, waitsForSignOut: waitsForSignOut, at: date), to: place.entry,
             ifRevision: place.revision, at: date, in: transaction)
