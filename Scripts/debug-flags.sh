@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# To be sourced: sets the `flags` of the debug builds in .build. All of them need the same flags, because SwiftPM compiles all modules again
-# after a change. Without debug information for lldb, the builds take less time.
+# To be sourced: sets the `flags` of debug builds. All builds in .build need the same flags, because SwiftPM compiles all modules again after
+# a change of flags. Without debug information for lldb, the builds take less time.
 # shellcheck disable=SC2034
 
 # SwiftPM before 6.4 passes the enabled traits to the compiler in the order of a set. Without this variable the order differs in each run,

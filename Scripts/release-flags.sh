@@ -3,7 +3,7 @@
 # `nested_flags` of packages that depend on this package and have no traits.
 # shellcheck disable=SC2034
 
-# Without this variable, each build of a package with several traits compiles all modules again; see build.sh.
+# Without this variable, each build of a package with several traits compiles all modules again; see debug-flags.sh.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 # Each function gets a separate section, so that the linker can merge identical functions, and drop the functions of C libraries that

@@ -280,7 +280,10 @@ class Reader:
 
 
 def problems_of(operation, state, files, succeeded, asked):
-    """The problems, as for any other fault, except that the list of files shows whether the unreadable archive is kept."""
+    """The problems of a state, as for any other fault, and those of the index of revocations.
+
+    The list of files shows whether the unreadable archive is kept.
+    """
     aside, operation.aside = operation.aside, None
     problems = operation.state_problems(state, None, succeeded, asked)
     operation.aside = aside

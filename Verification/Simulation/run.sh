@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # Without this variable, the order of sets and dictionaries is random in the simulation. It also keeps the order of traits the same in each
-# build; see Scripts/build.sh.
+# build; see Scripts/debug-flags.sh.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 swift=${SWIFT:-swift}

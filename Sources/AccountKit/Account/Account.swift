@@ -154,7 +154,7 @@ public struct Account: Sendable, Equatable, Identifiable {
     }
 
     /// Returns whether both accounts belong to the same user and contain the same access token and refresh token. A
-    /// refresh replaces these tokens, and a change of the profile does not.
+    /// refresh replaces at least one of these tokens, and a change of the profile none.
     package func isSameGrant(as other: Account) -> Bool {
         isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
     }

@@ -14,12 +14,12 @@ import Foundation
 /// 3. At the source: replace the account with a copy that has no refresh token and that refers to the target. After this
 ///    step, the move can only be completed.
 /// 4. At the target: store the incoming session as the account, and remove the incoming entry.
-/// 5. At the source: record that the move is complete, and remove the keys of the offline data, which are now at the
-///    target.
+/// 5. At the source: remove the keys of the offline data, which are now at the target, and record that the move is
+///    complete.
 ///
-/// The move holds the refresh lease of the source. Each step is a transaction of one storage, and compares revisions.
-/// Between steps 3 and 4 no storage can refresh. Both copies contain the identifier of the move, so a repeated call
-/// continues the move.
+/// The move holds the refresh lease of the source. Each step changes one storage in a transaction. Between steps 3 and
+/// 4 no storage can refresh. From step 3 on, both copies contain the identifier of the move, so a repeated call continues
+/// the move.
 struct SessionTransport {
     let source: SessionDriver
     let target: SessionDriver
