@@ -11,7 +11,7 @@ shift
 work=.build/fuzz
 
 # A release build, for speed. Preconditions stay enabled.
-"${SWIFT:-swift}" build --package-path Verification/Fuzz --scratch-path "$work" -c release -debug-info-format none --product fuzz
+"${SWIFT:-swift}" build --package-path Verification/Fuzz --scratch-path "$work" -c release --product fuzz
 if [[ $seconds == --build ]]; then exit; fi
 fuzz=$work/release/fuzz
 mkdir -p "$work/seeds"

@@ -9,12 +9,7 @@ swift=${SWIFT:-swift}
 scratch=.build/tsan
 mkdir -p "$scratch"
 
-# shellcheck source=Scripts/debug-flags.sh
-source Scripts/debug-flags.sh
-# The tests run with random hashing. This package has no traits.
-unset SWIFT_DETERMINISTIC_HASHING
-# shellcheck disable=SC2154
-options=(--package-path Verification/Threads --scratch-path "$scratch" --sanitize=thread "${flags[@]}")
+options=(--package-path Verification/Threads --scratch-path "$scratch" --sanitize=thread)
 build() { "$swift" build --build-tests "${options[@]}"; }
 if [[ ${1:-} == --build ]]; then
     build
