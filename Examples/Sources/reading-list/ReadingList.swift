@@ -50,7 +50,7 @@ import Foundation
         let report = try await articles.synchronize()
         await articles.close()
         if !report.pending.isEmpty {
-            say("Stored, but not sent yet (\(report.problem?.description ?? "see `reading-list account pending`")).")
+            say("Stored, but not sent yet: \(report.problem?.description ?? "see `reading-list account pending`")")
         }
     }
     // snippet.end
