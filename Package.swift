@@ -18,6 +18,9 @@ let package = Package(
         .executable(name: "account", targets: ["account"]),
     ],
     traits: [
+        // With an explicit default, `--enable-all-traits` selects the traits in the same order as IntegrationTests/Package.swift; see
+        // Scripts/build.sh.
+        .default(enabledTraits: []),
         // Without this trait, SwiftPM neither fetches nor builds GRDB.
         .trait(
             name: "Offline",

@@ -15,7 +15,7 @@ let package = Package(
         .executable(name: "reading-list", targets: ["reading-list"]),
     ],
     dependencies: [
-        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures"]),
+        .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),

@@ -21,6 +21,16 @@ python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
 section "warnings, and imports of undeclared dependencies"
 Scripts/build.sh root --build-tests
 
+section "both packages pass the traits in the same order"
+# traits: the first three adjacent traits in the build description.
+traits() { grep -oEm1 '("-D(Offline|Signatures|TPM)",){3}' .build/debug.yaml; }
+root=$(traits)
+Scripts/build.sh integration --quiet --product auth-server
+[[ $(traits) == "$root" ]] || {
+    echo "Each change between the packages compiles all modules again: see Scripts/build.sh." >&2
+    exit 1
+}
+
 section "public API: as recorded, and without types of dependencies"
 graphs=$(Scripts/symbol_graphs.sh)
 Scripts/public_api.py --graphs "$graphs"

@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--all", action="store_true", help="each error at each call, and every combination")
     parser.add_argument("--only", help="one operation, or one case of the fleet")
     parser.add_argument("--part", choices=PARTS, help="one part")
+    parser.add_argument("--share", type=int, default=1, help="make an error only at every SHARE-th call on average, and fewer flights")
     parser.add_argument("--flights", type=int, default=100, help="how many flights")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="selects the errors of system calls")
     arguments = parser.parse_args()
@@ -58,7 +59,7 @@ def run_all(arguments):
 
 
 def run(arguments, parts):
-    programs = machinery.Programs(arguments.build, arguments.seed)
+    programs = machinery.Programs(arguments.build, arguments.seed, arguments.share)
     results = machinery.Results()
     threading.excepthook = lambda error: fail_thread(results, error)
     began = time.monotonic()
@@ -71,7 +72,7 @@ def run(arguments, parts):
             if part == "offline":
                 offline.run(programs, results, arguments.all, arguments.only)
             elif part == "flights":
-                flights.run(programs, results, arguments.flights)
+                flights.run(programs, results, max(1, arguments.flights // arguments.share))
             elif part == "fleet":
                 fleet.run(programs, results, arguments.all, arguments.only)
             else:

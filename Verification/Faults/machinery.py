@@ -30,10 +30,11 @@ ASKED = "/nonexistent-faults/asked"
 class Programs:
     """The paths of all programs."""
 
-    def __init__(self, build, seed):
+    def __init__(self, build, seed, share):
         build = Path(build).resolve()
-        # Selects the errors of system calls, if not all of them are tested.
+        # Select the errors of system calls, if not all of them are tested.
         self.seed = seed
+        self.share = share
         self.build = build
         self.account = str(build / "account")
         self.exerciser = str(build / "archive-exerciser")

@@ -198,9 +198,12 @@ def run_calls(scenario, before, programs, results, whole, pool):
         results.add(scenario.name, name, problems, how)
         case.remove()
 
+    choice = random.Random(f"{programs.seed} {scenario.name}")
     work = []
     for at in range(1, count + 1):
         work.append((at, "KILL", "death"))
+        if not whole and choice.randrange(programs.share):
+            continue
         for number, error in enumerate(ERRORS):
             if whole or (at + number) % 3 == 0:
                 work.append((at, error, "errors, once"))

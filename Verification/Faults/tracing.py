@@ -203,11 +203,13 @@ def run_case(operation, programs, position, inject, killed):
     return [NEVER_HIT], how
 
 
-def cases(found, whole, choice):
-    """The cases in which a call fails, either once or from then on. With `whole`, each call fails with each possible error in both ways,
-    otherwise in one way that `choice` selects.
+def cases(found, whole, share, choice):
+    """The cases in which a call fails, either once or from then on. With `whole`, each call fails with each possible error in both ways.
+    Otherwise `choice` selects one of the calls in `share`, and one way for each of them.
     """
     for position in found:
+        if not whole and choice.randrange(share):
+            continue
         possible = [
             (error, plus) for plus in ("", "+") for error in position.errors if not (plus and (position.name, error) in ENDLESS)]
         some = possible if whole or not possible else [choice.choice(possible)]
@@ -227,12 +229,12 @@ def deaths(found, whole):
 
 def run(operations, programs, results, whole):
     if not whole:
-        print(f"seed of the errors: {programs.seed}", file=sys.stderr, flush=True)
+        print(f"seed of the errors: {programs.seed}, at one call in {programs.share}", file=sys.stderr, flush=True)
     work = []
     for operation in operations:
         found = positions(operation, programs)
         choice = random.Random(f"{programs.seed} {operation.name}")
-        work += [(operation, *case, False) for case in cases(found, whole, choice)]
+        work += [(operation, *case, False) for case in cases(found, whole, programs.share, choice)]
         work += [(operation, *case, True) for case in deaths(found, whole)]
 
     def one(case):
