@@ -21,19 +21,20 @@ python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
 section "warnings, and imports of undeclared dependencies"
 Scripts/build.sh root --build-tests
 
-section "both packages pass the traits in the same order"
 # traits: the first three adjacent traits in the build description.
 traits() { grep -oEm1 '("-D(Offline|Signatures|TPM)",){3}' .build/debug.yaml; }
 root=$(traits)
+
+section "public API: as recorded, and without types of dependencies"
+graphs=$(Scripts/symbol_graphs.sh)
+Scripts/public_api.py --graphs "$graphs"
+
+section "both packages pass the traits in the same order"
 Scripts/build.sh integration --quiet --product auth-server
 [[ $(traits) == "$root" ]] || {
     echo "Each change between the packages compiles all modules again: see Scripts/build.sh." >&2
     exit 1
 }
-
-section "public API: as recorded, and without types of dependencies"
-graphs=$(Scripts/symbol_graphs.sh)
-Scripts/public_api.py --graphs "$graphs"
 
 section "each test that SECURITY.md names exists"
 python3 -B Scripts/security_tests.py
@@ -42,6 +43,10 @@ section "documentation: its code, commands and states match the sources"
 Scripts/snippets.py
 Scripts/commands_page.py "$(Scripts/build.sh root --show-bin-path)/account"
 Scripts/session_life.py
+
+section "the installed files"
+Scripts/release.sh static .build/release-static
+export RELEASE_IS_BUILT=yes
 
 # These checks wait for the network, for other programs, or for one compiler, so they run in parallel. Their output is printed when
 # all have ended. A file records that a check has passed.
@@ -61,6 +66,11 @@ pages() {
     section "documentation pages: no broken links"
     python3 -B Scripts/file_links.py
     Scripts/docs.sh .build/documentation "$graphs"
+    section "pictures of terminals and of the documentation, in .build/artefacts/screens"
+    Scripts/screens.sh .build/artefacts/screens "$(Scripts/build.sh root --show-bin-path)"
+}
+
+dependencies() {
     section "dependencies that require a trait"
     Verification/Install/traits.sh
 }
@@ -80,7 +90,12 @@ containers() {
     Verification/Install/kubernetes.sh
 }
 
-for name in pages installed package containers; do apart "$name"; done
+speed() {
+    section "speed, size and memory"
+    Scripts/speed.sh check
+}
+
+for name in pages dependencies installed package containers speed; do apart "$name"; done
 wait
 
 failed=()
@@ -92,10 +107,3 @@ done
     echo "FAILED: ${failed[*]}" >&2
     exit 1
 }
-
-section "pictures of terminals and of the documentation, in .build/artefacts/screens"
-Scripts/build.sh integration --product auth-server
-Scripts/screens.sh .build/artefacts/screens "$(Scripts/build.sh root --show-bin-path)"
-
-section "speed, size and memory"
-Scripts/speed.sh check

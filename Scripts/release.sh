@@ -10,6 +10,10 @@ cd "$(dirname "$0")/.."
 kind=${1:?usage: release.sh static|portable FOLDER}
 folder=${2:?usage: release.sh static|portable FOLDER}
 
+# Scripts that need these files several times set this variable after the first time. SwiftPM needs five seconds to find out that nothing
+# has changed.
+if [[ ${RELEASE_IS_BUILT:-} == yes ]]; then exit; fi
+
 # shellcheck source=Scripts/release-flags.sh
 source Scripts/release-flags.sh "$kind"
 # shellcheck disable=SC2154

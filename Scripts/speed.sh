@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Counts the instructions of the release build: speed.sh check|update. See speed.py.
+# Counts the instructions of the installed command and of two release builds: speed.sh check|update. See speed.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 task=${1:?usage: speed.sh check|update}
+Scripts/release.sh static .build/release-static
 # shellcheck source=Scripts/release-flags.sh
 source Scripts/release-flags.sh static
 # shellcheck disable=SC2154
 products=$("${SWIFT:-swift}" build "${flags[@]}" --show-bin-path)
-for product in account speed-exerciser snippet-notes; do
+for product in speed-exerciser snippet-notes; do
     "${SWIFT:-swift}" build "${flags[@]}" --product "$product"
     strip -o "$scratch/$product" "$products/$product"
 done
-Scripts/speed.py "$task" "$scratch"/{account,speed-exerciser,snippet-notes}
+Scripts/speed.py "$task" .build/release-static/bin/account "$scratch"/{speed-exerciser,snippet-notes}

@@ -51,26 +51,36 @@ if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv/bin/python" -I -c "imp
     exit 0
 fi
 
-# venv --clear empties the directory, so only ever point it at an environment.
-if [[ -e $venv && ! -f $venv/pyvenv.cfg && -n $(ls -A -- "$venv") ]]; then
-    fail "$venv exists and is not a virtual environment"
-fi
-
 "$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
     fail "$python is older than Python 3.10, which Django 5.2 needs; set PYTHON to another one"
 
 printf 'prepare.sh: making %s with %s\n' "$venv" "$("$python" -I --version)" >&2
 rm -f -- "$stamp"
-"$python" -I -m venv --clear -- "$venv" >&2 ||
-    fail "$python could not make a virtual environment; on Debian: apt-get install python3-venv"
+# make_venv FOLDER [OPTION]…: makes an empty virtual environment.
+make_venv() {
+    # venv --clear empties the directory, so only ever point it at an environment.
+    if [[ -e $1 && ! -f $1/pyvenv.cfg && -n $(ls -A -- "$1") ]]; then
+        fail "$1 exists and is not a virtual environment"
+    fi
+    "$python" -I -m venv --clear "${@:2}" -- "$1" >&2 ||
+        fail "$python could not make a virtual environment; on Debian: apt-get install python3-venv"
+}
+make_venv "$venv" --without-pip
+
+# Installing pip takes longer than most requirements, so all environments use one pip.
+pip=$parent/pip
+exec 8>"$pip.lock"
+flock --wait 900 8 || fail "another run has held $pip.lock for 15 minutes"
+"$pip/bin/python" -I -m pip --version >/dev/null 2>&1 || make_venv "$pip"
+exec 8>&-
 
 # Wheels only: a source build would need a compiler and a Rust toolchain.
-"$venv/bin/python" -I -m pip install \
+"$pip/bin/python" -I -m pip --python "$venv/bin/python" install \
     --quiet --no-input --disable-pip-version-check \
     --no-deps --only-binary :all: \
     --requirement "$requirements" >&2 ||
     fail "could not install $requirements"
-"$venv/bin/python" -I -m pip --disable-pip-version-check check >&2 ||
+"$pip/bin/python" -I -m pip --python "$venv/bin/python" --disable-pip-version-check check >&2 ||
     fail "the versions pinned in $requirements do not fit together"
 
 printf '%s\n' "$wanted" >"$stamp.new"
