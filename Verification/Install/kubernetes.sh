@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks that Kubernetes accepts the manifests of Examples/kubernetes, and that their containers work: each one is started like
-# in a pod, with only the files that the Containerfile copies, against an etcd cluster over TLS with users. `make check` has built auth-server.
+# in a pod, with only the files that the Containerfile copies, against an etcd cluster over TLS with users. Needs the debug build of
+# auth-server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -9,7 +9,9 @@
 #
 # Running it again is cheap when nothing changed, and rebuilds the environment
 # when REQUIREMENTS (or this script) did. Concurrent runs for the same
-# VENV_DIR wait for one another. The lock is VENV_DIR.lock, next to it.
+# VENV_DIR wait for one another. The lock is VENV_DIR.lock, next to it. The
+# folder pip, also next to it, is an environment with pip, which installs the
+# packages of all others.
 #
 # PYTHON specifies the interpreter to use (default: python3 from PATH).
 
@@ -55,13 +57,13 @@ fi
     fail "$python is older than Python 3.10, which Django 5.2 needs; set PYTHON to another one"
 
 printf 'prepare.sh: making %s with %s\n' "$venv" "$("$python" -I --version)" >&2
-rm -f -- "$stamp"
 # make_venv FOLDER [OPTION]…: makes an empty virtual environment.
 make_venv() {
     # venv --clear empties the directory, so only ever point it at an environment.
     if [[ -e $1 && ! -f $1/pyvenv.cfg && -n $(ls -A -- "$1") ]]; then
         fail "$1 exists and is not a virtual environment"
     fi
+    rm -f -- "$1/.prepared"
     "$python" -I -m venv --clear "${@:2}" -- "$1" >&2 ||
         fail "$python could not make a virtual environment; on Debian: apt-get install python3-venv"
 }
