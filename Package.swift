@@ -2,6 +2,10 @@
 
 import PackageDescription
 
+// `make verify` sets this variable. Without it, the package has only the tests that need nothing but Swift and libsodium,
+// and none of the programs of Verification.
+let verifies = Context.environment["ACCOUNTKIT_VERIFY"] != nil
+
 let package = Package(
     name: "swift-account-kit",
     platforms: [.macOS(.v15)],
@@ -244,17 +248,6 @@ let package = Package(
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(
-            name: "AccountFleetSystemTests",
-            dependencies: [
-                "AccountFleet",
-                "AccountKit",
-                "AccountTesting",
-                "BoundedWaiting",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ]
-        ),
-        .testTarget(
             name: "AccountImportTests",
             dependencies: ["AccountImport", "AccountKit"],
             exclude: ["Fixtures"]
@@ -278,19 +271,18 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
+        // With `verifies`, also the tests that run strace, gcore, Python or a simulated TPM.
         .testTarget(
             name: "AccountKitSystemTests",
-            dependencies: [
-                "AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto", "archive-exerciser",
-                "memory-exerciser",
-            ],
+            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto", "archive-exerciser"]
+                + (verifies ? ["memory-exerciser"] : []),
             exclude: ["Support/token_server.py"]
-        ),
-        // An independent reader of the archive format, in Python.
-        .testTarget(
-            name: "ReaderTests",
-            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto"],
-            exclude: ["flip_every_bit.py", "read_account.py"]
+                + (verifies
+                    ? []
+                    : [
+                        "FollowingProcessTests.swift", "MemoryTests.swift", "SystemCallFaultTests.swift",
+                        "TPMKeyTests.swift", "Support/ProcessMemory.swift",
+                    ])
         ),
         .executableTarget(
             name: "archive-exerciser",
@@ -301,6 +293,50 @@ let package = Package(
             name: "signal-exerciser",
             dependencies: ["AccountCommands", "AccountKit"],
             path: "Verification/Programs/signal-exerciser"
+        ),
+        // The source of the code in the README and the articles, which Scripts/snippets.py copies.
+        .executableTarget(
+            name: "snippet-notes",
+            dependencies: [
+                "AccountCommands",
+                "AccountHTTP",
+                "AccountKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/snippet-notes"
+        ),
+        .testTarget(
+            name: "SnippetTests",
+            dependencies: [
+                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting",
+                "BoundedWaiting", "snippet-notes",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+    ]
+)
+
+// The tests and programs of `make verify`.
+if verifies {
+    package.targets += [
+        .testTarget(
+            name: "AccountFleetSystemTests",
+            dependencies: [
+                "AccountFleet",
+                "AccountKit",
+                "AccountTesting",
+                "BoundedWaiting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+        // An independent reader of the archive format, in Python.
+        .testTarget(
+            name: "ReaderTests",
+            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto"],
+            exclude: ["flip_every_bit.py", "read_account.py"]
         ),
         .executableTarget(
             name: "memory-exerciser",
@@ -329,29 +365,8 @@ let package = Package(
             dependencies: ["AccountCommands", "AccountKit"],
             path: "Verification/Programs/speed-exerciser"
         ),
-        // The source of the code in the README and the articles, which Scripts/snippets.py copies.
-        .executableTarget(
-            name: "snippet-notes",
-            dependencies: [
-                "AccountCommands",
-                "AccountHTTP",
-                "AccountKit",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/snippet-notes"
-        ),
-        .testTarget(
-            name: "SnippetTests",
-            dependencies: [
-                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting",
-                "BoundedWaiting", "snippet-notes",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
     ]
-)
+}
 
 for target in package.targets where target.type != .system {
     var settings = target.swiftSettings ?? []

@@ -74,7 +74,7 @@ export HOME=$work/home
 ln -s "$(command -v gists)" "$work/bin/notes"
 PATH=$work/bin:$PATH
 git init --quiet --bare --initial-branch=main "$work/repositories/team/notes.git"
-start git python3 -B "$examples/../IntegrationTests/Tests/Fixtures/git/server.py" --folder "$work/repositories" --issuer "$ISSUER"
+start git python3 -B "$examples/../IntegrationTests/Fixtures/git/server.py" --folder "$work/repositories" --issuer "$ISSUER"
 export GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0
 cat >"$HOME/.gitconfig" <<GITCONFIG
 [user]

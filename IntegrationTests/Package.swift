@@ -2,6 +2,9 @@
 
 import PackageDescription
 
+// `make verify` sets this variable, for the tests that need other programs, real servers or a long time.
+let verifies = Context.environment["ACCOUNTKIT_VERIFY"] != nil
+
 // The end-to-end tests of the built commands. They are in a separate package, so that packages that depend on AccountKit don't build them,
 // and so that Examples contains only programs for people to read.
 let package = Package(
@@ -50,20 +53,19 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
-        // A test tool that stores files on a WebDAV server.
-        .executableTarget(
-            name: "webdav",
+        // Starts servers, commands and terminals for the tests. Tests import it with `@testable`.
+        .target(
+            name: "EndToEndSupport",
             dependencies: [
-                .product(name: "AccountCommands", package: "swift-account-kit"),
-                .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
-                .product(name: "AccountDocuments", package: "swift-account-kit"),
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        // Runs the built commands as a user or a script does, against real servers. There is one folder for each
-        // command.
+        // Runs the built commands as a user or a script does. There is one folder for each command.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
@@ -71,11 +73,11 @@ let package = Package(
                 .product(name: "api-poller", package: "account-kit-examples"),
                 "auth-server",
                 .product(name: "embed-login", package: "account-kit-examples"),
+                "EndToEndSupport",
                 .product(name: "gists", package: "account-kit-examples"),
                 .product(name: "homepwner", package: "account-kit-examples"),
                 .product(name: "oauth-login", package: "account-kit-examples"),
                 .product(name: "reading-list", package: "account-kit-examples"),
-                "webdav",
                 .product(name: "account", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
@@ -86,7 +88,7 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             path: "Tests",
-            exclude: ["AuthServer", "Fixtures"]
+            exclude: ["AuthServer"]
         ),
         // Unit tests of the authorization server.
         .testTarget(
@@ -110,6 +112,46 @@ let package = Package(
         ),
     ]
 )
+
+// The tests of `make verify`.
+if verifies {
+    let support: [Target.Dependency] = [
+        .product(name: "account", package: "swift-account-kit"),
+        .product(name: "AccountHTTP", package: "swift-account-kit"),
+        .product(name: "AccountKit", package: "swift-account-kit"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        "auth-server",
+        "EndToEndSupport",
+        .product(name: "gists", package: "account-kit-examples"),
+        .product(name: "homepwner", package: "account-kit-examples"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "oauth-login", package: "account-kit-examples"),
+        .product(name: "reading-list", package: "account-kit-examples"),
+        .product(name: "Subprocess", package: "swift-subprocess"),
+    ]
+    package.targets += [
+        // A test tool that stores files on a WebDAV server.
+        .executableTarget(
+            name: "webdav",
+            dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountDocuments", package: "swift-account-kit"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        // Servers and programs that this project did not write, and a browser.
+        .testTarget(name: "ServerTests", dependencies: support + ["webdav"], path: "Verification/Servers"),
+        // Sessions that several machines share through etcd.
+        .testTarget(name: "ClusterTests", dependencies: support, path: "Verification/Clusters"),
+        // Storms of processes, traces of system calls, key programs, a TPM, and the demos.
+        .testTarget(name: "ProcessTests", dependencies: support, path: "Verification/Processes"),
+    ]
+}
 
 for target in package.targets where target.type != .system {
     var settings = target.swiftSettings ?? []

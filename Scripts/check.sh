@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes the checks that need no test run: format and documentation comments, documentation pages, shell scripts, public
-# API, SECURITY.md, the installed files, what users see, and the speed.
+# Makes the checks that need no test run: format and documentation comments, imports, documentation pages, shell scripts, public API,
+# SECURITY.md and the installed files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+Scripts/bootstrap.sh check
 
 # section TITLE: prints the elapsed time and the next check.
 section() { printf '== %3d s  %s\n' "$SECONDS" "$1"; }
@@ -14,9 +15,6 @@ swift format lint --strict --recursive --parallel \
 
 section "shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
-
-section "plain English: no new odd phrases"
-python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
 
 section "warnings, and imports of undeclared dependencies"
 Scripts/build.sh root --build-tests
@@ -39,71 +37,16 @@ Scripts/build.sh integration --quiet --product auth-server
 section "each test that SECURITY.md names exists"
 python3 -B Scripts/security_tests.py
 
-section "documentation: its code, commands and states match the sources"
+section "documentation: its code and commands match the sources"
 Scripts/snippets.py
 Scripts/commands_page.py "$(Scripts/build.sh root --show-bin-path)/account"
-Scripts/session_life.py
 
-section "the installed files"
-Scripts/release.sh static .build/release-static
-export RELEASE_IS_BUILT=yes
+section "documentation pages: no broken links"
+python3 -B Scripts/file_links.py
+Scripts/docs.sh .build/documentation "$graphs"
 
-# These checks wait for the network, for other programs, or for one compiler, so they run in parallel. Their output is printed when
-# all have ended. A file records that a check has passed.
-beside=$(mktemp -d)
-trap 'rm -rf "$beside"' EXIT
-names=()
-# apart NAME: runs the function NAME in the background.
-apart() {
-    names+=("$1")
-    {
-        "$1"
-        touch "$beside/$1.passed"
-    } >"$beside/$1.log" 2>&1 &
-}
-
-pages() {
-    section "documentation pages: no broken links"
-    python3 -B Scripts/file_links.py
-    Scripts/docs.sh .build/documentation "$graphs"
-    section "pictures of terminals and of the documentation, in .build/artefacts/screens"
-    Scripts/screens.sh .build/artefacts/screens "$(Scripts/build.sh root --show-bin-path)"
-}
-
-dependencies() {
-    section "dependencies that require a trait"
-    Verification/Install/traits.sh
-}
-
-installed() {
-    section "installing and uninstalling"
-    Verification/Install/check.sh
-}
-
-package() {
-    section "the Debian package, on a machine without Swift"
-    Verification/Install/deb.sh
-}
-
-containers() {
-    section "the manifests for Kubernetes, and the programs in their containers"
-    Verification/Install/kubernetes.sh
-}
-
-speed() {
-    section "speed, size and memory"
-    Scripts/speed.sh check
-}
-
-for name in pages dependencies installed package containers speed; do apart "$name"; done
-wait
-
-failed=()
-for name in "${names[@]}"; do
-    cat "$beside/$name.log"
-    [[ -e $beside/$name.passed ]] || failed+=("$name")
-done
-((${#failed[@]} == 0)) || {
-    echo "FAILED: ${failed[*]}" >&2
-    exit 1
-}
+section "installing and uninstalling the debug build"
+Verification/Install/check.sh debug
+Verification/Install/examples.sh "$(Scripts/build.sh integration --show-bin-path)"
+Verification/Install/traits.sh
+section "done"

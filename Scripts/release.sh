@@ -1,28 +1,30 @@
 #!/usr/bin/env bash
-# Builds the files of `make install`, in the same folder structure: release.sh static|portable FOLDER
+# Builds the files of `make install`, in the same folder structure: release.sh static|portable|debug FOLDER
 #
 # static:    a single file, which starts fastest. It runs on any Linux of this architecture, and looks up hosts and users in
 #            /etc/hosts, DNS and /etc/passwd; other plugins must belong to the C library that it was built with.
 # portable:  Swift's libraries are in the file; the C library and libsodium are those of the system.
+# debug:     the debug build, for `make check`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-kind=${1:?usage: release.sh static|portable FOLDER}
-folder=${2:?usage: release.sh static|portable FOLDER}
+kind=${1:?usage: release.sh static|portable|debug FOLDER}
+folder=${2:?usage: release.sh static|portable|debug FOLDER}
 
-# Scripts that need these files several times set this variable after the first time. SwiftPM needs five seconds to find out that nothing
-# has changed.
-if [[ ${RELEASE_IS_BUILT:-} == yes ]]; then exit; fi
-
-# shellcheck source=Scripts/release-flags.sh
-source Scripts/release-flags.sh "$kind"
-# shellcheck disable=SC2154
-mkdir -p "$scratch"
-# One build at a time: a build first removes the previous files.
-exec {lock}>"$scratch/release.lock"
-flock "$lock"
-"${SWIFT:-swift}" build "${flags[@]}" --product account
-products=$("${SWIFT:-swift}" build "${flags[@]}" --show-bin-path)
+if [[ $kind == debug ]]; then
+    Scripts/build.sh root --product account
+    products=$(Scripts/build.sh root --show-bin-path)
+else
+    # shellcheck source=Scripts/release-flags.sh
+    source Scripts/release-flags.sh "$kind"
+    # shellcheck disable=SC2154
+    mkdir -p "$scratch"
+    # One build at a time: a build first removes the previous files.
+    exec {lock}>"$scratch/release.lock"
+    flock "$lock"
+    "${SWIFT:-swift}" build "${flags[@]}" --product account
+    products=$("${SWIFT:-swift}" build "${flags[@]}" --show-bin-path)
+fi
 
 # Keep the files if they are newer than the program, the scripts and the articles with the tables of the manual.
 made=$folder/.made

@@ -209,5 +209,32 @@ import Testing
         #expect(calls.contains { $0.contains("/Account.plist\"") })
         #expect(calls.allSatisfy { $0.contains("O_RDONLY") && !$0.contains("O_CREAT") }, "\(calls)")
     }
+
+    @Test func `Makes the same number of calls at a sign-in with ten thousand sessions`() throws {
+        func callCount(of session: String) throws -> Int {
+            let trace = folder.path + "/../trace-\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: trace) }
+            let outcome = try Exerciser.run(
+                "/usr/bin/strace",
+                [
+                    "-f", "-qq", "-y", "-e", "trace=file,desc", "-o", trace, Exerciser.path, folder.path, "sign-in",
+                    session,
+                ])
+            #expect(outcome.output == "signed in")
+            let lines = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+            // Exclude the runtime's reads of /proc and /sys and its libraries, which differ from run to run. A call
+            // that another thread interrupts has two lines.
+            return lines.count { $0.contains(folder.path) && !$0.contains("resumed>") }
+        }
+        try Exerciser.run(folder, "sign-in", "first")
+        let one = try callCount(of: "second")
+        let outcome = try Exerciser.shell(
+            folder,
+            #"cd "$ROOT/Documents/Sessions"; i=0; while [ $i -lt 10000 ]; do mkdir "s$i"; i=$((i+1)); done; for d in s*; do printf x > "$d/Account.plist"; done"#
+        )
+        #expect(outcome.status == 0)
+        #expect(try callCount(of: "third") == one)
+        #expect(one > 10)
+    }
 }
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks that the installed files are in place and work from there, and that uninstalling removes all of them.
+# Checks that the installed files are in place and work from there, and that uninstalling removes all of them: check.sh [static|portable|debug]
 set -euo pipefail
+kind=${1:-static}
 cd "$(dirname "$0")/../.."
 
 root=$(mktemp -d)
@@ -12,7 +13,7 @@ fail() {
     exit 1
 }
 
-make --no-print-directory install DESTDIR="$root" PREFIX="$prefix"
+make --no-print-directory install KIND="$kind" DESTDIR="$root" PREFIX="$prefix"
 
 # Expect the manual pages of the documented commands; the installed pages are those that the script has generated.
 mapfile -t pages < <(Scripts/manual.py --list)
@@ -121,6 +122,6 @@ said=$(XDG_RUNTIME_DIR=$root/unit systemd-analyze verify --user --man=no "$root/
 [[ -z $said ]] || fail "systemd warns about the unit: $said"
 rm -rf "$root/unit"
 
-make --no-print-directory uninstall DESTDIR="$root" PREFIX="$prefix"
+make --no-print-directory uninstall KIND="$kind" DESTDIR="$root" PREFIX="$prefix"
 [[ -z $(files) ]] || fail "uninstalling leaves $(files)"
 echo "installed, used and uninstalled"

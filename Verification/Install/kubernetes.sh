@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 
 Scripts/release.sh static .build/release-static
 products=$(Scripts/build.sh integration --show-bin-path)
-IntegrationTests/Tests/Fixtures/prepare.sh .build/kubernetes-python Verification/Install/kubernetes/requirements.txt kubernetes_validate yaml
+IntegrationTests/Fixtures/prepare.sh .build/kubernetes-python Verification/Install/kubernetes/requirements.txt kubernetes_validate yaml
 
 # A private network namespace, where the host names of the manifests have addresses, and mounts that end with it.
 sudo=()

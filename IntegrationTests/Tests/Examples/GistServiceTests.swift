@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+@testable import EndToEndSupport
 import Foundation
 import NIOHTTP1
 import Testing

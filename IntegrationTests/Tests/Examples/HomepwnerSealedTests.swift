@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Foundation
 import Testing
 
@@ -151,63 +152,5 @@ struct HomepwnerSealedTests {
             #expect(names == [Self.marker, "Tape", "Old tape"], "equal items exist once")
             #expect(try household.files(containing: Self.marker) == [])
         }
-    }
-
-    @Test(arguments: ["signal=KILL", "error=ENOSPC"])
-    func `A rerun of seal completes after a kill or a full disk, with all items`(
-        fault: String
-    ) async throws {
-        try await SealedHousehold.run { user in
-            let photo = try user.photo("1.jpg", of: Self.marker)
-            let bear = try await user.household.add(Self.marker, "--photo", photo)
-            _ = try await user.household.add("Tape")
-            let items = try await user.household.items()
-            let content = try Data(contentsOf: URL(filePath: photo))
-
-            let dry = try user.household.copy("dry")
-            let calls = try await writingCalls(of: dry.homepwner.command(["seal"]), in: dry)
-            #expect(calls.count > 10, "\(calls)")
-            var failureCount = 0
-            for call in calls {
-                let copy = try user.household.copy("\(call.name)-\(call.number)")
-                let outcome = try await copy.homepwner.command(["seal"])
-                    .run(
-                        by: "strace", "-f", "-qq", "-o", copy.container.path("calls"), "-e", "trace=\(call.name)", "-e",
-                        "inject=\(call.name):\(fault):when=\(call.number)"
-                    ).run()
-                if outcome.exitCode != 0 { failureCount += 1 }
-                #expect([0, 74, 137].contains(outcome.exitCode), "\(call): \(outcome)")
-                // Unless the command reports items in both places, all items are present, either in plain text or
-                // sealed.
-                let list = try await copy.homepwner("list")
-                #expect([0, 65].contains(list.exitCode), "\(call): \(list)")
-                if list.exitCode == 0 { #expect(try await copy.items() == items, "\(call)") }
-                let again = try await copy.homepwner("seal")
-                #expect(again.exitCode == 0, "\(call): \(again)")
-                #expect(try await copy.items() == items, "\(call)")
-                #expect(try await copy.exportedPhoto(of: bear) == content, "\(call)")
-                #expect(try copy.files(containing: Self.marker) == [], "\(call)")
-            }
-            // The distribution of the work among the threads varies, so some calls do not occur.
-            #expect(failureCount * 2 >= calls.count, "\(failureCount) of \(calls)")
-        }
-    }
-
-    /// The system calls by which a command changes files.
-    private func writingCalls(of command: Command, in household: Household) async throws -> [HomepwnerFaultTests.Call] {
-        let file = household.container.path("calls")
-        let outcome = try await command.run(
-            by: "strace", "-f", "-qq", "-e", "trace=mkdir,write,fsync,rename,unlink", "-e", "signal=none", "-o", file
-        ).run()
-        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
-        var counts: [String: Int] = [:]
-        var calls: [HomepwnerFaultTests.Call] = []
-        for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
-            guard let match = line.firstMatch(of: /^(\d+) +([a-z]+)\(/) else { continue }
-            counts["\(match.1) \(match.2)", default: 0] += 1
-            let call = HomepwnerFaultTests.Call(name: String(match.2), number: counts["\(match.1) \(match.2)"]!)
-            if !calls.contains(call) { calls.append(call) }
-        }
-        return calls
     }
 }

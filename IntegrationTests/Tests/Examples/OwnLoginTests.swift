@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// `embed-login`, which has the same commands for a service that does not support OAuth.

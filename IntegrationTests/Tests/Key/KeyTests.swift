@@ -1,74 +1,10 @@
+@testable import EndToEndSupport
 import Foundation
 import Testing
 
 /// `account key`, `account unlock` and `account lock`, which manage the keys of the archive.
 @Suite(.queued)
-struct KeyTests {
-    static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-
-    /// The output of `key --json`.
-    struct Keys: Decodable {
-        struct Slot: Decodable {
-            let id: String
-            let kind: String
-            let opensNow: Bool
-        }
-
-        struct Source: Decodable {
-            let kind: String
-            let command: [String]?
-        }
-
-        let slots: [Slot]
-        let sources: [Source]
-    }
-
-    func keys(_ account: Tool) async throws -> Keys {
-        let outcome = try await account("key", "--json")
-        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
-        return try JSONDecoder().decode(Keys.self, from: Data(outcome.output.utf8))
-    }
-
-    /// Runs a test with wang signed in, without a service.
-    func run(_ test: (_ account: Tool, _ container: Container) async throws -> Void) async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container)
-            try await signIn(account, container)
-            try await test(account, container)
-        }
-    }
-
-    private func legacyFile(_ container: Container) async throws -> String {
-        let file = container.path("old.plist")
-        let made = try await Command(
-            words: ["python3", "-B", BuiltProducts.fixture("legacy_archive.py"), "binary", "canary-token", file]
-        ).run()
-        guard made.exitCode == 0 else { throw Unexpected(made) }
-        return file
-    }
-
-    func signIn(_ account: Tool, _ container: Container) async throws {
-        let outcome = try await account("import", try await legacyFile(container))
-        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
-    }
-
-    /// Runs the command without a controlling terminal, even if the tests have one.
-    func runDetached(_ account: Tool, _ arguments: String...) async throws -> Outcome {
-        try await account.command(arguments).run(by: "setsid", "--wait").run()
-    }
-
-    /// Adds a passphrase to the archive and removes the key file.
-    func lock(_ account: Tool, by passphrase: String) async throws {
-        let added = try await Terminal.run(
-            account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .silentNow, .type(passphrase),
-            .enter, .wait("Confirm passphrase: "), .type(passphrase), .enter)
-        #expect(added.exitCode == 0, "\(added)")
-        let removed = try await Terminal.run(
-            account.command(["key", "remove", "file"]), .wait("Passphrase: "), .type(passphrase), .enter)
-        #expect(removed.exitCode == 0, "\(removed)")
-        #expect(!added.screen.contains(passphrase) && !removed.screen.contains(passphrase))
-    }
-
+struct KeyTests: KeyScenes {
     // MARK: The key file
 
     @Test func `Uses a key file by default, and key rotate replaces the file`() async throws {
@@ -196,47 +132,6 @@ struct KeyTests {
             #expect(try await keys(account).sources.map(\.kind) == ["file"])
             let after = try container.files()
             #expect(after["container/Documents/Account.plist"] == before["container/Documents/Account.plist"])
-        }
-    }
-
-    /// Follows the instructions of the documentation, with a separate keyring.
-    @Test func `Reads the key from a desktop keyring`() async throws {
-        try await run { account, container in
-            let script = """
-                printf 'keyring password\\n' | gnome-keyring-daemon --unlock --components=secrets >/dev/null
-                openssl rand -base64 32 | secret-tool store --label=account service account
-                "$1" key add command -- secret-tool lookup service account
-                "$1" key remove file
-                "$1" whoami --offline
-                secret-tool clear service account
-                "$1" whoami --offline || echo "without: $?"
-                """
-            let session = Command(
-                words: ["dbus-run-session", "--", "sh", "-ec", script, "sh", account.path],
-                environment: account.environment.merging(["XDG_RUNTIME_DIR": container.path("temporary")]) { $1 })
-            let outcome = try await session.run()
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(outcome.output.hasSuffix("wang\nwithout: 65\n"), "\(outcome)")
-            #expect(!container.exists(container.key))
-        }
-    }
-
-    @Test func `Reads the key from a password store`() async throws {
-        try await run { account, container in
-            let script = """
-                gpg --batch --quiet --passphrase '' --quick-generate-key test@example.com default default never
-                pass init test@example.com >/dev/null
-                openssl rand -base64 32 | pass insert --echo account-key >/dev/null
-                "$1" key add command -- pass show account-key >/dev/null
-                "$1" key remove file >/dev/null
-                "$1" whoami --offline
-                gpgconf --kill all
-                """
-            let outcome = try await Command(
-                words: ["sh", "-ec", script, "sh", account.path], environment: account.environment
-            ).run()
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(outcome.output == "wang\n")
         }
     }
 

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Metadata that must not lead to a sign-in: nothing is stored, and no token request is sent.

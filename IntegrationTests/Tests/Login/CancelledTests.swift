@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Ctrl-C while a command waits for the user.

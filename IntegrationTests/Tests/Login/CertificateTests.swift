@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// TLS and untrusted certificates.

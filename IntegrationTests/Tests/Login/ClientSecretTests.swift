@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Client secrets, at a service that is not one of the known services.

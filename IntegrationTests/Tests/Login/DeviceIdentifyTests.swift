@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// A device sign-in whose user info request fails after the service issued the tokens.

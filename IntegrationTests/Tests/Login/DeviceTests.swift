@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Signing in with a code that the user enters on another device.

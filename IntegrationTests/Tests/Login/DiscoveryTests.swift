@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Foundation
 import Testing
 

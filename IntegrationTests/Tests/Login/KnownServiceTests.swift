@@ -1,48 +1,9 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Known services, each simulated by the example server with that service's quirks.
 @Suite(.queued(minutes: 10))
 struct KnownServiceTests {
-    /// A service and its expected behavior.
-    struct Row: CustomTestStringConvertible, Sendable {
-        let name: String
-        var options: [String] = []
-        /// The path of the issuer, after the server's origin.
-        var path = ""
-        var id = "u-5f0c2a9b7d314e86"
-        var environment: [String: String] = [:]
-        /// Whether the service issues a refresh token.
-        var refreshes = true
-        /// Whether the service supports revocation.
-        var revokes = true
-
-        var testDescription: String { ([name] + options).joined(separator: " ") }
-
-        var serverOptions: [String] { ["--quirks", name, "--device-interval", "1"] + options }
-
-        func issuer(at server: ExampleServer) -> String { server.issuer + path }
-
-        func arguments(_ server: ExampleServer) -> [String] {
-            ["--service", name, "--issuer", issuer(at: server), "--client-id", "account-cli"]
-        }
-    }
-
-    static let github = Row(name: "github", id: "583231", refreshes: false, revokes: false)
-    static let githubApp = Row(name: "github", options: ["--expiring-tokens"], id: "583231", revokes: false)
-    static let gitlab = Row(name: "gitlab", id: "1001")
-    static let google = Row(name: "google", environment: ["ACCOUNT_CLIENT_SECRET": "account-secret"])
-    static let microsoft = Row(name: "microsoft", path: "/common/v2.0", revokes: false)
-
-    private func run(_ row: Row, _ test: (ExampleServer, Container, Tool) async throws -> Void) async throws {
-        try await Container.run { container in
-            try await ExampleServer.run(row.serverOptions) { server in
-                var account = try Tool.account(in: container)
-                for (name, value) in row.environment { account = account.with(name, value) }
-                try await test(server, container, account)
-            }
-        }
-    }
-
     @Test func `Names --client-id if a known service requires a client ID`() async throws {
         try await Container.run { container in
             let outcome = try await Tool.account(in: container)("login", "--device", "--service", "github")
@@ -63,9 +24,9 @@ struct KnownServiceTests {
         }
     }
 
-    @Test(arguments: [github, githubApp, gitlab, google, microsoft])
-    func `Signs in with a device code, stays signed in, and signs out`(row: Row) async throws {
-        try await run(row) { server, container, account in
+    @Test(arguments: [SimulatedService.github, .githubApp, .gitlab, .google, .microsoft])
+    func `Signs in with a device code, stays signed in, and signs out`(row: SimulatedService) async throws {
+        try await row.run { server, container, account in
             let login = try await signInOnDevice(account, server, row.arguments(server))
             #expect(login.exitCode == 0, "\(login)")
             #expect(login.errors.hasSuffix("Signed in as alice at \(row.issuer(at: server)).\n"), "\(login)")
@@ -107,8 +68,8 @@ struct KnownServiceTests {
         }
     }
 
-    @Test(arguments: [githubApp, gitlab, google, microsoft])
-    func `Four commands refresh once, even after the service restarts`(row: Row) async throws {
+    @Test(arguments: [SimulatedService.githubApp, .gitlab, .google, .microsoft])
+    func `Four commands refresh once, even after the service restarts`(row: SimulatedService) async throws {
         try await Container.run { container in
             var account = try Tool.account(in: container)
             for (name, value) in row.environment { account = account.with(name, value) }
@@ -129,9 +90,9 @@ struct KnownServiceTests {
         }
     }
 
-    @Test(arguments: [github, gitlab, google, microsoft])
-    func `Denying the device sign-in signs no user in`(row: Row) async throws {
-        try await run(row) { server, container, account in
+    @Test(arguments: [SimulatedService.github, .gitlab, .google, .microsoft])
+    func `Denying the device sign-in signs no user in`(row: SimulatedService) async throws {
+        try await row.run { server, container, account in
             let login = try await signInOnDevice(account, server, row.arguments(server), decision: "deny")
             #expect(login.exitCode == 77, "\(login)")
             #expect(login.errors.contains("access_denied"), "\(login)")
@@ -139,32 +100,18 @@ struct KnownServiceTests {
         }
     }
 
-    @Test(arguments: [gitlab, google, microsoft])
-    func `Signs in with the browser and gets a refresh token`(row: Row) async throws {
-        try await run(row) { server, container, account in
-            try await Browser.run(in: container) { browser in
-                let login = try await account.logIn(
-                    with: browser, following: ExampleServer.signInSteps(), row.arguments(server))
-                #expect(login.outcome.exitCode == 0, "\(login.outcome)")
-                #expect(login.page.heading == "You are signed in")
-                #expect(try await account("refresh").exitCode == 0)
-                #expect(try await account("whoami", "--verify").output == "alice\n")
-            }
-        }
-    }
-
     @Test func `Reports that GitHub does not support sign-in with a browser`() async throws {
-        try await run(Self.github) { server, _, account in
-            let outcome = try await account.run(["login", "--web"] + Self.github.arguments(server))
+        try await SimulatedService.github.run { server, _, account in
+            let outcome = try await account.run(["login", "--web"] + SimulatedService.github.arguments(server))
             #expect(outcome.exitCode == 78, "\(outcome)")
             #expect(outcome.errors.contains("does not support sign-in with a browser"), "\(outcome)")
         }
     }
 
     @Test func `Accepts a personal access token without a client ID`() async throws {
-        try await run(Self.github) { server, _, account in
+        try await SimulatedService.github.run { server, _, account in
             // This token takes the place of a personal access token.
-            _ = try await signInOnDevice(account, server, Self.github.arguments(server))
+            _ = try await signInOnDevice(account, server, SimulatedService.github.arguments(server))
             let token = try await account.storedToken()
             let outcome = try await account.run(
                 ["login", "--with-token", "--service", "github", "--issuer", server.issuer, "--session", "other"],
@@ -190,17 +137,5 @@ struct KnownServiceTests {
             #expect(outcome.exitCode == 64, "\(outcome)")
             #expect(outcome.errors.contains("github, gitlab, google, microsoft"), "\(outcome)")
         }
-    }
-}
-
-extension ExampleServer {
-    /// The steps on the server's own page to approve or deny a sign-in.
-    static func signInSteps(
-        _ username: String = "alice", _ password: String = alicePassword, decision: String = "approve"
-    ) -> [Browser.Step] {
-        [
-            .type(username, into: "[name=username]"), .type(password, into: "[name=password]"),
-            .press("[name=decision][value=\(decision)]"),
-        ]
     }
 }

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Signing in while another user is signed in, or in a container that is not writable.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// A service that issues refresh tokens only to clients that request `offline_access`.

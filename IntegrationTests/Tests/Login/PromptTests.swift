@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Password prompts, and the errors when there is no terminal for a prompt.

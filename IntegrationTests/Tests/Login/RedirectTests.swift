@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Redirects, which AccountKit does not follow because a redirect can lead to any server.

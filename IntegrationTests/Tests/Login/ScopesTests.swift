@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// A service that grants malformed scopes.

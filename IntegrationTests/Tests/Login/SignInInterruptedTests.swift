@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Subprocess
 import Testing
 

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Signing in again for further scopes or a stronger authentication.
@@ -112,7 +113,7 @@ struct StepUpTests {
         let options = ["--api-scope", "notes:read", "--api-scope", "notes:write", "--challenged-scope", "notes:read"]
         try await APIUser.run(options) { user in
             try await user.signIn("--session", "work")
-            let outcome = try await user.account("mcp", user.api, input: MCPUser.initialize + "\n")
+            let outcome = try await user.account("mcp", user.api, input: MCPMessage.initialize + "\n")
             #expect(
                 outcome.output.contains(
                     "`account login --session work --step-up --scope=notes:read --scope=notes:write`"), "\(outcome)")

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// The outcomes of a revocation that `logout` reports: done, queued, refused, or not supported.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Signing out, which works without the network.

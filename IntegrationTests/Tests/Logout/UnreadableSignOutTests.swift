@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Signing out although the archive cannot be opened.

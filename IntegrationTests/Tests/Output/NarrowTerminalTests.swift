@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Output on terminals of 40 columns.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Standard output, standard error and exit codes.

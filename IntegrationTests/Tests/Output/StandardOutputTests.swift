@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Standard output that is full or closed.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// The location of each file when `ACCOUNT_HOME` is not set.

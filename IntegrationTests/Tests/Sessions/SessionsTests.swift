@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Several sessions in one container.

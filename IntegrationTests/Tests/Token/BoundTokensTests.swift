@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Foundation
 import NIOHTTP1
 import Testing
@@ -215,7 +216,7 @@ struct BoundTokensTests {
         try await BoundUser.run("on", ["--api"]) { user in
             let api = user.server.issuer + "/mcp"
             #expect(try await user.account("rule", "add", user.server.issuer, "--session", "default").exitCode == 0)
-            let bridge = try await user.account.run(["mcp", api], input: MCPUser.initialize + "\n")
+            let bridge = try await user.account.run(["mcp", api], input: MCPMessage.initialize + "\n")
             #expect(bridge.exitCode == 0, "\(bridge)")
             #expect(bridge.output.contains(#""error""#) && bridge.output.contains(Self.refusal), "\(bridge)")
             #expect(!"\(bridge)".contains("at_"), "\(bridge)")

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// A token in `ACCOUNT_TOKEN`, which commands use instead of the archive.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Commands that run while a refresh is pending.

@@ -1,5 +1,6 @@
 import AccountHTTP
 import AccountKit
+@testable import EndToEndSupport
 import Foundation
 import HTTPTypes
 import Testing

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// A session without a refresh token.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Invalid issuers, and services that send wrong or malformed responses.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Another process that does not release the archive's lock. The suite is not queued, since the test mostly waits and

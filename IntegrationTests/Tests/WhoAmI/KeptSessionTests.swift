@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Responses from the user info endpoint, or from an intermediary, that do not end a session.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// The name that commands show if the account has no user name.

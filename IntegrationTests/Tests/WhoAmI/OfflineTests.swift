@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// The system calls of `whoami --offline` and other commands.

@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Services that send no response.

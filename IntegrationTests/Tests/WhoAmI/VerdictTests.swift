@@ -1,3 +1,4 @@
+@testable import EndToEndSupport
 import Testing
 
 /// Checks whose tokens are replaced or invalid, or whose user info response is unclear.

@@ -1,0 +1,302 @@
+@testable import EndToEndSupport
+import Foundation
+import Subprocess
+import Testing
+
+/// Sessions in a shared store, which `--store` or `ACCOUNT_STORE` selects.
+@Suite(.etcd, .queued)
+struct StoreTests {
+    /// Runs a test with alice signed in at a separate prefix of the store, without an archive file.
+    private func run(_ test: (SignedInUser, _ url: String) async throws -> Void) async throws {
+        let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let account = try Tool.account(in: container).with("ACCOUNT_STORE", url)
+                let user = SignedInUser(server: server, container: container, account: account)
+                try await user.signIn()
+                try await server.clearLog()
+                try await test(user, url)
+            }
+        }
+    }
+
+    /// How a client without a user identifies itself.
+    enum Machine: CaseIterable { case secret, key, workload }
+
+    @Test(arguments: Machine.allCases)
+    func `Machines share the session of a client without a user`(machine: Machine) async throws {
+        let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
+        try await Container.run { container in
+            let keys = try await ClientKeyPair(in: container)
+            let assertion = container.path("assertion")
+            let options: (server: [String], login: [String]) =
+                switch machine {
+                case .secret: (["--client-secret", "s3cret"], ["--client-credentials"])
+                case .key:
+                    (
+                        ["--client-public-key", keys.publicKey],
+                        ["--client-credentials", "--client-key", keys.privateKey]
+                    )
+                case .workload: (WorkloadPlatform.serverOptions, ["--workload", "file " + assertion])
+                }
+            try await ExampleServer.run(options.server) { server in
+                func renewAssertion() async throws {
+                    let text = try await WorkloadPlatform(audience: server.issuer).assertion()
+                    try Data(text.utf8).write(to: URL(filePath: assertion))
+                }
+                let account = try Tool.account(in: container).with("ACCOUNT_STORE", url)
+                    .with("ACCOUNT_CLIENT_SECRET", machine == .secret ? "s3cret" : nil)
+                try await renewAssertion()
+                let login = try await account.run(
+                    ["login", "--issuer", server.issuer, "--client-id", "account-cli"] + options.login)
+                #expect(login.exitCode == 0, "\(login)")
+                try await renewAssertion()
+                try await server.clearLog()
+                try await Container.run { other in
+                    try FileManager.default.createDirectory(
+                        atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
+                        attributes: [.posixPermissions: 0o700])
+                    try FileManager.default.copyItem(atPath: container.key, toPath: other.key)
+                    let old = try await account.storedToken()
+                    let machine = account.with("ACCOUNT_HOME", other.home)
+                    let refresh = try await machine("refresh")
+                    #expect(refresh.exitCode == 0, "\(refresh)")
+                    let new = try await account.storedToken()
+                    #expect(new != old)
+                    #expect(try await machine.storedToken() == new)
+                    #expect(try await server.log()["/oauth/token"] == 1)
+                }
+            }
+        }
+    }
+
+    @Test func `A second machine with the key shares the session and the refresh`() async throws {
+        try await run { user, url in
+            #expect(!FileManager.default.fileExists(atPath: user.container.archive))
+            let status = try await user.account("status", "--json").document()
+            #expect(status.archive == url)
+            // A second machine, which has only the key.
+            try await Container.run { other in
+                try FileManager.default.createDirectory(
+                    atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700])
+                try FileManager.default.copyItem(atPath: user.container.key, toPath: other.key)
+                let machine = try Tool.account(in: other)
+                #expect(try await machine("whoami").exitCode == 77)
+                let whoami = try await machine("whoami", "--store", url)
+                #expect(whoami.output == "alice\n", "\(whoami)")
+
+                try await user.server.expireTokens()
+                let first = try await user.account("whoami", "--max-age", "0")
+                #expect(first.output == "alice\n", "\(first)")
+                let second = try await machine("whoami", "--max-age", "0", "--store", url)
+                #expect(second.output == "alice\n", "\(second)")
+                let token = try await machine("token", "--store", url)
+                #expect(token.output == (try await user.account.storedToken()) + "\n")
+                let log = try await user.server.log()
+                #expect(log["refreshes"] == 1)
+                #expect(log["reuseAlarms"] == 0)
+            }
+        }
+    }
+
+    @Test func `--store overrides ACCOUNT_STORE, and file: selects local files`() async throws {
+        try await run { user, url in
+            let account = user.account
+            let none = try await account("whoami", "--store", try EtcdServer.shared.url("nobody"))
+            #expect(none.exitCode == 77, "\(none)")
+            let files = try await account("whoami", "--store", "file:")
+            #expect(files.exitCode == 77, "\(files)")
+            let status = try await account.with("ACCOUNT_STORE", nil)("status", "--json", "--store", url).document()
+            #expect(status.state == "unverified")
+            #expect(status.archive == url)
+            #expect(try await account("whoami", "--store", url).output == "alice\n")
+        }
+    }
+
+    @Test func `Commands list, switch, keep and sign out sessions of a shared store`() async throws {
+        try await run { user, url in
+            try await user.signIn(session: "work")
+            let sessions = try await user.account("sessions")
+            #expect(sessions.output.contains("* default"), "\(sessions)")
+            #expect(sessions.output.contains("  work"), "\(sessions)")
+            let files = try await user.account("sessions", "--store", "file:")
+            #expect(files.errors.contains("No user is signed in to any session"), "\(files)")
+            #expect(try await user.account("switch", "work", "--store", url).exitCode == 0)
+            #expect(try await user.account("whoami", "--json").document().session == "work")
+
+            let path = user.container.path("token")
+            let keep = try await user.account("keep", "--once", "--file", path, "--store", url)
+            #expect(keep.exitCode == 0, "\(keep)")
+            #expect(
+                try String(contentsOfFile: path, encoding: .utf8)
+                    == (try await user.account.storedToken(session: "work")))
+
+            let exec = try await user.account("exec", "--store", url, "--", "printenv", "ACCOUNT_TOKEN")
+            #expect(exec.output == (try await user.account.storedToken(session: "work")) + "\n", "\(exec)")
+            let kube = try await user.account("kube-credential", "--any-cluster", "--session", "work", "--store", url)
+            #expect(kube.exitCode == 0, "\(kube)")
+
+            let logout = try await user.account("logout", "--all", "--store", url)
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.errors.components(separatedBy: "Signed out alice").count == 3, "\(logout)")
+            #expect(try await user.account("whoami").exitCode == 77)
+            #expect(try await user.server.log()["/oauth/revoke"] > 0)
+        }
+    }
+
+    @Test func `The error for an invalid store URL names the option or variable`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            for url in ["redis://127.0.0.1/x", "nonsense", "etcd://alice:secret@127.0.0.1/x", "etcd://127.0.0.1:0/x"] {
+                let option = try await account("whoami", "--store", url)
+                #expect(option.exitCode == 64, "\(option)")
+                #expect(option.errors.contains("--store: this is not the address of a store"), "\(option)")
+                #expect(!option.errors.contains("secret"))
+                let variable = try await account.with("ACCOUNT_STORE", url)("whoami")
+                #expect(variable.exitCode == 64, "\(variable)")
+                #expect(variable.errors.contains("ACCOUNT_STORE: this is not the address of a store"), "\(variable)")
+                let move = try await account("store", "move", "--to", url)
+                #expect(move.exitCode == 64, "\(move)")
+                #expect(move.errors.contains("--to: this is not the address of a store"), "\(move)")
+            }
+            let sessions = try await account("sessions", "--store", "redis://x", "--json")
+            #expect(sessions.exitCode == 64)
+            #expect(try sessions.document().error?.code == "invalidArgument")
+        }
+    }
+
+    @Test func `Exits with 75 if the shared store is unreachable`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+                .with("ACCOUNT_STORE", "etcd://127.0.0.1:\(try FreePort.find())/x")
+            for command in ["whoami", "token", "sessions", "logout"] {
+                let outcome = try await account(command)
+                #expect(outcome.exitCode == 75, "\(outcome)")
+                #expect(outcome.errors.contains("cannot be reached"), "\(outcome)")
+                #expect(outcome.output == "")
+            }
+        }
+    }
+
+    @Test func `Sends no etcd password to a host that only resembles loopback`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with("ETCDCTL_USER", "ci:secret")
+            for host in ["127.attacker.example", "127.0.0.1.attacker.example:2379", "localhost,127.attacker.example"] {
+                let outcome = try await account("whoami", "--store", "etcd://\(host)/x")
+                #expect(outcome.exitCode == 78, "\(outcome)")
+                #expect(outcome.errors.contains("AccountKit sends a password only over TLS"), "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `Connects to a store at localhost regardless of name resolution`() async throws {
+        try await run { user, url in
+            let misled = try user.account.command(["whoami", "--store", url.replacing("127.0.0.1", with: "localhost")])
+                .runWhereLocalhostLeads(to: "127.9.9.9", in: user.container)
+            let outcome = try await misled.run()
+            #expect(outcome.output == "alice\n", "\(outcome)")
+        }
+    }
+
+    @Test func `A read-only etcd role can read, and a failed write ends no session`() async throws {
+        try await EtcdServer.run { etcd in
+            try await Container.run { container in
+                try await ExampleServer.run { server in
+                    let account = try Tool.account(in: container).with("ACCOUNT_STORE", etcd.url("roles"))
+                    try await SignedInUser(server: server, container: container, account: account).signIn()
+                    for words in [
+                        "user add root:r", "user grant-role root root", "user add reader:secret", "role add reader",
+                        "role grant-permission --prefix reader read roles/", "user grant-role reader reader",
+                        "auth enable",
+                    ] {
+                        let outcome = try await etcd.control(words)
+                        #expect(outcome.exitCode == 0, "\(outcome)")
+                    }
+                    func run(as user: String?, _ words: String...) async throws -> Outcome {
+                        try await account.with("ETCDCTL_USER", user).run(words)
+                    }
+                    #expect(try await run(as: "reader:secret", "whoami", "--offline").output == "alice\n")
+                    // AccountKit does not start a refresh that it cannot store.
+                    for (command, exitCode) in [("refresh", 74), ("logout", 78)] {
+                        let outcome = try await run(as: "reader:secret", command)
+                        #expect(outcome.exitCode == exitCode, "\(outcome)")
+                        #expect(outcome.errors.contains("etcdctl role grant-permission"), "\(outcome)")
+                    }
+                    for (user, advice) in [("reader:wrong", "ETCDCTL_USER to name:password"), (nil, "ETCDCTL_USER")] {
+                        let outcome = try await run(as: user, "whoami", "--offline")
+                        #expect(outcome.exitCode == 78, "\(outcome)")
+                        #expect(outcome.errors.contains(advice), "\(outcome)")
+                    }
+                    #expect(try await run(as: "root:r", "refresh").exitCode == 0)
+                    #expect(try await run(as: "reader:secret", "whoami").output == "alice\n")
+                    #expect(try await server.log()["reuseAlarms"] == 0)
+                }
+            }
+        }
+    }
+
+    @Test func `Rejects another program's data in a store and leaves it unchanged`() async throws {
+        try await Container.run { container in
+            let etcd = try EtcdServer.shared
+            let key = "foreign/account/default/Account.plist"
+            try await etcd.put(key, "not ours")
+            let account = try Tool.account(in: container).with("ACCOUNT_STORE", etcd.url("foreign"))
+            let whoami = try await account("whoami")
+            #expect(whoami.exitCode == 65, "\(whoami)")
+            #expect(whoami.errors.contains("not an account archive"), "\(whoami)")
+            let move = try await account("store", "move", "--from", "file:")
+            #expect(move.exitCode != 0, "\(move)")
+            #expect(try await etcd.get(key) == "not ours".base64)
+        }
+    }
+
+    @Test func `An archive copied to another etcd prefix cannot be opened`() async throws {
+        let etcd = try EtcdServer.shared
+        try await run { user, url in
+            let prefix = try #require(url.split(separator: "/").last)
+            let entry = "account/default/Account.plist"
+            let value = try #require(try await etcd.get("\(prefix)/\(entry)"))
+            try await etcd.put("\(prefix)2/\(entry)", base64: value)
+            let whoami = try await user.account("whoami", "--json", "--store", url + "2")
+            #expect(whoami.exitCode == 65, "\(whoami)")
+            #expect(try whoami.document().reason == "wrongKeyOrDamaged")
+            #expect(whoami.errors.contains("copied from another place"), "\(whoami)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `status and doctor report the known faults of the etcd version`() async throws {
+        try await run { user, url in
+            let version = try await EtcdServer.shared.version()
+            try #require(version.hasPrefix("3.4."), "these are the faults of \(version)")
+            let status = try await user.account("status")
+            #expect(status.exitCode == 0, "\(status)")
+            #expect(status.output.contains("Version     etcd \(version) at 127.0.0.1:"), "\(status)")
+            let doctor = try await user.account("doctor")
+            #expect(doctor.exitCode == 78, "\(doctor)")
+            for outcome in [status, doctor] {
+                for words in [
+                    "a watch can lose events after a compaction", "a watch can miss the removal of a key",
+                    "a read can be stale", "CVE-2026-33413", "CVE-2026-33343", "update etcd to 3.4.42",
+                ] {
+                    #expect(outcome.output.contains(words), "\(words): \(outcome)")
+                }
+            }
+        }
+    }
+
+    @Test func `A tool without shared stores rejects --store and its variable`() async throws {
+        try await Container.run { container in
+            var gists = try Tool.account(in: container)
+            gists = Tool(path: try BuiltProducts.path(of: "gists"), environment: gists.environment)
+            gists.environment["GISTS_HOME"] = container.home
+            let option = try await gists("account", "whoami", "--store", "etcd://127.0.0.1/x")
+            #expect(option.exitCode == 64, "\(option)")
+            #expect(option.errors.contains("--store: this tool stores sessions only in files"), "\(option)")
+            let variable = try await gists.with("GISTS_STORE", "etcd://127.0.0.1/x")("account", "whoami")
+            #expect(variable.exitCode == 64, "\(variable)")
+            #expect(variable.errors.contains("GISTS_STORE: this tool stores sessions only in files"), "\(variable)")
+        }
+    }
+}

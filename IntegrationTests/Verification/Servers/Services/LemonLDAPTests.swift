@@ -1,0 +1,202 @@
+@testable import EndToEndSupport
+import Foundation
+import Testing
+
+/// Signing in, refreshing and signing out at LemonLDAP::NG, whose refresh tokens do not rotate, and which has no
+/// revocation endpoint.
+///
+/// The tests are serialized, since the tests with a browser need the port of the registered redirect URI.
+@Suite(.queued(minutes: 15), .lemonLDAP, .serialized)
+struct LemonLDAPTests {
+    private func run(_ test: (LemonLDAPServer, Tool, Container) async throws -> Void) async throws {
+        let server = try LemonLDAPServer.shared
+        try await Container.run { try await test(server, try .account(in: $0), $0) }
+    }
+
+    private func runSignedIn(_ test: (LemonLDAPServer, Tool, Container) async throws -> Void) async throws {
+        try await run { server, account, container in
+            let outcome = try await account(
+                "login", "--issuer", server.issuer, "--client-id", "account-cli-public", "--username", "dwho",
+                "--password-stdin", input: "dwho\n")
+            try #require(outcome.exitCode == 0, "\(outcome)")
+            try await test(server, account, container)
+        }
+    }
+
+    private func expectVerified(_ account: Tool) async throws {
+        let outcome = try await account("whoami", "--verify")
+        #expect(outcome.exitCode == 0 && outcome.output == "dwho\n", "\(outcome)")
+    }
+
+    @Test func `Signs in with the browser`() async throws {
+        try await run { server, account, container in
+            let steps: [Browser.Step] = [
+                .type("dwho", into: "#userfield"), .type("dwho", into: "#passwordfield"),
+                .press("#lform button[type=submit]"), .press("#form button.btn-success"),
+            ]
+            let options = ["--client-id", "account-cli-public", "--redirect-uri", server.redirectURI]
+            let login = try await Browser.run(in: container) {
+                try await account.logIn(with: $0, following: steps, ["--issuer", server.issuer] + options)
+            }
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.page.heading == "You are signed in")
+            try await expectVerified(account)
+        }
+    }
+
+    @Test func `Signs in with a password`() async throws {
+        try await runSignedIn { _, account, _ in try await expectVerified(account) }
+    }
+
+    @Test func `Keeps the refresh token if a response omits refresh_token`() async throws {
+        try await runSignedIn { _, account, _ in
+            var tokens: Set<String> = []
+            for _ in 1...3 {
+                let outcome = try await account("refresh")
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                tokens.insert(try await account.storedToken())
+            }
+            #expect(tokens.count == 3)
+            try await expectVerified(account)
+        }
+    }
+
+    @Test func `Eight processes that need a new token refresh once`() async throws {
+        try await runSignedIn { server, account, _ in
+            let token = try await account.storedToken()
+            let session = try server.userSession(of: token)
+            try server.remove(token)
+            try await withThrowingTaskGroup { group in
+                for _ in 1...8 { group.addTask { try await account("whoami", "--max-age", "0") } }
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0 && outcome.output == "dwho\n", "\(outcome)")
+                }
+            }
+            #expect(try server.accessTokenCount(of: session) == 1)
+        }
+    }
+
+    @Test func `logout reports that the service does not support revocation`() async throws {
+        try await runSignedIn { _, account, container in
+            let logout = try await account("logout", "--json")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.output.contains(#""revocation":"notSupported""#), "\(logout)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `logout names the page for signing out of the service`() async throws {
+        try await runSignedIn { server, account, _ in
+            let logout = try await account("logout")
+            #expect(logout.errors.contains("open \(server.issuer)/oauth2/logout"), "\(logout)")
+        }
+    }
+
+    /// The service sends the first code if the user refuses.
+    @Test(arguments: ["consent_required", "login_required", "interaction_required", "account_selection_required"])
+    func `Signs no user in if the service requires user interaction`(code: String) async throws {
+        try await run { server, account, container in
+            let options = ["--client-id", "account-cli-public", "--redirect-uri", server.redirectURI]
+            let login = try await account.logIn(["--issuer", server.issuer] + options) { address in
+                let address = try AuthorizationAddress(address)
+                let query = "error=\(code)&error_description=consent+not+given&state=\(address.state)"
+                _ = try await HTTP.get(address.callback + "?" + query)
+            }
+            #expect(login.exitCode == 77, "\(login)")
+            #expect(login.errors.contains("\(code): consent not given"), "\(login)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Each command reports that an expired session cannot be refreshed`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-short", "--username", "dwho"]
+            let login = try await account.run(words + ["--password-stdin"], input: "dwho\n")
+            try #require(login.exitCode == 0, "\(login)")
+            // Access tokens of this client expire after two seconds.
+            let deadline = ContinuousClock.now + .seconds(60)
+            while try await account("whoami", "--verify").exitCode == 0, .now < deadline {}
+            let sentence = "the service issued no refresh token"
+            let rows: [([String], Int32)] = [
+                (["whoami"], 0), (["whoami", "--offline"], 0), (["whoami", "--verify"], 77), (["token"], 77),
+                (["exec", "--", "true"], 77), (["refresh"], 77), (["status"], 77),
+            ]
+            for (words, exitCode) in rows {
+                let outcome = try await account.run(words)
+                #expect(outcome.exitCode == exitCode, "\(words) \(outcome)")
+                #expect((outcome.output + outcome.errors).contains(sentence), "\(words) \(outcome)")
+                if words[0] == "whoami" { #expect(outcome.output == "dwho\n") }
+            }
+            #expect(try await account("whoami", "--json").document().reason == "expired")
+            let doctor = try await account("doctor")
+            #expect((doctor.output + doctor.errors).contains(sentence), "\(doctor)")
+        }
+    }
+
+    /// The service responds with `invalid_request` to a refresh token that it has deleted.
+    @Test func `Advises to sign in again if the service deleted the refresh token`() async throws {
+        try await runSignedIn { server, account, container in
+            try server.removeTokens(of: server.userSession(of: try await account.storedToken()))
+            let first = try await account("refresh")
+            #expect(first.exitCode == 78 && !first.errors.contains("sign in again"), "\(first)")
+            // Backdate the record by two minutes.
+            let record = container.archive.replacing("Account.plist", with: "Refresh.plist")
+            let text = try String(contentsOfFile: record, encoding: .utf8)
+            let dates = text.matches(of: /<key>(nextTry|refusedSince)<\/key>\s*<date>([^<]+)<\/date>/)
+            try #require(dates.count == 2, "\(text)")
+            let earlier = Date.now.addingTimeInterval(-120).formatted(.iso8601)
+            try text.replacing(/<date>[^<]+<\/date>/, with: "<date>\(earlier)</date>")
+                .write(toFile: record, atomically: false, encoding: .utf8)
+            let second = try await account("refresh")
+            #expect(second.exitCode == 78, "\(second)")
+            for outcome in [
+                second, try await account("whoami", "--max-age", "0"),
+                try await account("token", "--min-validity", "36000"),
+                try await account("status"), try await account("doctor"),
+            ] {
+                let text = outcome.output + outcome.errors
+                #expect(text.contains("has refused to refresh this session since"), "\(outcome)")
+                #expect(text.contains("sign in again with `account login`"), "\(outcome)")
+            }
+            #expect(container.exists(container.archive))
+        }
+    }
+
+    @Test func `Accepts signed user info`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-signed", "--username", "dwho"]
+            let login = try await account.run(words + ["--password-stdin"], input: "dwho\n")
+            #expect(login.exitCode == 0, "\(login)")
+            try await expectVerified(account)
+        }
+    }
+
+    @Test func `Lists other sign-in methods if the service does not offer device flow`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--device", "--issuer", server.issuer, "--client-id", "account-cli-public"]
+            let login = try await account.run(words)
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("--web") && login.errors.contains("--password"), "\(login)")
+        }
+    }
+
+    @Test func `Signs out if the user's session at the service has ended`() async throws {
+        try await runSignedIn { server, account, container in
+            try server.remove(server.userSession(of: try await account.storedToken()))
+            let ended = try await account("whoami", "--max-age", "0")
+            #expect(ended.exitCode == 77, "\(ended)")
+            #expect(ended.errors.contains("\(server.issuer) ended this session "), "\(ended)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Keeps the session when the service is unreachable`() async throws {
+        try await runSignedIn { _, account, container in
+            let before = try container.files()
+            let offline = try await account.command(["whoami", "--max-age", "0"]).runWithoutServers()
+            #expect(offline.exitCode == 0 && offline.output == "dwho\n", "\(offline)")
+            #expect(try container.files() == before)
+            try await expectVerified(account)
+        }
+    }
+}
