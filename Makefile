@@ -20,7 +20,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 # The tests that search all orders of results, or all damaged files.
 SEARCHES = FlowSearchTests|DerivationFlowTests|CheckFlowTests|AccountImportTests
 
-.PHONY: all build demo fleet-demo auth-server test tests model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall deb
+.PHONY: all build demo fleet-demo auth-server test tests simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall deb
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
 all: build
@@ -51,7 +51,7 @@ auth-server:
 	$(BUILD_INTEGRATION) --product auth-server
 	@"$$($(BUILD_INTEGRATION) --show-bin-path)/auth-server" --notes --port $(PORT)
 
-test: tests model simulate
+test: tests simulate
 
 # All unit tests and integration tests.
 tests:
@@ -73,11 +73,6 @@ tests:
 	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Verification/Install/examples.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"
 	@Verification/Install/quick-start.sh "$$($(BUILD_INTEGRATION) --show-bin-path)"
-
-# Explores every state of a model of the session's life: two programs, a service, crashes and full disks.
-model:
-	@Scripts/bootstrap.sh test
-	@Verification/Model/check.sh
 
 # Simulates 20,000 or a million random lives of a session; SEED=n [MISTAKE=name] prints the steps of one of them.
 simulate:

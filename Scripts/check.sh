@@ -15,9 +15,6 @@ swift format lint --strict --recursive --parallel \
 section "shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
-section "plain English: no new odd phrases"
-python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
-
 section "warnings, and imports of undeclared dependencies"
 Scripts/build.sh root --build-tests
 
@@ -39,10 +36,9 @@ Scripts/build.sh integration --quiet --product auth-server
 section "each test that SECURITY.md names exists"
 python3 -B Scripts/security_tests.py
 
-section "documentation: its code, commands and states match the sources"
+section "documentation: its code and commands match the sources"
 Scripts/snippets.py
 Scripts/commands_page.py "$(Scripts/build.sh root --show-bin-path)/account"
-Scripts/session_life.py
 
 section "the installed files"
 Scripts/release.sh static .build/release-static
