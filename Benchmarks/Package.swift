@@ -8,7 +8,6 @@ let package = Package(
     dependencies: [
         .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         // The measured account, in any size.
@@ -36,7 +35,6 @@ let package = Package(
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "AccountDocuments", package: "swift-account-kit"),
                 .product(name: "AccountOffline", package: "swift-account-kit"),
-                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
