@@ -10,7 +10,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
     ],
     targets: [
-        // The measured account, in any size.
+        // The measured account.
         .target(name: "SampleAccount", dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]),
         // Creates the containers for the benchmarks of whole processes.
         .executableTarget(
