@@ -1,4 +1,4 @@
-"""Measures sessions in an etcd cluster: a valid token compared with files, many simultaneous requests, and a killed leader."""
+"""Measures sessions in an etcd cluster: a valid token compared with files, and many simultaneous requests."""
 
 import base64
 import os
@@ -19,67 +19,47 @@ STORES, PROCESSES = 1000, 4
 EXCHANGE = 0.5
 
 
-class Cluster:
-    """Nodes on the loopback interface."""
+class Node:
+    """A cluster of one node, on the loopback interface."""
 
-    def __init__(self, folder, count):
-        self.folder = os.path.join(folder, f"etcd-{count}")
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.makedirs(self.folder)
-        sockets = [socket.socket() for _ in range(2 * count)]
-        for one in sockets:
+    def __init__(self, folder):
+        folder = os.path.join(folder, "etcd")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        with socket.socket() as one, socket.socket() as two:
             one.bind(("127.0.0.1", 0))
-        ports = [one.getsockname()[1] for one in sockets]
-        for one in sockets:
-            one.close()
-        self.ports, self.peers, self.nodes = ports[:count], ports[count:], {}
-        for index in range(count):
-            self.start(index)
-        self.wait(lambda: self.leader() is not None)
-
-    @property
-    def url(self):
-        return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.ports) + "/bench"
-
-    def start(self, index):
-        client, peer = f"http://127.0.0.1:{self.ports[index]}", f"http://127.0.0.1:{self.peers[index]}"
-        members = ",".join(f"n{number}=http://127.0.0.1:{port}" for number, port in enumerate(self.peers))
-        self.nodes[index] = subprocess.Popen(
-            ["etcd", "--name", f"n{index}", "--data-dir", f"{self.folder}/n{index}", "--listen-client-urls", client, "--advertise-client-urls",
-             client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", members, "--logger", "zap",
-             "--log-level", "error"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def stop(self, *indices):
-        for index in indices or list(self.nodes):
-            node = self.nodes.pop(index)
-            node.kill()
-            node.wait()
-
-    def wait(self, condition):
+            two.bind(("127.0.0.1", 0))
+            self.address, peer = (f"127.0.0.1:{place.getsockname()[1]}" for place in (one, two))
+        self.url = f"etcd://{self.address}/bench"
+        self.process = subprocess.Popen(
+            ["etcd", "--name", "n", "--data-dir", f"{folder}/n", "--listen-client-urls", f"http://{self.address}", "--advertise-client-urls",
+             f"http://{self.address}", "--listen-peer-urls", f"http://{peer}", "--initial-advertise-peer-urls", f"http://{peer}",
+             "--initial-cluster", f"n=http://{peer}", "--logger", "zap", "--log-level", "error"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
-        while not condition():
+        while "etcd_server_is_leader 1" not in self.metrics():
             if time.monotonic() > deadline:
                 raise SystemExit("etcd does not start")
             time.sleep(0.1)
 
-    def metrics(self, index):
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def metrics(self):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[index]}/metrics", timeout=5) as response:
+            with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=5) as response:
                 return response.read().decode().splitlines()
         except OSError:
             return []
 
-    def leader(self):
-        return next((index for index in self.nodes if "etcd_server_is_leader 1" in self.metrics(index)), None)
-
     def requests(self):
         """The number of calls by method. The gateway makes one for each HTTP request."""
         counts = {}
-        for index in self.nodes:
-            for line in self.metrics(index):
-                if line.startswith("grpc_server_started_total{"):
-                    method = line.partition('grpc_method="')[2].partition('"')[0]
-                    counts[method] = counts.get(method, 0) + int(float(line.split()[-1]))
+        for line in self.metrics():
+            if line.startswith("grpc_server_started_total{"):
+                method = line.partition('grpc_method="')[2].partition('"')[0]
+                counts[method] = counts.get(method, 0) + int(float(line.split()[-1]))
         return counts
 
 
@@ -108,7 +88,6 @@ def run(report, account, build, containers, folder, rounds):
     key = base64.b64encode(os.urandom(32)).decode()
     good_token(report, account, containers, folder, key, rounds)
     storm(report, os.path.join(build, "fleet-storm"), folder, key)
-    failover(report, account, containers, folder, key)
 
 
 def signed_in(account, containers, cluster, name, key, service):
@@ -141,7 +120,7 @@ def service_with_person(delay=0.0):
 
 
 def good_token(report, account, containers, folder, key, rounds):
-    cluster, service = Cluster(folder, 1), service_with_person()
+    cluster, service = Node(folder), service_with_person()
     try:
         shared = signed_in(account, containers, cluster, "fleet", key, service)
         # Use the same key source, so that both read the same setting.
@@ -167,7 +146,7 @@ def good_token(report, account, containers, folder, key, rounds):
 
 
 def storm(report, program, folder, key):
-    cluster, service = Cluster(folder, 1), SlowService("t" * 87)
+    cluster, service = Node(folder), SlowService("t" * 87)
     root = os.path.join(folder, "storm")
     environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_KEY": key}
     processes = []
@@ -215,48 +194,6 @@ def together(processes):
         process.stdin.flush()
     results = [[int(word) for word in process.stdout.readline().split()] for process in processes]
     return sum(one[0] for one in results), min(one[2] for one in results) / 1000, max(one[3] for one in results) / 1000
-
-
-def failover(report, account, containers, folder, key):
-    cluster, service = Cluster(folder, 3), service_with_person()
-    seconds, failed = {"token": [], "refresh": []}, {"token": 0, "refresh": 0}
-    try:
-        environment = signed_in(account, containers, cluster, "fleet-failover", key, service)
-        over = threading.Event()
-
-        def again_and_again(word):
-            last = time.monotonic()
-            while not over.is_set():
-                done = subprocess.run([account, word], env=environment, capture_output=True)
-                now = time.monotonic()
-                if done.returncode == 0:
-                    seconds[word].append(now - last)
-                    last = now
-                else:
-                    failed[word] += 1
-
-        threads = [threading.Thread(target=again_and_again, args=(word,)) for word in seconds]
-        for thread in threads:
-            thread.start()
-        time.sleep(2)
-        leader = cluster.leader()
-        cluster.stop(leader)
-        time.sleep(20)
-        over.set()
-        for thread in threads:
-            thread.join()
-    finally:
-        service.stop()
-        cluster.stop()
-    longest = {word: max(values, default=float("inf")) for word, values in seconds.items()}
-    report.section(
-        "A killed leader", "Three nodes. `account token` with a valid token, and `account refresh`, run repeatedly; after 2 s the leader is "
-        "killed.", ("command", "runs", "failed", "longest from one success to the next"),
-        [(f"`account {word}`", len(seconds[word]) + failed[word], failed[word], duration(longest[word])) for word in seconds])
-    report.target("`account token` while a leader is replaced", "0 fail", f"{failed['token']} fail", failed["token"] == 0)
-    # An election takes up to 2 s (two timeouts of a second), and the lock of a transaction lasts 10 s. No process dies here while it
-    # holds the refresh lease, which would last 15 s, or 75 s after the token may have been sent.
-    report.target("refreshes while a leader is replaced", "continue within 12 s", duration(longest["refresh"]), longest["refresh"] <= 12)
 
 
 def text(counts):

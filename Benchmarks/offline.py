@@ -58,11 +58,6 @@ def run(report, programs, commands, gists, folder, rounds):
     report.target(
         "first synchronization of 100,000 rows", "peak memory ≤ 100 MiB", mebibytes(memory), memory <= 100 << 20)
 
-    # One page among 100,000 rows, sealed and unsealed.
-    pages = [lists.measure("decode", root, 100_000, 300) for _ in range(rounds)]
-    sealed, unsealed = [page["sealed"] for page in pages], [page["unsealed"] for page in pages]
-    report.at_most("a page of 30 rows as models, sealed", Ratio(sealed, unsealed), 1.3, "the same unsealed")
-    rows.append(("a page of 30 rows, decoded", time(sealed), f"unsealed: {time(unsealed)}", Ratio(sealed, unsealed)))
     written = lists.measure("unchanged", root)["pages"]
     report.target("a refresh that finds nothing new", "1 page written", f"{written:.0f}", written <= 1)
 

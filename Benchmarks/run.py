@@ -9,13 +9,11 @@ import tempfile
 
 import fleet
 import helpers
-import in_process
 import machine
 import mcp
 import offline
 import programs
 import scale
-import tpm
 import whole_process
 from measure import RUNS
 from report import Report
@@ -29,7 +27,7 @@ def main():
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
     parser.add_argument("--gists", help="the example tool, built for release; without it lists are not measured")
     parser.add_argument("--rounds", type=int, default=7, help="the number of rounds")
-    parser.add_argument("--only", choices=("whole-process", "tpm", "helpers", "in-process", "scale", "offline", "fleet"), help="run a single part, without writing the report")
+    parser.add_argument("--only", choices=("whole-process", "helpers", "scale", "offline", "fleet"), help="run a single part, without writing the report")
     arguments = parser.parse_args()
     account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
 
@@ -50,23 +48,13 @@ def main():
             step("with a service")
             whole_process.check(report, account, commands, containers, rounds)
             whole_process.installed_size(report, account, folder)
-        if arguments.only in (None, "tpm"):
-            step("with a TPM")
-            tpm.run(report, os.path.join(build, "account"), containers, rounds)
         if arguments.only in (None, "helpers"):
             step("for other programs")
             versions |= helpers.run(report, account, containers, home, rounds)
             mcp.run(report, account, containers, rounds)
-        if arguments.only in (None, "in-process"):
-            step("in process")
-            in_process.run(report, build, folder, rounds)
         if arguments.only in (None, "scale"):
             step("sessions")
-            scale.sessions(report, account, commands, containers, rounds)
-            step("processes")
-            scale.processes(report, account, commands, containers, rounds)
-            step("profiles")
-            scale.profiles(report, account, commands, containers, rounds)
+            scale.run(report, account, commands, containers, rounds)
         if arguments.gists and arguments.only in (None, "offline"):
             step("offline lists")
             offline.run(report, build, commands, os.path.abspath(arguments.gists), folder, rounds)

@@ -79,10 +79,6 @@ def run(report, account, programs, containers, home, rounds):
     return peers.versions
 
 
-# The program that nio-floor.sh builds.
-NIO_FLOOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".build", "nio-floor")
-
-
 def check(report, account, programs, containers, rounds):
     """Measures the check at start-up with a service, and the service's share of the time."""
     service = Service(programs)
@@ -93,7 +89,6 @@ def check(report, account, programs, containers, rounds):
         "`account whoami --max-age 0`": f"{account} whoami --max-age 0",
         "C floor: the same requests, and a durable write": f"{programs}/floor check {root} {service.port}",
         "C floor: the durable write alone": f"{programs}/floor save {root}",
-        "the floor in Swift, with SwiftNIO alone for the requests": f"{NIO_FLOOR} {root} {service.port}",
     }
     try:
         times = hyperfine(commands, environment, rounds)

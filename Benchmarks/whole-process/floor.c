@@ -57,7 +57,7 @@ int main(int count, char **arguments) {
     snprintf(key, sizeof key, "%s/Library/Keys/Account.key", root);
 
     struct floor_account account;
-    const char *error = floor_open(archive, key, "account", "default", false, &account);
+    const char *error = floor_open(archive, key, "account", "default", &account);
     if (error) fail(archive, error);
     if (strcmp(task, "check") == 0) {
         if (count < 4) fail("usage", "floor check ROOT PORT");

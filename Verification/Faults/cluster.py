@@ -13,9 +13,6 @@ import threading
 import time
 import urllib.request
 
-NAMES = ("node0", "node1", "node2")
-
-
 GIVEN_PORTS = set()
 
 
@@ -49,8 +46,9 @@ def wait_for(what, condition, seconds=120):
 class Cluster:
     """Nodes, on loopback or each in its own network namespace, where `hosts` and `peer_hosts` are their addresses."""
 
-    def __init__(self, folder, count=3, options=(), hosts=None, peer_hosts=None, wrappers=None, scheme="http"):
-        self.folder, self.options, self.scheme = folder, list(options), scheme
+    def __init__(self, folder, options=(), hosts=None, peer_hosts=None, wrappers=None):
+        count = 3
+        self.folder, self.options = folder, list(options)
         self.wrappers = wrappers or [[]] * count
         ports = [free_port() for _ in range(2 * count)] if hosts is None else [2379] * count + [2380] * count
         self.hosts = hosts or ["127.0.0.1"] * count
@@ -61,11 +59,11 @@ class Cluster:
         self.stopped = set()
         folder.mkdir(exist_ok=True)
 
-    def start(self, index, state="new", members=None, folder=None):
-        initial = ",".join(f"node{other}=http://{self.peers[other]}" for other in (members or range(len(self.names))))
-        client, peer = f"{self.scheme}://{self.clients[index]}", f"http://{self.peers[index]}"
+    def start(self, index, state="new"):
+        initial = ",".join(f"node{other}=http://{self.peers[other]}" for other in range(len(self.names)))
+        client, peer = f"http://{self.clients[index]}", f"http://{self.peers[index]}"
         command = [
-            *self.wrappers[index], "etcd", "--name", self.names[index], "--data-dir", str(folder or self.data(index)),
+            *self.wrappers[index], "etcd", "--name", self.names[index], "--data-dir", str(self.data(index)),
             "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
             "--initial-advertise-peer-urls", peer, "--initial-cluster", initial, "--initial-cluster-state", state,
             "--logger", "zap", "--log-level", "error", *self.options]
@@ -109,12 +107,12 @@ class Cluster:
     def running(self):
         return [index for index, process in enumerate(self.processes) if process is not None and index not in self.stopped]
 
-    def control(self, *arguments, nodes=None, check=True, text=True, timeout=60):
-        endpoints = ",".join(f"{self.scheme}://{self.clients[index]}" for index in nodes or self.running())
+    def control(self, *arguments, nodes=None, check=True, timeout=60):
+        endpoints = ",".join(f"http://{self.clients[index]}" for index in nodes or self.running())
         return subprocess.run(
             # A failed command that need not succeed is repeated.
             ["etcdctl", "--endpoints", endpoints, f"--command-timeout={30 if check else 5}s", *arguments], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text, check=check, timeout=timeout,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=check, timeout=timeout,
             env={**os.environ, "ETCDCTL_API": "3"})
 
     def status(self, index):
@@ -267,7 +265,6 @@ class Proxy:
         self.rule, self.head_rule = None, None
         self.requests = []
         self.lock = threading.Lock()
-        self.condition = threading.Condition(self.lock)
         self.listeners, self.addresses, self.cut = [], [], False
         for target in targets:
             self.addresses.append(self.listen(target, namespace))
@@ -302,10 +299,9 @@ class Proxy:
                 if head is None or self.cut:
                     return
                 method, path, _ = head.split(b"\r\n")[0].decode().split(" ")
-                with self.condition:
+                with self.lock:
                     request = Request(len(self.requests) + 1, method, path, head, body, port)
                     self.requests.append(request)
-                    self.condition.notify_all()
                 rule = self.rule(request) if self.rule else None
                 if path == "/v3/watch" and rule is None:
                     request.is_forwarded = True
@@ -349,13 +345,6 @@ class Proxy:
             finally:
                 # Closing alone does not wake the reading thread.
                 hang_up(connection)
-
-    def wait_for_request(self, condition, seconds=120):
-        with self.condition:
-            found = lambda: next((r for r in self.requests if condition(r)), None)  # noqa: E731
-            if not self.condition.wait_for(found, seconds):
-                raise RuntimeError("the request never arrived")
-            return found()
 
 
 def within(namespace, make):

@@ -22,7 +22,7 @@ import tracing
 
 # The faults for each operation.
 OPERATIONS = {
-    "calls": tracing.run, "power": power_loss.run, "starvation": starvation.run, "mistakes": starvation.run_mistakes}
+    "calls": tracing.run, "power": power_loss.run, "starvation": starvation.run}
 # The parts that do not iterate over operations.
 WHOLE = ["flights", "fleet"]
 PARTS = [*OPERATIONS, "offline", *WHOLE]

@@ -49,24 +49,6 @@ def legible(folder, secrets):
     return found
 
 
-def prove_legible(programs, folder, results):
-    """Checks that the search finds planted secrets, and finds nothing if there are none."""
-    world = World(programs, folder, count=1).start()
-    world.tokens |= {"rt_planted-token-of-someone", "rt_another-token-of-someone"}
-    before = legible(world.cluster.folder, world.secrets())
-    results.add("at rest", "nothing planted", before, str(folder))
-    for name, value in (
-            ("planted token", "…rt_planted-token-of-someone…"),
-            ("planted Base64", "x" + cluster.encoded("ab rt_another-token-of-someone!")),
-            ("planted password", PASSWORDS["alice"]), ("planted name", "Alice Liddell")):
-        world.cluster.gateway("/v3/kv/put", {"key": cluster.encoded("planted"), "value": cluster.encoded(value)})
-        found = legible(world.cluster.folder, world.secrets())
-        results.add("at rest", name, [] if set(found) - set(before) else ["it was not found"], str(found))
-        before = found
-    world.end()
-    AT_REST.pop()
-
-
 class Programs:
     """The paths of the command and the service, and the library that is preloaded to change a clock."""
 
@@ -78,11 +60,11 @@ class Programs:
 class World:
     """A cluster and a service, which the cases share. Each case has its own prefix and proxies."""
 
-    def __init__(self, programs, folder, service_options=(), **options):
+    def __init__(self, programs, folder, **options):
         self.programs, self.folder = programs, folder
         folder.mkdir(parents=True)
         self.cluster = cluster.Cluster(folder / "etcd", **options)
-        self.service_process, self.service = start_service(programs, folder, service_options)
+        self.service_process, self.service = start_service(programs, folder)
         self.numbers = itertools.count(1)
         self.tokens = set()
 
@@ -101,9 +83,9 @@ class World:
         return [token for token in self.tokens if token] + [*PASSWORDS.values(), *PERSONAL]
 
 
-def start_service(programs, folder, options=(), wrapper=()):
+def start_service(programs, folder):
     process = subprocess.Popen(
-        [*wrapper, programs.auth_server, "--quiet", "--port", "0", *options], stdin=subprocess.DEVNULL,
+        [programs.auth_server, "--quiet", "--port", "0"], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=open(folder / "service.log", "wb"), text=True)
     line = process.stdout.readline()
     if not line.startswith("listening on "):
@@ -464,16 +446,12 @@ def run(programs, results, whole, only=None):
     # These modules import this file.
     import fleet_calls
     import fleet_cluster
-    import fleet_mistakes
     import fleet_network
-    import fleet_random
 
     folder = programs.folder / "fleet"
     own = Programs(programs.build, programs.shim)
     AT_REST.clear()
     history.run(results)
-    if only is None:
-        prove_legible(own, folder / "planted", results)
 
     world = World(own, folder / "common").start()
     try:
@@ -481,10 +459,8 @@ def run(programs, results, whole, only=None):
         if only is None or only in fleet_network.CASES:
             work.append(lambda: fleet_network.run(own, folder / "network", results, whole, only))
         work += fleet_cluster.jobs(own, folder, world, results, whole, only)
-        work += fleet_mistakes.jobs(world, results, only)
-        work += fleet_random.jobs(world, results, whole, only)
         work += fleet_calls.jobs(world, results, whole, only)
-        if not work and only != "restless":
+        if not work:
             raise SystemExit(f"no case is called {only}")
         # The cases mostly wait.
         with ThreadPoolExecutor(5) as pool:
@@ -492,6 +468,5 @@ def run(programs, results, whole, only=None):
                 job.result()
     finally:
         world.end()
-    fleet_random.run(own, folder / "restless", results, whole, only)
     for name, found in AT_REST:
         results.add("at rest", "legible", found, name)

@@ -1,7 +1,6 @@
 """Faults of a cluster: nodes die, hang, run out of space, lose data, are replaced or missing, or belong to another cluster."""
 
 import os
-import subprocess
 import time
 
 import cluster
@@ -174,7 +173,7 @@ def foreign(world):
     return case
 
 
-def no_store(world, store, status, says, machine_name="A"):
+def no_store(world, store, status, says):
     """There is no store at the address: the command reports this, writes nothing locally, and does not report a sign-in."""
     case = fleet.Case(world, "A", name="none")
     case.a.variables = {"ACCOUNT_STORE": store}
@@ -213,29 +212,6 @@ def quorum_lost(world):
         nodes.start(index)
     nodes.wait()
     return case
-
-
-def too_large(programs, folder):
-    """The cluster accepts only requests of at most 2,000 bytes: the command reports this before a token is spent."""
-    world = fleet.World(programs, folder, options=["--max-request-bytes", "65536"]).start()
-    try:
-        case = fleet.Case(world, "AB", name="large").sign_in()
-        world.cluster.options[1] = "2000"
-        restart_all(world.cluster)
-        world.cluster.wait()
-        before = exchanges(case)
-        for arguments, user in ((["refresh"], None), (case.a.login_arguments("bob"), "bob")):
-            said = case.a.run(*arguments, user=user)
-            case.expect(said.status in (65, 74, 75, 78), f"{said.command} ended with {said.status}: {said.text}")
-            case.expect("large" in said.text, f"{said.command} does not name the cause: {said.text}")
-        case.expect(exchanges(case) == before, "a token or password was sent although the result cannot be stored")
-        case.expect(case.machines["B"].run("whoami", "--offline").text == "alice", "the signed-in user is no longer known")
-        world.cluster.options[1] = "65536"
-        restart_all(world.cluster)
-        world.cluster.wait()
-        return case.finish(), case.story()
-    finally:
-        world.end()
 
 
 def no_space(programs, folder):
@@ -319,95 +295,6 @@ def full_disk(programs, folder):
         world.end()
 
 
-def roles(programs, folder):
-    """A user with read access only, one without access, a wrong password, and none."""
-    world = fleet.World(programs, folder, count=1).start()
-    nodes = world.cluster
-    try:
-        case = fleet.Case(world, "AB", name="role").sign_in()
-        prefix = f"{case.prefix}/"
-        for command in (
-                ["user", "add", "root:root"], ["user", "grant-role", "root", "root"], ["role", "add", "reader"],
-                ["role", "grant-permission", "reader", "read", prefix, cluster.end_of(prefix)], ["role", "add", "writer"],
-                ["role", "grant-permission", "writer", "readwrite", prefix, cluster.end_of(prefix)],
-                ["user", "add", "reader:secret-r"], ["user", "grant-role", "reader", "reader"],
-                ["user", "add", "writer:secret-w"], ["user", "grant-role", "writer", "writer"], ["user", "add", "nobody:secret-n"]):
-            nodes.control(*command)
-        nodes.control("role", "add", "root", check=False)
-        nodes.control("auth", "enable")
-        b = case.machines["B"]
-        before = exchanges(case)
-        for user, statuses, reads in (
-                ("reader:secret-r", (75, 77, 78, 74), True), ("nobody:secret-n", (75, 77, 78, 74), False),
-                ("writer:wrong", (75, 77, 78, 74), False), (None, (75, 77, 78, 74), False)):
-            b.variables = {"ETCDCTL_USER": user} if user else {}
-            for command in (["whoami", "--offline"], ["refresh"], ["logout", "--local"]):
-                said = b.run(*command)
-                wanted = (0,) if reads and command[0] == "whoami" else statuses
-                case.expect(said.status in wanted, f"{user}: {said.command} ended with {said.status}: {said.text}")
-                case.expect(said.status != 77, f"{user}: {said.command} reports a sign-out: {said.text}")
-                case.expect("secret-" not in said.text, f"{user}: the output contains the password")
-                case.expect(said.status == 0 or any(word in said.text.lower() for word in (
-                    "permission", "denied", "allowed", "password", "user")), f"{user}: {said.command} says only: {said.text}")
-        case.expect(exchanges(case) == before, "a token was spent by a user without permission to store its successor")
-        b.variables = {"ETCDCTL_USER": "writer:secret-w"}
-        said = b.run("refresh")
-        case.expect(said.status == 0, f"a user with write permission: {said.status} {said.text}")
-        nodes.control("--user", "root:root", "auth", "disable")
-        return case.finish(), case.story()
-    finally:
-        world.end()
-
-
-def certificates(programs, folder):
-    """A cluster signed by another authority, and a cluster that requires a client certificate and gets none."""
-    folder.mkdir()
-
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
-    for name in ("ours", "theirs"):
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-                f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
-    (folder / "node.ext").write_text("subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n")
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=node", "-keyout", "node.key",
-            "-out", "node.csr")
-    for name in ("ours", "theirs"):
-        openssl("x509", "-req", "-in", "node.csr", "-CA", f"{name}.pem", "-CAkey", f"{name}.key", "-CAcreateserial", "-days", "2",
-                "-extfile", "node.ext", "-out", f"node-{name}.pem")
-    world = fleet.World(programs, folder / "world")
-    nodes = cluster.Cluster(folder / "tls", count=1, scheme="https", options=[
-        "--cert-file", str(folder / "node-ours.pem"), "--key-file", str(folder / "node.key"), "--client-cert-auth",
-        "--trusted-ca-file", str(folder / "ours.pem")])
-    try:
-        world.start()
-        nodes.start(0)
-        good = {"ETCDCTL_CACERT": "ours.pem", "ETCDCTL_CERT": "node-ours.pem", "ETCDCTL_KEY": "node.key"}
-        variables = lambda names: {k: str(folder / v) for k, v in names.items()}  # noqa: E731
-        case = fleet.Case(world, "A", name="tls")
-        store = {"ACCOUNT_STORE": f"etcds://{nodes.clients[0]}/tls"}
-        case.a.variables = store | variables(good)
-        wait_for("the node responds", lambda: case.a.run("whoami").status == 77)
-        case.programs.clear()
-        case.expect(case.a.login().status == 0, "the sign-in failed")
-        for names, words in (
-                (good | {"ETCDCTL_CACERT": "theirs.pem"}, "certificate"),
-                (good | {"ETCDCTL_CERT": "node-theirs.pem"}, ""), ({"ETCDCTL_CACERT": "ours.pem"}, "")):
-            case.a.variables = store | variables(names)
-            cluster.remove(case.a.home / "Library/Caches")
-            for command in (["whoami"], ["refresh"], ["logout", "--local"]):
-                said = case.a.run(*command)
-                case.expect(said.status in (75, 78), f"{names}: {said.command} ended with {said.status}: {said.text}")
-                case.expect(words in said.text, f"{names}: {said.command} says only: {said.text}")
-        case.a.variables = store | variables(good)
-        case.expect(case.a.run("refresh").status == 0, "it does not go on with the right ones")
-        case.expect(exchanges(case) == 2, "a token was spent over a connection that cannot be trusted")
-        # The history is in the other cluster, which is not accessible here.
-        return [problem for problem in case.problems], "; ".join(f"{p.said.command}: {p.said.status}" for p in case.programs)
-    finally:
-        world.end()
-        nodes.end()
-
-
 def real_time(world):
     """Leases expire in real time: the holder is stopped for that long while another machine waits for them."""
     case = fleet.Case(world, "AB", name="time").sign_in()
@@ -469,8 +356,7 @@ def jobs(programs, folder, common, results, whole, only=None):
             "follower paused": own(lambda world: during_storm(world, pause_follower, rounds=rounds)),
             "foreign keys": shared(foreign), "clock behind": shared(lambda world: clock(world, -3600)),
             "no etcd": shared(lambda world: no_store(world, f"etcd://127.0.0.1:{world.service[1]}/app", 75, "etcd")),
-            "too large": alone(too_large), "disk full": alone(full_disk), "roles": alone(roles),
-            "certificates": alone(certificates), "real time": shared(real_time)}
+            "disk full": alone(full_disk), "real time": shared(real_time)}
 
     def job(name, function):
         def body():

@@ -21,30 +21,28 @@ class Flight:
         self.case = offline.Case(programs, before)
         self.tell = tell
         self.notes = {f"seed {number}": False for number in range(1, 31)}
-        self.removed = set()
-        self.made = set()
         self.count = 0
         self.deaths = 0
         self.losses = 0
         self.problems = []
 
     def change(self, notes):
-        """A random change, as words and as its effect on the notes."""
+        """A random change of the notes, as words."""
         self.count += 1
         text = f"text {self.count}"
         old = self.random.choice(sorted(notes)) if notes else None
         kind = self.random.choice(["create"] * 3 + ["edit"] * 4 + ["delete"] + ["star"] * 2 + ["unstar"]) if old else "create"
         if kind == "create":
             notes[text] = False
-            return f"create={text}", text
+            return f"create={text}"
         if kind == "edit":
             notes[text] = notes.pop(old)
-            return f"edit={old}={text}", text
+            return f"edit={old}={text}"
         if kind == "delete":
             del notes[old]
         else:
             notes[old] = kind == "star"
-        return f"{kind}={old}", None
+        return f"{kind}={old}"
 
     def run(self, command, death=0.0, losses=False):
         """Runs a command, which may be killed at a call that changes a file."""
@@ -77,9 +75,7 @@ class Flight:
         states, words = [dict(self.notes)], []
         while len(words) < 8 and self.count < CHANGES:
             notes = dict(states[-1])
-            word, made = self.change(notes)
-            words.append(word.replace(" ", "-"))
-            self.made |= {made} if made else set()
+            words.append(self.change(notes).replace(" ", "-"))
             states.append(notes)
         said = self.run("do " + " ".join(words), death=0.4)
         confirmed = said.count("done ")

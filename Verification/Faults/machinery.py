@@ -13,7 +13,6 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parent.parent
 F_OFD_SETLK = 37
 
 # The tokens, and the words of a program that crashed instead of reporting an error.

@@ -214,8 +214,7 @@ def run_calls(scenario, before, programs, results, whole, pool):
 
 # MARK: Power
 
-def run_power(scenario, before, programs, results, whole, pool, without=()):
-    """Simulates power losses. `without` is "file" or "folder": a mistake that ignores their fsync calls."""
+def run_power(scenario, before, programs, results, whole, pool):
     case = Case(programs, before)
     disk_before = case.folder + "-before"
     shutil.copytree(case.folder, disk_before, symlinks=True)
@@ -240,7 +239,7 @@ def run_power(scenario, before, programs, results, whole, pool, without=()):
             continue
         if name == "write" and rest.startswith("1,"):
             printed += data.decode()
-        disk.apply(name, rest, without)
+        disk.apply(name, rest)
         is_end = index == len(calls) - 1
         if name == "close" and not is_end:
             continue
@@ -256,8 +255,6 @@ def run_power(scenario, before, programs, results, whole, pool, without=()):
         last = [state for state in states if state[3]]
         states = random.Random(power_loss.SEED).sample([s for s in states if not s[3]], most - min(len(last), most // 3)) + last[:most // 3]
 
-    noticed = []
-
     def one(home, service, printed, is_end, how):
         after = Case(programs)
         for path, content in home:
@@ -272,10 +269,7 @@ def run_power(scenario, before, programs, results, whole, pool, without=()):
         succeeded = is_end and status == 0
         problems = problems_after(
             scenario, after, certain_count(scenario, printed, succeeded), succeeded=succeeded)
-        if without:
-            noticed.extend(problems)
-        else:
-            results.add(scenario.name, "power loss", problems, f"{shlex.join(case.line(scenario.command))}: {how}")
+        results.add(scenario.name, "power loss", problems, f"{shlex.join(case.line(scenario.command))}: {how}")
         after.remove()
 
     work = [pool.submit(one, *state) for state in states]
@@ -285,9 +279,6 @@ def run_power(scenario, before, programs, results, whole, pool, without=()):
             item.result()
         case.remove()
         shutil.rmtree(disk_before)
-        if without:
-            verdict = [] if noticed else ["a missing fsync was not noticed"]
-            results.add("mistake", f"fsync of a change's {without[0]}: noticed", verdict, scenario.name)
 
     return work, clean
 
@@ -416,8 +407,6 @@ def run(programs, results, whole, only=None):
             for item in work + more:
                 item.result()
             clean()
-            for mistake in ("file", "folder") if scenario.name == "first-change" else ():
-                run_power(scenario, before, programs, results, whole, pool, (mistake,))[1]()
             before.remove()
     if only in (None, "several"):
         run_several(programs, results, 60 if whole else 10)

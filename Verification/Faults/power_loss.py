@@ -329,14 +329,18 @@ def run(operations, programs, results, whole):
     def one(operation):
         reader = Reader(operation, programs)
         run_first(operation, programs, results, reader, limit)
+        if operation.name == "update":
+            for kind in ("file", "folder"):
+                found = run_first(operation, programs, None, reader, limit, (kind,))
+                results.add("update", f"mistake: no fsync of the {kind}", [] if found else ["it was not noticed"], "run_first")
         run_second(operation, programs, results, reader, limit)
 
     with ThreadPoolExecutor(programs.parallelism) as pool:
         list(pool.map(one, operations))
 
 
-def run_first(operation, programs, results, reader, limit):
-    """A run without another fault, then the power loss."""
+def run_first(operation, programs, results, reader, limit, without=()):
+    """A run without another fault, then the power loss. Returns the problems. `without` is a mistake: see `Disk.apply`."""
     root = operation.copy(programs)
     before = root.parent.parent / (root.parent.name + "-before")
     shutil.copytree(root.parent, before, symlinks=True)
@@ -346,10 +350,14 @@ def run_first(operation, programs, results, reader, limit):
     if operation.marks_request and not any(is_request(rest) for _, _, rest in calls):
         raise SystemExit(f"the trace of {operation.name} shows no request")
     calls = moved(calls, root.parent, before)
-    for problems, how in replay(operation, programs, reader, before, [calls], limit):
-        results.add(operation.name, "power loss", problems, f"{outcome.line(root)}\n      {how}")
+    found = []
+    for problems, how in replay(operation, programs, reader, before, [calls], limit, without=without):
+        found += problems
+        if not without:
+            results.add(operation.name, "power loss", problems, f"{outcome.line(root)}\n      {how}")
     shutil.rmtree(root.parent)
     shutil.rmtree(before)
+    return found
 
 
 def run_second(operation, programs, results, reader, limit):

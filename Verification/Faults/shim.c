@@ -4,12 +4,10 @@
 //                                          create other threads
 //     FAULTS_PLANT=FILE                    links FILE to every name of a temporary file before it is created
 //     FAULTS_CLOCK=SECONDS                 adds SECONDS to the date; FAULTS_CLOCK=steps: each read jumps a day ahead or back
-//     FAULTS_NO_EXCL=1                     ignores O_EXCL
-//     FAULTS_STALE=1                       every later read of an archive returns the content of the first
 //
 // The first option exists because strace counts the calls of each thread separately: the working thread's n-th call must not coincide with
 // that of the main thread, which loads libraries, and a single thread must do all the work. The second option acts as an attacker who
-// guesses names. The other options are mistakes that the suite must detect.
+// guesses names.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -115,26 +113,11 @@ time_t time(time_t *result) {
 
 // MARK: open
 
-static int ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), part = strlen(end);
-    return length >= part && !strcmp(text + length - part, end);
-}
-
 static int open_as(const char *path, int flags, mode_t mode) {
-    if ((flags & O_CREAT) && ends_with(path, ".tmp")) {
-        const char *plant = getenv("FAULTS_PLANT");
-        if (plant) syscall(SYS_linkat, AT_FDCWD, plant, AT_FDCWD, path, 0);
-        if (getenv("FAULTS_NO_EXCL")) flags &= ~O_EXCL;
-    }
-    if (getenv("FAULTS_STALE") && !(flags & O_CREAT) && ends_with(path, "/Account.plist")) {
-        static int first = -1;
-        if (first < 0) first = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-        if (first >= 0) {
-            char name[64];
-            snprintf(name, sizeof(name), "/proc/self/fd/%d", first);
-            return (int)syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
-        }
-    }
+    const char *plant = getenv("FAULTS_PLANT");
+    size_t length = strlen(path);
+    if (plant && (flags & O_CREAT) && length >= 4 && !strcmp(path + length - 4, ".tmp"))
+        syscall(SYS_linkat, AT_FDCWD, plant, AT_FDCWD, path, 0);
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 

@@ -31,8 +31,11 @@ def run(operations, programs, results, whole):
                 work.append(pool.submit(limited, operation, programs, results, fault, wrapper))
         for item in work:
             item.result()
-    if any(operation.name == "update" for operation in operations):
+    update = next((operation for operation in operations if operation.name == "update"), None)
+    if update:
         kill_loop(programs, results, 20 if whole else 8)
+        results.add("update", "planted file", planted_file(update, programs), "planted_file")
+        results.add("update", "two holders of the lock", lock_that_lies(update, programs), "lock_that_lies")
 
 
 # MARK: Disks, in a private mount namespace
@@ -311,56 +314,15 @@ def kill_loop(programs, results, seconds):
         results.add("update", "8 writers, killed", problems, f"{seconds} s, seed {power_loss.SEED}")
 
 
-# MARK: Testing the suite
+# MARK: Others
 
-def run_mistakes(operations, programs, results, whole):
-    """Checks that a certain case detects each mistake, and that this case passes without the mistake."""
-    update, register = (next((o for o in operations if o.name == name), None) for name in ("update", "register-new"))
-
-    def expect(name, case):
-        for mistaken in (False, True):
-            problems = case(mistaken)
-            if mistaken:
-                verdict = [] if problems else [f"{name} was left out, and nothing noticed"]
-                results.add("mistake", f"{name}: noticed", verdict, name)
-            else:
-                results.add("mistake", f"{name}: no problem was found", problems, name)
-
-    if register is not None:
-        expect("fsync of a registration", lambda mistaken: lying_disk(register, programs, ("file",) if mistaken else ()))
-        expect(
-            "fsync of the folder of registrations",
-            lambda mistaken: lying_disk(register, programs, ("folder",) if mistaken else ()))
-    if update is None:
-        return
-    expect("fsync of the folder", lambda mistaken: lying_disk(update, programs, ("folder",) if mistaken else ()))
-    expect("fsync of the file", lambda mistaken: lying_disk(update, programs, ("file",) if mistaken else ()))
-    expect("O_EXCL", lambda mistaken: planted_file(update, programs, mistaken))
-    expect("comparing the revision", lambda mistaken: lock_that_lies(update, programs, mistaken))
-
-
-def lying_disk(operation, programs, without):
-    """Power loss with some fsync calls removed from the record."""
-    root = operation.copy(programs)
-    before = root.parent.parent / (root.parent.name + "-before")
-    shutil.copytree(root.parent, before, symlinks=True)
-    calls, _ = power_loss.record(programs, root, operation.line(programs, root))
-    calls = power_loss.moved(calls, root.parent, before)
-    reader = power_loss.Reader(operation, programs)
-    found = [p for problems, _ in power_loss.replay(operation, programs, reader, before, [calls], 2**10, without=without)
-             for p in problems]
-    shutil.rmtree(root.parent)
-    shutil.rmtree(before)
-    return found
-
-
-def planted_file(operation, programs, mistaken):
+def planted_file(operation, programs):
     """An attacker has guessed the name of the temporary file and planted a link there. The command must refuse the link."""
     root = operation.copy(programs)
     victim = root.parent / "victim"
     victim.write_text("theirs")
-    wrapper = ["env", f"LD_PRELOAD={programs.shim}", f"FAULTS_PLANT={victim}"] + (["FAULTS_NO_EXCL=1"] if mistaken else [])
-    outcome = programs.run(root, operation.line(programs, root), wrapper)
+    outcome = programs.run(
+        root, operation.line(programs, root), ["env", f"LD_PRELOAD={programs.shim}", f"FAULTS_PLANT={victim}"])
     problems = []
     if victim.read_bytes() != b"theirs":
         problems.append("another file was written to")
@@ -372,22 +334,20 @@ def planted_file(operation, programs, mistaken):
     return problems
 
 
-def lock_that_lies(operation, programs, mistaken):
+def lock_that_lies(operation, programs):
     """Two writers hold the lock at once. The slow writer must not overwrite the other writer's change."""
     found = tracing.positions(operation, programs)
     looks = [position for position in found if position.name == "openat" and '/Account.plist"' in position.rest]
     problems, have_met = [], False
     for number, position in enumerate(looks[1:], 2):
-        # The shim itself opens the file once more to save its content.
-        when = position.number + (1 if mistaken else 0)
         for pause in (0.6, 3, 15):
             root = operation.copy(programs)
-            trace = root.parent / "trace"
             wrapper = tracing.wrapper(
-                programs, trace, "openat", "openat,fcntl", f"openat:delay_enter={round(pause * 2.5e6)}:when={when}")
-            wrapper += ["-e", "inject=fcntl:retval=0"] + (["-E", "FAULTS_STALE=1"] if mistaken else [])
+                programs, root.parent / "trace", "openat", "openat,fcntl",
+                f"openat:delay_enter={round(pause * 2.5e6)}:when={position.number}")
             slow = subprocess.Popen(
-                ["taskset", "-c", str(min(os.sched_getaffinity(0))), *wrapper, *operation.line(programs, root)],
+                ["taskset", "-c", str(min(os.sched_getaffinity(0))), *wrapper, "-e", "inject=fcntl:retval=0",
+                 *operation.line(programs, root)],
                 env=programs.environment(root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             time.sleep(pause)
             began = time.monotonic()
@@ -407,10 +367,7 @@ def lock_that_lies(operation, programs, mistaken):
                 break
         if is_lost:
             problems.append(f"look {number}: {successes} changes succeeded, and the state is: {state} ({text})")
-    # With the mistake, an empty list already shows that the writers did not meet.
-    if not have_met and not mistaken:
-        problems.append("the two writers never met")
-    return problems
+    return problems if have_met else [*problems, "the two writers never met"]
 
 
 if __name__ == "__main__":

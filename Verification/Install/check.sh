@@ -109,7 +109,7 @@ check_manual account-keep "account keep" --file --id-token --exec --once "accoun
 check_manual account-key "account key status" "account key add" "account key remove" "account key rotate"
 check_manual account-kube-credential "account kube-credential" --api-version --id-token "account(1)" "kubectl(1)"
 check_manual account-login "account login" --issuer --with-token "account(1)"
-check_manual docker-credential-account docker-credential-account "get | store | erase | list" "account(1)" "skopeo(1)"
+check_manual docker-credential-account docker-credential-account "get, store, erase" "account(1)" "skopeo(1)"
 
 # The systemd unit, with the command at the path that the unit names.
 unit=$root$prefix/lib/systemd/user/account-keep@.service

@@ -25,7 +25,7 @@ check() {
     [[ $("$tool" --generate-completion-script zsh) == "#compdef $command"* ]] || fail "$command has no completions for zsh"
     [[ $("$tool" --generate-completion-script fish) == *"complete -c '$command'"* ]] || fail "$command has no completions for fish"
 
-    Scripts/manual.py "$tool" "$share/man1" --sources "Examples/Sources/$command"
+    Scripts/manual.py "$tool" "$share/man1"
     for page in "$share/man1/$command"*.1; do
         mandoc -T lint -W warning "$page" || fail "mandoc has something to say about the manual page ${page##*/}"
     done
@@ -35,7 +35,8 @@ check() {
         [[ -s $share/man1/$command-$subcommand.1 ]] || fail "$command $subcommand has no manual page"
     done
     # The account commands have the variables of the tool.
-    grep -q "^\.It Ev ${command^^}_HOME$" "$share/man1/$command-account.1" || fail "the manual of $command has no ${command^^}_HOME"
+    content=$(mandoc -T ascii "$share/man1/$command-account.1" | sed 's/.\x08//g')
+    [[ $content == *$'\n'"     ${command^^}_HOME"$'\n'* ]] || fail "the manual of $command has no ${command^^}_HOME"
 }
 
 check gists "gists res" resolve list show create edit delete star unstar sync status resolve account

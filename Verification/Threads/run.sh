@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the unit tests of the modules with unchecked code under Thread Sanitizer: run.sh [PATTERN]. run.sh --build only compiles them.
 #
-# Fails if a test fails, or if a race is reported. First, a program shows that a lock is not reported and a race is.
+# Fails if a test fails, or if a race is reported.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,21 +32,6 @@ resources=$("$swift" -print-target-info | python3 -c 'import json, sys; print(js
 "$resources/../../bin/clang" -Wall -Wextra -O1 -shared -fPIC Verification/Threads/mutex.c -o "$scratch/mutex.so"
 sanitized() {
     LD_PRELOAD=$PWD/$scratch/mutex.so TSAN_OPTIONS=exitcode=66:suppressions=$PWD/Verification/Threads/suppressions.txt "$@"
-}
-
-"${swift}c" -swift-version 6 -O -parse-as-library -sanitize=thread Verification/Threads/control.swift -o "$scratch/control"
-sanitized "$scratch/control" locked
-# On a busy machine all tasks may run on one thread, so that there is no race. Try several times.
-is_seen=
-for _ in 1 2 3 4 5; do
-    if ! sanitized "$scratch/control" racing 2>"$scratch/racing.txt" && grep -q 'data race' "$scratch/racing.txt"; then
-        is_seen=yes
-        break
-    fi
-done
-[[ $is_seen ]] || {
-    echo "Thread Sanitizer does not see a race that is there." >&2
-    exit 1
 }
 
 build

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,10 +202,9 @@ static const char *read_key(const char *path, unsigned char *key) {
 }
 
 const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
-                       bool guarded, struct floor_account *account) {
+                       struct floor_account *account) {
     static const char *const unreadable = "the archive does not open";
     memset(account, 0, sizeof *account);
-    account->guarded = guarded;
     if (sodium_init() < 0) return "libsodium does not start";
     if (strlen(app) > 128 || strlen(session) > 64) return "a name is too long";
     unsigned char context[256];
@@ -222,11 +222,10 @@ const char *floor_open(const char *archive_path, const char *key_path, const cha
         return unreadable;
     }
     // The key from the file, followed by the data key.
-    unsigned char plain_keys[33 + 32];
-    unsigned char *keys = guarded ? sodium_malloc(sizeof plain_keys) : plain_keys;
+    unsigned char keys[33 + 32];
     size_t padded = number32(envelope + 16) - TAG, unpadded = 0;
-    account->plaintext = guarded ? sodium_malloc(padded) : malloc(padded);
-    error = keys && account->plaintext ? read_key(key_path, keys) : strerror(ENOMEM);
+    account->plaintext = malloc(padded);
+    error = account->plaintext ? read_key(key_path, keys) : strerror(ENOMEM);
     if (!error) {
         error = unreadable;
         size_t slots = envelope[20];
@@ -239,8 +238,7 @@ const char *floor_open(const char *archive_path, const char *key_path, const cha
         && (!decrypt(account->plaintext, envelope, keys + 33, context, context_count)
             || sodium_unpad(&unpadded, account->plaintext, padded, BLOCK) != 0 || !read_sections(account, unpadded)))
         error = unreadable;
-    if (guarded) sodium_free(keys);
-    else sodium_memzero(keys, sizeof plain_keys);
+    sodium_memzero(keys, sizeof keys);
     free(file);
     if (error) floor_close(account);
     return error;
@@ -248,12 +246,8 @@ const char *floor_open(const char *archive_path, const char *key_path, const cha
 
 void floor_close(struct floor_account *account) {
     if (!account->plaintext) return;
-    if (account->guarded) {
-        sodium_free(account->plaintext);
-    } else {
-        size_t count = account->record ? account->record + account->record_count - account->plaintext : 0;
-        sodium_memzero(account->plaintext, count);
-        free(account->plaintext);
-    }
+    size_t count = account->record ? account->record + account->record_count - account->plaintext : 0;
+    sodium_memzero(account->plaintext, count);
+    free(account->plaintext);
     account->plaintext = NULL;
 }

@@ -1,5 +1,6 @@
 #include "floor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 import AccountKit
 import SampleAccount
 
-// bench-container ROOT [--session NAME] [--issuer URL] [--profile-bytes N]: signs the sample account in, in a container of
-// the `account` command.
+// bench-container ROOT [--session NAME] [--issuer URL]: signs the sample account in, in a container of the
+// `account` command.
 var arguments = Array(CommandLine.arguments.dropFirst())
 
 @MainActor func option(_ name: String) -> String? {
@@ -13,10 +13,9 @@ var arguments = Array(CommandLine.arguments.dropFirst())
 
 // An authority that is never called.
 let issuer = option("--issuer") ?? "https://login.example.com"
-let profileByteCount = option("--profile-bytes").flatMap { Int($0) } ?? 300
 let session = try option("--session").map { try SessionName($0) } ?? .default
 guard arguments.count == 1 else {
-    preconditionFailure("usage: bench-container ROOT [--session NAME] [--issuer URL] [--profile-bytes N]")
+    preconditionFailure("usage: bench-container ROOT [--session NAME] [--issuer URL]")
 }
 let store = AccountStore(container: try AppContainer(root: arguments[0], identifier: "account"), session: session)
-try await store.signIn { Account.sample(issuer: issuer, profileByteCount: profileByteCount) }
+try await store.signIn { Account.sample(issuer: issuer) }

@@ -2,13 +2,11 @@ import AccountDocuments
 import AccountKit
 import AccountOffline
 import Foundation
-import GRDB
 
 // Lists of any size, for the benchmarks. Each command prints its measurements in seconds, one name and number per line.
 //
 //     offline-bench fill ROOT COUNT BYTES     a first synchronization of COUNT rows, in pages of a hundred
 //     offline-bench pages ROOT COUNT          the first thirty rows, and the last thirty
-//     offline-bench decode ROOT               thirty rows as models: sealed, and unsealed with the same library
 //     offline-bench unchanged ROOT            the pages that are written when the service has nothing new
 //     offline-bench hold ROOT                 keeps the lists open until its input ends
 //     offline-bench download ROOT ORIGIN ID   downloads a file from a server
@@ -55,19 +53,6 @@ case "pages":
     }
     print("first", first.sorted()[10])
     print("last", final.sorted()[10])
-case "decode":
-    let rows = try await gists.snapshot(of: "mine").rows
-    precondition(rows.count == 30)
-    let plain = try PlainLists(path: arguments[2] + "/plain.sqlite", remote)
-    let page = try await plain.page()
-    precondition(page.map(\.id) == rows.map(\.id))
-    var sealed: [Double] = [], unsealed: [Double] = []
-    for _ in 0..<20 {
-        sealed.append(try await median(20) { _ = try await gists.snapshot(of: "mine") })
-        unsealed.append(try await median(20) { _ = try await plain.page() })
-    }
-    print("sealed", sealed.sorted()[10])
-    print("unsealed", unsealed.sorted()[10])
 case "unchanged":
     let log = try files(named: "Lists.sqlite-wal")
     let snapshot = try await gists.refresh("mine")

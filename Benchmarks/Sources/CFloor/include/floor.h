@@ -5,12 +5,10 @@
 #ifndef FLOOR_H
 #define FLOOR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct floor_account {
     unsigned char *plaintext;
-    bool guarded;
     const unsigned char *access_token;
     size_t access_token_count;
     // A binary property list.
@@ -18,11 +16,9 @@ struct floor_account {
     size_t record_count;
 };
 
-// Reads, verifies and decrypts.
-//
-// guarded: keeps key and plaintext in memory of sodium_malloc, like the package; otherwise in plain memory, which is wiped.
+// Reads, verifies and decrypts. Keeps key and plaintext in plain memory, which it wipes.
 const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
-                       bool guarded, struct floor_account *account);
+                       struct floor_account *account);
 
 void floor_close(struct floor_account *account);
 
