@@ -32,7 +32,7 @@ verify: ## run everything else: PART=name runs one part, SINCE=revision those th
 
 format: ## format the sources
 	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Verification Examples IntegrationTests \
-		Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
+		Benchmarks/Package.swift Benchmarks/Sources
 
 demo: ## sign in, go offline, refresh, revoke and sign out, with the real command and the test server
 	@Scripts/bootstrap.sh demo

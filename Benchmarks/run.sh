@@ -8,9 +8,6 @@ export SWIFT_DETERMINISTIC_HASHING=1
 options=(--package-path Benchmarks -c release --explicit-target-dependency-import-check error)
 Scripts/release.sh static .build/release-static
 "${SWIFT:-swift}" build "${options[@]}"
-# The installed command is static, and so contains no TPM.
-for product in BenchmarkTool offline-bench fleet-storm account; do "${SWIFT:-swift}" build "${options[@]}" --product "$product"; done
 Benchmarks/gists.sh .build/release-static/bin/gists
-Benchmarks/nio-floor.sh
 python3 -B Benchmarks/run.py --gists .build/release-static/bin/gists --account .build/release-static/bin/account \
     --build "$("${SWIFT:-swift}" build "${options[@]}" --show-bin-path)"

@@ -32,7 +32,7 @@ task=${1:?usage: bootstrap.sh TASK}
     processes=("${clusters[@]}" procps:pgrep gdb:gcore gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool
         dbus:dbus-run-session pass:pass gnupg:gpg qrencode:qrencode swtpm:swtpm swtpm-tools:swtpm_setup tpm2-tools:tpm2_unseal)
     simulation=("${release[@]}")
-    faults=("${fleet[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h strace:strace iproute2:ip openssl:openssl)
+    faults=("${fleet[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h strace:strace iproute2:ip)
     threads=("${release[@]}" python3:python3)
     fuzz=("${release[@]}")
     speed=("${install[@]}" time:/usr/bin/time valgrind:valgrind)
@@ -43,7 +43,7 @@ task=${1:?usage: bootstrap.sh TASK}
     benchmarks=("${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h)
 
     # Includes the programs that AccountKit is compared with.
-    bench=("${install[@]}" "${benchmarks[@]}" swtpm:swtpm python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age
+    bench=("${install[@]}" "${benchmarks[@]}" python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age
         pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon
         libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token
         etcd-server:etcd etcd-client:etcdctl)

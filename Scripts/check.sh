@@ -11,7 +11,7 @@ section() { printf '== %3d s  %s\n' "$SECONDS" "$1"; }
 section "format, and a comment on every public declaration"
 swift format lint --strict --recursive --parallel \
     Package.swift Sources Tests Verification Examples IntegrationTests \
-    Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
+    Benchmarks/Package.swift Benchmarks/Sources
 
 section "shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes pictures of what users see: the `account` command on terminals of 80 and 40 columns, and the start page of the documentation on
-# a desktop and on a phone. It fails if a picture would not contain its expected text. Run by `make check`. People look at the pictures for
+# a desktop and on a phone. It fails if a picture would not contain its expected text. People look at the pictures for
 # text that is cut off, wrapped badly or hard to understand.
 #
 # screens.sh FOLDER [PROGRAMS [SITE]]: the folder of the pictures, of the programs (default: where `swift build` puts them), and of the

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main():
-    sources = [*ROOT.glob("Tests/**/*.swift"), *ROOT.glob("IntegrationTests/Tests/**/*.swift")]
+    sources = [*ROOT.glob("Tests/**/*.swift"), *ROOT.glob("IntegrationTests/**/*.swift")]
     tests = {name for source in sources for name in re.findall(r"func `([^`]+)`", source.read_text())}
     rows = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| ")]
     problems = []

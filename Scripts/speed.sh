@@ -2,6 +2,8 @@
 # Counts the instructions of the installed command and of two release builds: speed.sh check|update. See speed.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Package.swift then contains speed-exerciser.
+export ACCOUNTKIT_VERIFY=1
 
 task=${1:?usage: speed.sh check|update}
 Scripts/release.sh static .build/release-static

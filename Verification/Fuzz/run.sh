@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Searches for bytes that violate the guarantees of the parsers: run.sh SECONDS [TARGET]…; run.sh --build only compiles.
+# Searches for bytes that violate the guarantees of the parsers: run.sh SECONDS [TARGET]….
 #
 # SECONDS is the time for each target. Findings are stored in .build/fuzz/found. Fix each one and add it to Corpus, so that it
 # is tested each time from then on.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-seconds=${1:?usage: run.sh SECONDS [TARGET]…, or run.sh --build}
+seconds=${1:?usage: run.sh SECONDS [TARGET]…}
 shift
 work=.build/fuzz
 
 # A release build, for speed. Preconditions stay enabled.
 "${SWIFT:-swift}" build --package-path Verification/Fuzz --scratch-path "$work" -c release --product fuzz
-if [[ $seconds == --build ]]; then exit; fi
 fuzz=$work/release/fuzz
 mkdir -p "$work/seeds"
 "$fuzz" seeds "$work/seeds"
