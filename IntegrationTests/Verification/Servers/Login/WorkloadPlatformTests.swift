@@ -1,4 +1,5 @@
 @testable import EndToEndSupport
+import Foundation
 import Testing
 
 /// The stand-ins for platforms of workloads, with the programs that use the real platforms.

@@ -55,7 +55,7 @@ struct DjangoSlowTests {
         }
     }
 
-    @Test(arguments: SlowExchangeTests.signals)
+    @Test(arguments: [Signal.interrupt, .terminate, .terminalClosed, .quit])
     func `After a signal, exits only after storing the late tokens`(signal: Signal) async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
