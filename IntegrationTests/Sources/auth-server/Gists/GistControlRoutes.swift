@@ -18,7 +18,7 @@ import Foundation
 /// | `PATCH /control/gists/ID` | `{"description":"x","files":{"a.txt":null}}`, as in the API | the gist, whose date is at least a second later |
 /// | `DELETE /control/gists/ID` | | `{}` |
 /// | `POST /control/gists/ID/star` | `{"user":"alice","starred":true}` | `{}` |
-/// | `POST /control/gists-seed` | `{"user":"alice","count":100}`, see `GistLedger.Seed` | `{"ids":[…]}`, the oldest first |
+/// | `POST /control/gists-seed` | `{"user":"alice","count":100,"isStarred":false}` | `{"ids":[…]}`, the oldest first |
 /// | `GET /control/gists-requests` | | `{"GET /gists":2,"PUT /gists/{id}/star":1}`: requests in the log by route |
 struct GistControlRoutes: Sendable {
     /// A gist with the contents of its files.
@@ -57,9 +57,6 @@ struct GistControlRoutes: Sendable {
     private struct Seed: Decodable {
         let user: String
         let count: Int
-        let name: String?
-        let bytes: Int?
-        let isPublic: Bool?
         let isStarred: Bool?
     }
 
@@ -99,23 +96,17 @@ struct GistControlRoutes: Sendable {
             _ = try await server.updateGists { try $0.setStar(star.starred, address.id, by: user) }
             return JSONObject()
         }
-        control.on(.post, "gists-seed", members: ["user", "count", "name", "bytes", "isPublic", "isStarred"], seed)
+        control.on(.post, "gists-seed", members: ["user", "count", "isStarred"]) { (seed: Seed, _) in
+            let (user, now) = (try server.knownUser(seed.user), server.clock.now)
+            let ids = try await server.updateGists {
+                $0.seed(seed.count, of: user, isStarred: seed.isStarred ?? false, now: now)
+            }
+            return ["ids": ids]
+        }
         control.on(.get, "gists-requests") { _ in
             let routes = await server.updateLog { $0 }.requests.compactMap { $0.gistRoute }
             return Dictionary(routes.map { ($0, 1) }, uniquingKeysWith: +)
         }
-    }
-
-    @Sendable
-    private func seed(_ wanted: Seed, at _: ControlGroup.Address) async throws -> [String: [String]] {
-        guard (0...1_000_000).contains(wanted.count) else { throw ControlError(message: "count is up to a million") }
-        var seed = GistLedger.Seed(user: try server.knownUser(wanted.user), count: wanted.count)
-        seed.name = wanted.name ?? seed.name
-        seed.bytes = wanted.bytes ?? seed.bytes
-        seed.isPublic = wanted.isPublic ?? false
-        seed.isStarred = wanted.isStarred ?? false
-        let (complete, now) = (seed, server.clock.now)
-        return ["ids": try await server.updateGists { $0.seed(complete, now: now) }]
     }
 }
 
