@@ -18,8 +18,8 @@ actor AuthorizationServer {
     private var controls = Controls()
     private var log = RequestLog()
     private var proofs = ProofLedger()
-    /// The sorted lists of gists, cached until the next change.
-    var gistLists: [GistList: [Gist]] = [:]
+    /// The controls of the gists API.
+    var gistControls = GistControls()
 
     /// - Parameter file: The file that keeps the state across restarts. Without a file, the state ends with the
     ///   process.

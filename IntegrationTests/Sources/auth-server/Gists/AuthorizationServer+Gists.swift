@@ -4,6 +4,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// The part of the gists API's state that a restart resets.
+struct GistControls: Sendable {
+    var settings = GistSettings()
+    var rateLimits = GistRateLimits()
+    /// The sorted lists, cached until the next change.
+    fileprivate var lists: [GistList: [Gist]] = [:]
+}
+
 /// The user of a request to the gists API.
 struct GistCaller: Sendable {
     let user: User
@@ -32,8 +40,8 @@ extension AuthorizationServer {
     ///   - page: The page.
     /// - Returns: The gists of the page, and the number of gists on all pages.
     func gists(in list: GistList, since: Date?, page: Page) -> (gists: [Gist], total: Int) {
-        var gists = gistLists[list] ?? state.gists.gists(in: list)
-        gistLists[list] = gists
+        var gists = gistControls.lists[list] ?? state.gists.gists(in: list)
+        gistControls.lists[list] = gists
         if let since {
             gists = Array(gists.prefix { $0.updatedAt > since })
         }
@@ -45,7 +53,11 @@ extension AuthorizationServer {
     }
 
     func updateGists<Outcome: Sendable>(_ change: @Sendable (inout GistLedger) throws -> Outcome) throws -> Outcome {
-        gistLists = [:]
+        gistControls.lists = [:]
         return try update { try change(&$0.gists) }
+    }
+
+    func updateGistControls<Outcome: Sendable>(_ change: @Sendable (inout GistControls) -> Outcome) -> Outcome {
+        change(&gistControls)
     }
 }

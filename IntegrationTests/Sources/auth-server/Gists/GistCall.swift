@@ -13,6 +13,7 @@ struct GistCall: Sendable {
     let request: Request
     let context: ServerContext
     let server: AuthorizationServer
+    let settings: GistSettings
     let origin: Origin
     /// The request's user, or `nil` if it has no token.
     let caller: GistCaller?
@@ -89,12 +90,12 @@ extension GistCall {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let text = String(decoding: try encoder.encode(value), as: UTF8.self)
-        let opaque = SHA256.hash(text).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let token = settings.etagsByToken ? request.headers.bearerToken ?? "" : ""
+        let opaque = SHA256.hash(text + token).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         var headers = headers
         headers[.contentType] = "application/json; charset=utf-8"
         headers[.cacheControl] = "private, max-age=60, s-maxage=60"
-        // GitHub's entity tags are weak (RFC 9110, section 8.8.1).
-        headers[.eTag] = "W/\"\(opaque)\""
+        headers[.eTag] = (settings.weakETags ? "W/" : "") + "\"\(opaque)\""
         headers[.lastModified] = lastModified?.httpFormat
         guard !isFresh(opaque, lastModified: headers[.lastModified]) else {
             headers[.contentType] = nil

@@ -19,6 +19,7 @@ import Foundation
 /// | `DELETE /control/gists/ID` | | `{}` |
 /// | `POST /control/gists/ID/star` | `{"user":"alice","starred":true}` | `{}` |
 /// | `POST /control/gists-seed` | `{"user":"alice","count":100,"isStarred":false}` | `{"ids":[…]}`, the oldest first |
+/// | `POST /control/gists-settings` | see `GistSettings`; omitted settings get their initial values | the settings |
 /// | `GET /control/gists-requests` | | `{"GET /gists":2,"PUT /gists/{id}/star":1}`: requests in the log by route |
 struct GistControlRoutes: Sendable {
     /// A gist with the contents of its files.
@@ -102,6 +103,10 @@ struct GistControlRoutes: Sendable {
                 $0.seed(seed.count, of: user, isStarred: seed.isStarred ?? false, now: now)
             }
             return ["ids": ids]
+        }
+        control.on(.post, "gists-settings", members: nil) { (settings: GistSettings, _) in
+            await server.updateGistControls { $0.settings = settings }
+            return settings
         }
         control.on(.get, "gists-requests") { _ in
             let routes = await server.updateLog { $0 }.requests.compactMap { $0.gistRoute }

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// An error of the gists API in GitHub's format: JSON with a message, and no challenge.
+/// An error of the gists API in GitHub's format: JSON with a message, and no challenge unless the settings enable it.
 ///
 /// Source: https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api
 struct GistError: Error, Equatable {
@@ -9,6 +9,8 @@ struct GistError: Error, Equatable {
     let message: String
     /// The invalid member of the body, and the problem with it.
     var problem: Problem?
+    /// The number of seconds after which the client may try again.
+    var retryAfter: Int?
 
     struct Problem: Equatable {
         let code: String
@@ -24,6 +26,20 @@ struct GistError: Error, Equatable {
 
     static func missing(_ field: String) -> GistError { validation("missing_field", field) }
     static func invalid(_ field: String) -> GistError { validation("invalid", field) }
+
+    /// The limit of requests per hour is exceeded.
+    static func rateLimited(_ user: String) -> GistError {
+        GistError(status: .forbidden, message: "API rate limit exceeded for user \(user).")
+    }
+
+    /// The client makes changes too quickly.
+    static func secondaryRateLimited(retryAfter: Int) -> GistError {
+        GistError(
+            status: .forbidden,
+            message: "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
+            retryAfter: retryAfter
+        )
+    }
 
     private static func validation(_ code: String, _ field: String) -> GistError {
         GistError(
@@ -51,6 +67,8 @@ extension GistError: HTTPResponseError {
     }
 
     func response(from request: Request, context: some RequestContext) throws -> Response {
-        try .json(body, status: status)
+        var headers = HTTPFields()
+        headers[.retryAfter] = retryAfter.map(String.init)
+        return try .json(body, status: status, headers: headers)
     }
 }

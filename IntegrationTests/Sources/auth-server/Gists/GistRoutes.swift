@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import NIOCore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,7 +12,7 @@ import Foundation
 ///
 /// The paths start at the root, as at api.github.com, since a client of an API is configured with an origin, but no
 /// path. The API accepts tokens of the server's own OAuth endpoints. `GistControlRoutes` shows and changes the data
-/// without a client, and faults apply to this API, too. The server does not limit the rate, and never truncates a file.
+/// without a client, and faults apply to this API, too.
 ///
 /// Like GitHub, the server has neither preconditions for changes nor idempotency keys.
 ///
@@ -28,46 +29,16 @@ struct GistRoutes: Sendable {
         gists.get(":id", use: handler(get))
         gists.patch(":id", use: handler(edit))
         gists.delete(":id", use: handler(delete))
+        gists.get(":id/star", use: handler(checkStar))
         gists.put(":id/star", use: handler { try await setStar(true, for: $0) })
         gists.delete(":id/star", use: handler { try await setStar(false, for: $0) })
+        router.get("gists-raw/:id/:revision/:name", use: rawFile)
     }
 
     private func handler(
         _ handle: @escaping @Sendable (GistCall) async throws -> Response
     ) -> @Sendable (Request, ServerContext) async throws -> Response {
-        { try await response(to: $0, context: $1, handle) }
-    }
-
-    private func response(
-        to request: Request,
-        context: ServerContext,
-        _ handle: @Sendable (GistCall) async throws -> Response
-    ) async throws -> Response {
-        if let refusal = server.settings.quirks.refusal(ofUserInfoRequest: request.headers) { return refusal }
-        var response: Response
-        do {
-            response = try await handle(
-                GistCall(
-                    request: request,
-                    context: context,
-                    server: server,
-                    origin: try Origin(of: request, settings: server.settings),
-                    caller: try await caller(of: request)
-                )
-            )
-        } catch let error as GistError {
-            response = try error.response(from: request, context: context)
-        }
-        if response.headers[.contentType] == "application/json" {
-            response.headers[.contentType] = "application/json; charset=utf-8"
-        }
-        return response
-    }
-
-    private func caller(of request: Request) async throws -> GistCaller? {
-        guard request.headers[.authorization] != nil else { return nil }
-        guard let token = request.headers.bearerToken else { throw GistError.badCredentials }
-        return try await server.gistCaller(accessToken: token)
+        { try await GistEnvelope(server: server).response(to: $0, context: $1, handle) }
     }
 }
 
@@ -97,7 +68,35 @@ extension GistRoutes {
     @Sendable
     private func get(_ call: GistCall) async throws -> Response {
         let gist = try await server.readGists { try $0.gist(call.id) }
-        return try call.representation(try call.document(gist).whole, lastModified: gist.updatedAt)
+        return try call.representation(
+            try call.document(gist).whole(contentLimit: call.settings.contentLimit),
+            lastModified: gist.updatedAt
+        )
+    }
+
+    @Sendable
+    private func checkStar(_ call: GistCall) async throws -> Response {
+        let user = try call.user().username
+        let isStarred = await server.readGists { $0.isStarred(call.id, by: user) }
+        guard isStarred else { throw GistError.notFound }
+        return Response(status: .noContent)
+    }
+
+    /// The whole content of a file. Any client that has the address can read the content without a token. At GitHub, a
+    /// separate host serves these files without tokens.
+    @Sendable
+    private func rawFile(_ request: Request, context: ServerContext) async throws -> Response {
+        let id = context.parameters.get("id") ?? ""
+        let name = context.parameters.get("name") ?? ""
+        let files = await server.readGists { $0.gists[id]?.files ?? [:] }
+        guard let content = files.first(where: { $0.key.percentEncoded == name })?.value else {
+            throw GistError.notFound
+        }
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/plain; charset=utf-8"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: content))
+        )
     }
 }
 
@@ -114,7 +113,10 @@ extension GistRoutes {
         }
         let document = try call.document(gist)
         return try .json(
-            document.whole, status: .created, headers: [.location: call.origin.url("/gists/\(gist.id)")])
+            document.whole(contentLimit: call.settings.contentLimit),
+            status: .created,
+            headers: [.location: call.origin.url("/gists/\(gist.id)")]
+        )
     }
 
     @Sendable
@@ -125,7 +127,7 @@ extension GistRoutes {
             $0.note(call.change(of: gist.id, by: user))
             return gist
         }
-        return try .json(try call.document(gist).whole)
+        return try .json(try call.document(gist).whole(contentLimit: call.settings.contentLimit))
     }
 
     @Sendable
