@@ -32,6 +32,8 @@ struct GistLedger: Codable, Equatable, Sendable {
         return gist
     }
 
+    func isStarred(_ id: String, by user: String) -> Bool { stars[user, default: []].contains(id) }
+
     /// The names of the users who have starred a gist, in alphabetical order.
     func stargazers(of id: String) -> [String] {
         stars.filter { $0.value.contains(id) }.keys.sorted()
