@@ -76,11 +76,6 @@ extension Fault {
     static let badCredentials = Fault(
         path: "/gists*", status: 401, body: message("Bad credentials", 401), times: 1)
 
-    /// An unchanged list with a new link to the next page.
-    static func notModified(link: String) -> Fault {
-        Fault(path: "/gists*", ifStatus: 304, headers: ["Link": link], times: 1)
-    }
-
     private static func message(_ text: String, _ status: Int) -> String {
         #"{"message":"\#(text)","documentation_url":"https://docs.github.com/rest","status":"\#(status)"}"#
     }

@@ -68,19 +68,12 @@ extension ExampleServer {
 extension ExampleServer {
     /// Adds many gists. "Gist 1" is the oldest, and each gist is a minute older than the next.
     ///
-    /// - Parameter bytes: The approximate length of the gist's file.
     /// - Returns: The gists' ids, the oldest first.
-    @discardableResult func seedGists(
-        _ count: Int, of user: String = "alice", name: String = "Gist", bytes: Int = 64, isPublic: Bool = false,
-        isStarred: Bool = false
-    ) async throws -> [String] {
+    @discardableResult func seedGists(_ count: Int, isStarred: Bool = false) async throws -> [String] {
         let body: [String: JSON] = [
-            "user": .text(user), "count": .integer(count), "name": .text(name), "bytes": .integer(bytes),
-            "isPublic": .boolean(isPublic), "isStarred": .boolean(isStarred),
+            "user": .text("alice"), "count": .integer(count), "isStarred": .boolean(isStarred),
         ]
-        // A hundred thousand gists take the server a while.
-        let seeded: [String: [String]] = try Self.decode(
-            try await control(.POST, "gists-seed", body, timeout: .minutes(4)))
+        let seeded: [String: [String]] = try Self.decode(try await control(.POST, "gists-seed", body))
         return seeded["ids"] ?? []
     }
 
@@ -119,18 +112,4 @@ extension ExampleServer {
         let body: [String: JSON] = ["user": .text(user), "starred": .boolean(isStarred)]
         _ = try await control(.POST, "gists/\(id)/star", body)
     }
-
-    /// The behavior of the gists API; see the server's own type of this name.
-    struct GistSettings: Encodable, Sendable {
-        var challenges = false
-        var etagsByToken = false
-        var weakETags = true
-        var rateLimit = 5000
-        /// The minimum time between a user's changes, in seconds.
-        var changeInterval = 0.0
-        var contentLimit = 1_000_000
-    }
-
-    /// Replaces all settings. An omitted setting gets its initial value.
-    func set(_ settings: GistSettings) async throws { _ = try await control(.POST, "gists-settings", settings) }
 }

@@ -79,7 +79,6 @@ import Testing
                 #expect(gists.gists.map(\.description) == ["x", "Gist 3", "Gist 2"])
                 #expect(Set(gists.starred(by: "alice").map(\.description)) == ["x", "Gist 3"])
                 #expect(gists.changes.isEmpty)
-                try await server.set(.init(challenges: true))
                 #expect(try await HTTP.get(server.issuer + "/gists/" + gist).status == 200)
             }
         }

@@ -93,20 +93,12 @@ final class RedirectPage: Sendable {
 
     private static func html(to address: String) -> String {
         let address = address.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
-        return """
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="referrer" content="no-referrer">
-            <meta http-equiv="refresh" content="0; url=\(address)">
-            <title>Sign in</title>
-            </head>
-            <body>
-            <p><a href="\(address)">Continue to the sign-in</a></p>
-            </body>
-            </html>
-
-            """
+        return HTMLPage.document(
+            head: [
+                #"<meta name="referrer" content="no-referrer">"#,
+                #"<meta http-equiv="refresh" content="0; url=\#(address)">"#,
+                "<title>Sign in</title>",
+            ],
+            body: #"<p><a href="\#(address)">Continue to the sign-in</a></p>"#)
     }
 }

@@ -34,26 +34,15 @@ enum ResultPage: Sendable, Equatable {
     var html: String {
         let (kind, title, paragraphs) = content
         let goodbye = "You can close this window and go back to the terminal."
-        let body = (paragraphs + [goodbye]).map { "<p>\($0)</p>" }.joined(separator: "\n")
-        return """
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta name="color-scheme" content="light dark">
-            <title>\(title)</title>
-            <style>\(Self.style)</style>
-            </head>
-            <body>
-            <main class="\(kind)">
-            <h1>\(title)</h1>
-            \(body)
-            </main>
-            </body>
-            </html>
-
-            """
+        let lines = ["<h1>\(title)</h1>"] + (paragraphs + [goodbye]).map { "<p>\($0)</p>" }
+        return HTMLPage.document(
+            head: [
+                #"<meta name="viewport" content="width=device-width, initial-scale=1">"#,
+                #"<meta name="color-scheme" content="light dark">"#,
+                "<title>\(title)</title>",
+                "<style>\(Self.style)</style>",
+            ],
+            body: "<main class=\"\(kind)\">\n\(lines.joined(separator: "\n"))\n</main>")
     }
 
     /// The content of the page, with paragraphs in HTML.

@@ -27,7 +27,7 @@ final class EtcdCluster: Sendable {
         let folder = try TemporaryFolder()
         self.folder = folder
         self.scheme = scheme
-        let ports = try (0..<2 * nodeCount).map { _ in try Self.freePort() }
+        let ports = try (0..<2 * nodeCount).map { _ in try FreePort.find() }
         let names = (1...nodeCount).map { "node\($0)" }
         let peers = zip(names, ports[nodeCount...]).map { "\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
         // On a busy machine, the default of one second causes unwanted elections.
@@ -51,32 +51,6 @@ final class EtcdCluster: Sendable {
 
     deinit {
         for name in processes.withLock({ Array($0.keys) }) { kill(name) }
-    }
-
-    private static let givenPorts = Mutex<Set<UInt16>>([])
-
-    /// Returns a free port outside the range of ephemeral ports (ip(7), `ip_local_port_range`), because the kernel could
-    /// assign such a port to another program before the node listens, or while the node is down.
-    private static func freePort() throws -> Int {
-        for _ in 0..<100 {
-            let port = UInt16.random(in: 10_000..<32_768)
-            if givenPorts.withLock({ $0.insert(port).inserted }), isFree(port) { return Int(port) }
-        }
-        throw AccountError(.inaccessible, "no port is free")
-    }
-
-    private static func isFree(_ port: UInt16) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        address.sin_port = port.bigEndian
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
     }
 
     // MARK: Nodes

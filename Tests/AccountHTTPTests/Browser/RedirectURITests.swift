@@ -1,4 +1,5 @@
 import AccountKit
+import BoundedWaiting
 import Foundation
 import NIOCore
 import Testing

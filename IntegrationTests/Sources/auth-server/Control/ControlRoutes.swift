@@ -1,5 +1,4 @@
 import HTTPTypes
-import Hummingbird
 import ServiceLifecycle
 
 #if canImport(FoundationEssentials)
@@ -70,130 +69,78 @@ struct ControlRoutes: Sendable {
 
     let server: AuthorizationServer
 
-    func add(to router: Router<ServerContext>) {
-        let control = router.group("control")
-        control.post("faults", use: setFaults)
-        control.delete("faults", use: clearFaults)
-        control.post("expire", use: expire)
-        control.post("revoke", use: revoke)
-        control.post("clock", use: setClock)
+    func add(to control: ControlGroup) {
+        addFaults(to: control)
+        addTokens(to: control)
+        addGates(to: control)
+        control.on(.post, "clock", members: ["offsetSeconds"]) { (offset: Offset, _) in
+            guard abs(offset.offsetSeconds) <= Self.greatestOffset else {
+                throw ControlError(message: "offsetSeconds is more than a hundred years")
+            }
+            server.clock.offset = offset.offsetSeconds
+            return ["offsetSeconds": offset.offsetSeconds]
+        }
         for response in Controls.AlterableResponse.allCases {
-            control.post(RouterPath(response.rawValue)) { request, context in
-                let alteration: ResponseAlteration = try await request.controlBody(context)
+            control.on(.post, response.rawValue, members: nil) { (alteration: ResponseAlteration, _) in
                 await server.updateControls { $0.alterations[response] = alteration }
-                return try Response.json(JSONObject())
+                return JSONObject()
             }
         }
-        control.get("tokens", use: tokens)
-        control.post("gates/open", use: openGate)
-        control.post("gates/close", use: closeGate)
-        control.post("gates/wait", use: waitAtGate)
-        control.delete("nonces", use: renewNonces)
-        control.get("clients", use: clients)
-        control.delete("clients", use: forgetClients)
-        control.get("log", use: log)
-        control.delete("log", use: clearLog)
-    }
-
-    @Sendable
-    private func setFaults(_ request: Request, context: ServerContext) async throws -> Response {
-        let faults: Faults = try await request.controlBody(context, members: ["faults", "keep"])
-        await server.updateControls { controls in
-            if faults.keep != true { controls.faults = FaultList() }
-            controls.faults.add(faults.faults)
+        control.on(.delete, "nonces") { _ in
+            await server.updateProofs { $0.renewNonces() }
+            return JSONObject()
         }
-        return try .json(["faults": faults.faults.count])
-    }
-
-    @Sendable
-    private func clearFaults(_ request: Request, context: ServerContext) async throws -> Response {
-        await server.updateControls { $0.faults = FaultList() }
-        return try .json(JSONObject())
-    }
-
-    @Sendable
-    private func expire(_ request: Request, context: ServerContext) async throws -> Response {
-        try .json(["expired": try await server.expireAccessTokens()])
-    }
-
-    @Sendable
-    private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
-        let revocation: Revocation = try await request.controlBody(context, members: ["user"])
-        if let user = revocation.user, server.settings.users[user] == nil {
-            throw ControlError(message: "there is no such user")
+        control.on(.get, "clients") { _ in ["clients": server.settings.clients.all.map(\.id).sorted()] }
+        control.on(.delete, "clients") { _ in
+            server.settings.clients.removeAll()
+            return JSONObject()
         }
-        return try .json(["revoked": try await server.endGrants(of: revocation.user)])
-    }
-
-    @Sendable
-    private func setClock(_ request: Request, context: ServerContext) async throws -> Response {
-        let offset: Offset = try await request.controlBody(context, members: ["offsetSeconds"])
-        guard abs(offset.offsetSeconds) <= Self.greatestOffset else {
-            throw ControlError(message: "offsetSeconds is more than a hundred years")
+        control.on(.get, "log") { _ in await server.updateLog { $0 } }
+        control.on(.delete, "log") { _ in
+            await server.updateLog { $0.clear() }
+            return JSONObject()
         }
-        server.clock.offset = offset.offsetSeconds
-        return try .json(["offsetSeconds": offset.offsetSeconds])
     }
 
-    @Sendable
-    private func tokens(_ request: Request, context: ServerContext) async throws -> Response {
-        let user = request.uri.queryParameters["user"].map(String.init)
-        if let user, server.settings.users[user] == nil {
-            throw ControlError(message: "there is no such user")
+    private func addFaults(to control: ControlGroup) {
+        control.on(.post, "faults", members: ["faults", "keep"]) { (faults: Faults, _) in
+            await server.updateControls { controls in
+                if faults.keep != true { controls.faults = FaultList() }
+                controls.faults.add(faults.faults)
+            }
+            return ["faults": faults.faults.count]
         }
-        return try .json(["tokens": await server.liveTokens(of: user)])
-    }
-
-    @Sendable
-    private func renewNonces(_ request: Request, context: ServerContext) async throws -> Response {
-        await server.updateProofs { $0.renewNonces() }
-        return try .json(JSONObject())
-    }
-
-    @Sendable
-    private func clients(_ request: Request, context: ServerContext) async throws -> Response {
-        try .json(["clients": server.settings.clients.all.map(\.id).sorted()])
-    }
-
-    @Sendable
-    private func forgetClients(_ request: Request, context: ServerContext) async throws -> Response {
-        server.settings.clients.removeAll()
-        return try .json(JSONObject())
-    }
-
-    @Sendable
-    private func openGate(_ request: Request, context: ServerContext) async throws -> Response {
-        let gate: Gate = try await request.controlBody(context, members: ["gate"])
-        return try .json(["released": await server.gates.open(gate.gate)])
-    }
-
-    @Sendable
-    private func closeGate(_ request: Request, context: ServerContext) async throws -> Response {
-        let gate: Gate = try await request.controlBody(context, members: ["gate"])
-        await server.gates.close(gate.gate)
-        return try .json(JSONObject())
-    }
-
-    @Sendable
-    private func waitAtGate(_ request: Request, context: ServerContext) async throws -> Response {
-        let gate: Gate = try await request.controlBody(context, members: ["gate", "count"])
-        let gates = server.gates
-        do {
-            try await cancelWhenGracefulShutdown { try await gates.waitForArrivals(gate.count ?? 1, at: gate.gate) }
-        } catch is CancellationError {
-            throw ControlError(message: "the server ends")
+        control.on(.delete, "faults") { _ in
+            await server.updateControls { $0.faults = FaultList() }
+            return JSONObject()
         }
-        return try .json(JSONObject())
     }
 
-    @Sendable
-    private func log(_ request: Request, context: ServerContext) async throws -> Response {
-        try .json(await server.updateLog { $0 })
+    private func addTokens(to control: ControlGroup) {
+        control.on(.get, "tokens") { address in ["tokens": await server.liveTokens(of: address.user)] }
+        control.on(.post, "expire") { _ in ["expired": try await server.expireAccessTokens()] }
+        control.on(.post, "revoke", members: ["user"]) { (revocation: Revocation, _) in
+            let user = try revocation.user.map { try server.knownUser($0) }
+            return ["revoked": try await server.endGrants(of: user)]
+        }
     }
 
-    @Sendable
-    private func clearLog(_ request: Request, context: ServerContext) async throws -> Response {
-        await server.updateLog { $0.clear() }
-        return try .json(JSONObject())
+    private func addGates(to control: ControlGroup) {
+        control.on(.post, "gates/open", members: ["gate"]) { (gate: Gate, _) in
+            ["released": await server.gates.open(gate.gate)]
+        }
+        control.on(.post, "gates/close", members: ["gate"]) { (gate: Gate, _) in
+            await server.gates.close(gate.gate)
+            return JSONObject()
+        }
+        control.on(.post, "gates/wait", members: ["gate", "count"]) { (gate: Gate, _) in
+            let gates = server.gates
+            do {
+                try await cancelWhenGracefulShutdown { try await gates.waitForArrivals(gate.count ?? 1, at: gate.gate) }
+            } catch is CancellationError {
+                throw ControlError(message: "the server ends")
+            }
+            return JSONObject()
+        }
     }
 }

@@ -8,7 +8,6 @@ struct FaultMiddleware: RouterMiddleware {
     typealias Context = ServerContext
 
     let server: AuthorizationServer
-    let sleep: @Sendable (Duration) async throws -> Void
 
     func handle(
         _ request: Request,
@@ -38,7 +37,11 @@ struct FaultMiddleware: RouterMiddleware {
             response = try await realResponse(to: request, context: context, next: next)
         }
         if fault.delayMilliseconds > 0 {
-            try await wait(on: context.channel) { try await sleep(.milliseconds(fault.delayMilliseconds)) }
+            try await wait(on: context.channel) {
+                try await cancelWhenGracefulShutdown {
+                    try await Task.sleep(for: .milliseconds(fault.delayMilliseconds))
+                }
+            }
         }
         if let gate = fault.gate {
             let gates = server.gates

@@ -1,5 +1,4 @@
 import HTTPTypes
-import Hummingbird
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -19,7 +18,7 @@ import Foundation
 /// | `PATCH /control/gists/ID` | `{"description":"x","files":{"a.txt":null}}`, as in the API | the gist, whose date is at least a second later |
 /// | `DELETE /control/gists/ID` | | `{}` |
 /// | `POST /control/gists/ID/star` | `{"user":"alice","starred":true}` | `{}` |
-/// | `POST /control/gists-seed` | `{"user":"alice","count":100}`, see `GistLedger.Seed` | `{"ids":[…]}`, the oldest first |
+/// | `POST /control/gists-seed` | `{"user":"alice","count":100,"isStarred":false}` | `{"ids":[…]}`, the oldest first |
 /// | `POST /control/gists-settings` | see `GistSettings`; omitted settings get their initial values | the settings |
 /// | `GET /control/gists-requests` | | `{"GET /gists":2,"PUT /gists/{id}/star":1}`: requests in the log by route |
 struct GistControlRoutes: Sendable {
@@ -59,110 +58,60 @@ struct GistControlRoutes: Sendable {
     private struct Seed: Decodable {
         let user: String
         let count: Int
-        let name: String?
-        let bytes: Int?
-        let isPublic: Bool?
         let isStarred: Bool?
     }
 
     let server: AuthorizationServer
 
-    func add(to router: Router<ServerContext>) {
-        let control = router.group("control")
-        control.get("gists", use: show)
-        control.post("gists", use: create)
-        control.patch("gists/:id", use: edit)
-        control.delete("gists/:id", use: delete)
-        control.post("gists/:id/star", use: setStar)
-        control.post("gists-seed", use: seed)
-        control.post("gists-settings", use: setSettings)
-        control.get("gists-requests", use: requests)
-    }
-
-    @Sendable
-    private func show(_ request: Request, context: ServerContext) async throws -> Response {
-        let user = try request.uri.queryParameters["user"].map { try known(String($0)) }
-        let everything = await server.readGists { ledger in
-            let owners = user.map { [$0] } ?? Set(ledger.gists.values.map(\.owner)).sorted()
-            return Everything(
-                gists: owners.flatMap { ledger.gists(in: .ownedBy($0)) }.map { Shown($0, in: ledger) },
-                changes: ledger.changes.filter { user == nil || $0.user == user }
-            )
+    func add(to control: ControlGroup) {
+        control.on(.get, "gists") { address in
+            await server.readGists { ledger in
+                let owners = address.user.map { [$0] } ?? Set(ledger.gists.values.map(\.owner)).sorted()
+                return Everything(
+                    gists: owners.flatMap { ledger.gists(in: .ownedBy($0)) }.map { Shown($0, in: ledger) },
+                    changes: ledger.changes.filter { address.user == nil || $0.user == address.user }
+                )
+            }
         }
-        return try .json(everything)
-    }
-
-    @Sendable
-    private func create(_ request: Request, context: ServerContext) async throws -> Response {
-        var body: JSONObject = try await request.controlBody(
-            context, members: ["user", "description", "public", "files"])
-        guard case .string(let name) = body.removeValue(forKey: "user") else {
-            throw ControlError(message: "user is missing")
-        }
-        let (user, draft, now) = (try known(name), try GistEdit(body), server.clock.now)
-        return try .json(
-            try await server.updateGists { ledger in
+        control.on(.post, "gists", members: ["user", "description", "public", "files"]) { (body: JSONObject, _) in
+            guard case .string(let name) = body["user"] else { throw ControlError(message: "user is missing") }
+            let (user, draft, now) = (try server.knownUser(name), try GistEdit(body), server.clock.now)
+            return try await server.updateGists { ledger in
                 Shown(try ledger.create(draft, owner: user, now: now), in: ledger)
-            })
-    }
-
-    @Sendable
-    private func edit(_ request: Request, context: ServerContext) async throws -> Response {
-        let body: JSONObject = try await request.controlBody(context, members: ["description", "files"])
-        let (id, edit, now) = (context.parameters.get("id") ?? "", try GistEdit(body), server.clock.now)
-        return try .json(
-            try await server.updateGists { ledger in
+            }
+        }
+        control.on(.patch, "gists/:id", members: ["description", "files"]) { (body: JSONObject, address) in
+            let (id, edit, now) = (address.id, try GistEdit(body), server.clock.now)
+            return try await server.updateGists { ledger in
                 // The date must differ even within the same second, so that a test can detect the change.
                 let later = try ledger.gist(id).updatedAt.addingTimeInterval(1)
                 return Shown(try ledger.edit(id, edit, owner: nil, now: max(now, later)), in: ledger)
-            })
-    }
-
-    @Sendable
-    private func delete(_ request: Request, context: ServerContext) async throws -> Response {
-        let id = context.parameters.get("id") ?? ""
-        try await server.updateGists { try $0.delete(id, owner: nil) }
-        return try .json(JSONObject())
-    }
-
-    @Sendable
-    private func setStar(_ request: Request, context: ServerContext) async throws -> Response {
-        let star: Star = try await request.controlBody(context, members: ["user", "starred"])
-        let (id, user) = (context.parameters.get("id") ?? "", try known(star.user))
-        _ = try await server.updateGists { try $0.setStar(star.starred, id, by: user) }
-        return try .json(JSONObject())
-    }
-
-    @Sendable
-    private func seed(_ request: Request, context: ServerContext) async throws -> Response {
-        let wanted: Seed = try await request.controlBody(
-            context, members: ["user", "count", "name", "bytes", "isPublic", "isStarred"])
-        guard (0...1_000_000).contains(wanted.count) else { throw ControlError(message: "count is up to a million") }
-        var seed = GistLedger.Seed(user: try known(wanted.user), count: wanted.count)
-        seed.name = wanted.name ?? seed.name
-        seed.bytes = wanted.bytes ?? seed.bytes
-        seed.isPublic = wanted.isPublic ?? false
-        seed.isStarred = wanted.isStarred ?? false
-        let (complete, now) = (seed, server.clock.now)
-        return try .json(["ids": try await server.updateGists { $0.seed(complete, now: now) }])
-    }
-
-    @Sendable
-    private func setSettings(_ request: Request, context: ServerContext) async throws -> Response {
-        let settings: GistSettings = try await request.controlBody(context)
-        await server.updateGistControls { $0.settings = settings }
-        return try .json(settings)
-    }
-
-    @Sendable
-    private func requests(_ request: Request, context: ServerContext) async throws -> Response {
-        let routes = await server.updateLog { $0 }.requests.compactMap { $0.gistRoute }
-        return try .json(Dictionary(routes.map { ($0, 1) }, uniquingKeysWith: +))
-    }
-
-    private func known(_ user: String) throws -> String {
-        guard server.settings.users[user] != nil else { throw ControlError(message: "there is no such user") }
-        return user
+            }
+        }
+        control.on(.delete, "gists/:id") { address in
+            try await server.updateGists { try $0.delete(address.id, owner: nil) }
+            return JSONObject()
+        }
+        control.on(.post, "gists/:id/star", members: ["user", "starred"]) { (star: Star, address) in
+            let user = try server.knownUser(star.user)
+            _ = try await server.updateGists { try $0.setStar(star.starred, address.id, by: user) }
+            return JSONObject()
+        }
+        control.on(.post, "gists-seed", members: ["user", "count", "isStarred"]) { (seed: Seed, _) in
+            let (user, now) = (try server.knownUser(seed.user), server.clock.now)
+            let ids = try await server.updateGists {
+                $0.seed(seed.count, of: user, isStarred: seed.isStarred ?? false, now: now)
+            }
+            return ["ids": ids]
+        }
+        control.on(.post, "gists-settings", members: nil) { (settings: GistSettings, _) in
+            await server.updateGistControls { $0.settings = settings }
+            return settings
+        }
+        control.on(.get, "gists-requests") { _ in
+            let routes = await server.updateLog { $0 }.requests.compactMap { $0.gistRoute }
+            return Dictionary(routes.map { ($0, 1) }, uniquingKeysWith: +)
+        }
     }
 }
 

@@ -119,38 +119,27 @@ extension GistLedger {
 // MARK: - Many at once
 
 extension GistLedger {
-    /// The properties of seeded gists.
-    struct Seed: Sendable {
-        var user: String
-        var count: Int
-        var name = "Gist"
-        var bytes = 64
-        var isPublic = false
-        var isStarred = false
-    }
-
-    /// Adds many gists, numbered from 1 in their descriptions. The last one has the current time, and each gist is a
+    /// Adds many secret gists of a user, "Gist 1" to "Gist N". The last one has the current time, and each gist is a
     /// minute older than the next.
     ///
     /// - Returns: The gists' ids, in order of their numbers.
-    mutating func seed(_ seed: Seed, now: Date) -> [String] {
-        (0..<seed.count).map { index in
-            let text = "This is \(seed.name) \(index + 1).\n"
-            let copies = max(1, seed.bytes / text.utf8.count)
-            let date = now.addingTimeInterval(Double(index + 1 - seed.count) * 60).wholeSeconds
+    mutating func seed(_ count: Int, of user: String, isStarred: Bool, now: Date) -> [String] {
+        (0..<max(0, count)).map { index in
+            let number = index + 1
+            let date = now.addingTimeInterval(Double(number - count) * 60).wholeSeconds
             let gist = Gist(
                 id: RandomText.hexadecimal(32),
-                owner: seed.user,
-                description: "\(seed.name) \(index + 1)",
-                isPublic: seed.isPublic,
-                files: ["\(seed.name.lowercased())-\(index + 1).txt": String(repeating: text, count: copies)],
+                owner: user,
+                description: "Gist \(number)",
+                isPublic: false,
+                files: ["gist-\(number).txt": "This is Gist \(number).\n"],
                 createdAt: date,
                 updatedAt: date,
                 revision: nextRevision()
             )
             gists[gist.id] = gist
-            if seed.isStarred {
-                stars[seed.user, default: []].insert(gist.id)
+            if isStarred {
+                stars[user, default: []].insert(gist.id)
             }
             return gist.id
         }

@@ -4,7 +4,6 @@ import HummingbirdCore
 import HummingbirdTLS
 import Logging
 import NIOCore
-import ServiceLifecycle
 
 /// The web application: its routes and middleware.
 struct AuthServerApplication {
@@ -15,10 +14,6 @@ struct AuthServerApplication {
     var requestLogger: Logger
     /// The logger for internal errors.
     var logger: Logger
-    /// Waits for a duration; tests replace it with a function that returns immediately. A shutdown ends the wait.
-    var sleep: @Sendable (Duration) async throws -> Void = { duration in
-        try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
-    }
     /// Called with the port once the server accepts connections.
     var onRunning: @Sendable (Int) async -> Void = { _ in }
 
@@ -41,7 +36,7 @@ struct AuthServerApplication {
         let router = Router(context: ServerContext.self)
         router.add(middleware: RequestLogMiddleware(server: server, logger: requestLogger))
         router.add(middleware: LoopbackMiddleware(settings: server.settings))
-        router.add(middleware: FaultMiddleware(server: server, sleep: sleep))
+        router.add(middleware: FaultMiddleware(server: server))
         if server.settings.proofs != .off { router.add(middleware: NonceMiddleware(server: server)) }
         router.add(middleware: QuirksMiddleware(quirks: server.settings.quirks))
         DiscoveryRoutes(server: server).add(to: router)
@@ -54,8 +49,9 @@ struct AuthServerApplication {
         APIRoutes(server: server).add(to: router)
         RegistrationRoutes(server: server).add(to: router)
         GistRoutes(server: server).add(to: router)
-        ControlRoutes(server: server).add(to: router)
-        GistControlRoutes(server: server).add(to: router)
+        let control = ControlGroup(server: server, router: router)
+        ControlRoutes(server: server).add(to: control)
+        GistControlRoutes(server: server).add(to: control)
         return router
     }
 }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import auth_server
 
-@Suite("GitHub quirks")
-struct GitHubQuirksTests {
+/// The differences of GitHub that its documentation describes.
+@Suite struct GitHubQuirksTests {
     private static let classic = GitHubQuirks(tokensExpire: false)
     private static let expiring = GitHubQuirks(tokensExpire: true)
     private static let agent: HTTPFields = [.userAgent: "tests"]
@@ -17,28 +17,38 @@ struct GitHubQuirksTests {
         )
     }
 
-    @Test("With GitHub quirks, a device gets only a token that does not expire")
-    func signsIn() async throws {
+    @Test func `A device gets a token without an expiry, for user info with a numeric ID`() async throws {
         let test = try TestServer(Self.classic)
         try await test.run { api in
-            let device = try await DeviceFlow(api, Self.classic)
+            let device = try await DeviceFlow(api, Self.classic, scope: "read:user gist")
             #expect(device.begun.json["verification_uri"] == "http://localhost/login/device")
             #expect(device.begun.json["verification_uri_complete"] == nil)
             #expect(try await device.decide().status == 200)
             let response = try await device.poll()
             #expect(response.status == 200)
             #expect(Set(response.json.keys) == ["access_token", "scope", "token_type"])
-            #expect(response.json["scope"] == "read:user,user:email")
+            #expect(response.json["scope"] == "read:user,gist")
             #expect(response.json["token_type"] == "bearer")
             let token = try response.string("access_token")
             #expect(token.hasPrefix("gho_"))
+
             test.clock.offset = 10 * 365 * 86_400
-            #expect(try await api.get("/api/v3/user", bearer: token, headers: Self.agent).status == 200)
+            let user = try await api.get("/api/v3/user", bearer: token, headers: Self.agent)
+            #expect(user.json["login"] == "alice")
+            #expect(user.json["id"] == 583_231)
+            #expect(user.json["email"] == .null)
+            #expect(user.json["sub"] == nil)
+            let anonymous = try await api.get("/api/v3/user", bearer: token)
+            #expect(anonymous.status == 403)
+            #expect(anonymous.headers[.contentType]?.hasPrefix("text/plain") == true)
+            let wrong = try await api.get("/api/v3/user", bearer: "gho_made_up", headers: Self.agent)
+            #expect(wrong.status == 401)
+            #expect(wrong.json["message"] == "Bad credentials")
+            #expect(wrong.headers[.wwwAuthenticate] == nil)
         }
     }
 
-    @Test("With GitHub quirks, device flow errors have status 200 and own codes")
-    func errors() async throws {
+    @Test func `Reports errors with status 200 and own codes`() async throws {
         let test = try TestServer(Self.classic)
         try await test.run { api in
             let device = try await DeviceFlow(api, Self.classic)
@@ -69,8 +79,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("With GitHub quirks, responses are forms unless the client accepts JSON")
-    func forms() async throws {
+    @Test func `Responds with forms unless the client accepts JSON`() async throws {
         try await TestServer(Self.classic).run { api in
             let begun = try await api.form("/login/device/code", [:])
             #expect(begun.headers[.contentType]?.hasPrefix("application/x-www-form-urlencoded") == true)
@@ -86,36 +95,12 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("With GitHub quirks, user info has a numeric ID and needs a User-Agent")
-    func user() async throws {
-        try await TestServer(Self.classic).run { api in
-            let device = try await DeviceFlow(api, Self.classic, scope: "read:user")
-            _ = try await device.decide()
-            let token = try await device.poll().string("access_token")
-            let user = try await api.get("/api/v3/user", bearer: token, headers: Self.agent)
-            #expect(user.json["login"] == "alice")
-            #expect(user.json["id"] == 583_231)
-            #expect(user.json["email"] == .null)
-            #expect(user.json["sub"] == nil)
-
-            let anonymous = try await api.get("/api/v3/user", bearer: token)
-            #expect(anonymous.status == 403)
-            #expect(anonymous.headers[.contentType]?.hasPrefix("text/plain") == true)
-            let wrong = try await api.get("/api/v3/user", bearer: "gho_made_up", headers: Self.agent)
-            #expect(wrong.status == 401)
-            #expect(wrong.json["message"] == "Bad credentials")
-            #expect(wrong.headers[.wwwAuthenticate] == nil)
-        }
-    }
-
     @Test(
-        "With GitHub quirks, endpoints that GitHub doesn't have return 404",
         arguments: [
             "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks",
             "/oauth/userinfo", "/oauth/revoke",
-        ]
-    )
-    func notFound(path: String) async throws {
+        ])
+    func `Returns 404 for endpoints that GitHub does not have`(path: String) async throws {
         try await TestServer(Self.classic).run { api in
             let response = try await api.get(path)
             #expect(response.status == 404)
@@ -124,8 +109,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("GitHub App tokens expire, and a refresh ends both old tokens")
-    func expiringTokens() async throws {
+    @Test func `The tokens of an app expire, and a refresh ends both old tokens`() async throws {
         let test = try TestServer(Self.expiring)
         try await test.run { api in
             let device = try await DeviceFlow(api, Self.expiring)
@@ -152,8 +136,7 @@ struct GitHubQuirksTests {
         }
     }
 
-    @Test("With GitHub quirks, the browser flow requires a client secret")
-    func browserFlow() async throws {
+    @Test func `Requires a client secret for a code`() async throws {
         try await TestServer(Self.classic).run { api in
             var flow = BrowserFlow().with(["scope": "read:user"])
             flow.path = "/login/oauth/authorize"

@@ -3,10 +3,9 @@ import Testing
 
 @testable import auth_server
 
-@Suite("GitLab quirks")
-struct GitLabQuirksTests {
-    @Test("With GitLab quirks, the device path and the subject are GitLab's")
-    func device() async throws {
+/// The differences of GitLab that its documentation or its issues describe.
+@Suite struct GitLabQuirksTests {
+    @Test func `Has its own device path and subjects`() async throws {
         try await TestServer(GitLabQuirks()).run { api in
             let document = try await api.get("/.well-known/openid-configuration").json
             #expect(document["device_authorization_endpoint"] == "http://localhost/oauth/authorize_device")
@@ -14,13 +13,12 @@ struct GitLabQuirksTests {
             #expect(device.begun.json["verification_uri"] == "http://localhost/oauth/device")
             _ = try await device.decide()
             let response = try await device.poll()
-            #expect(try DecodedToken(response.string("id_token")).claims["sub"] == "1001")
+            #expect(try response.idTokenClaims["sub"] == "1001")
             #expect(try await api.userInfo(try response.string("access_token")).json["sub"] == "1001")
         }
     }
 
-    @Test("With GitLab quirks, a spent token is valid until the new token is used")
-    func refreshing() async throws {
+    @Test func `Keeps a spent refresh token valid until the new access token is used`() async throws {
         try await TestServer(GitLabQuirks()).run { api in
             let first = try await api.signIn()
             let second = try await api.refresh(first.refresh)
@@ -42,8 +40,8 @@ struct GitLabQuirksTests {
         }
     }
 
-    @Test("With GitLab quirks, refusals have Doorkeeper's challenge", arguments: ["at_made_up", nil])
-    func challenges(token: String?) async throws {
+    @Test(arguments: ["at_made_up", nil])
+    func `Refuses with the challenge of Doorkeeper`(token: String?) async throws {
         try await TestServer(GitLabQuirks()).run { api in
             let response = try await api.userInfo(token)
             #expect(response.status == 401)

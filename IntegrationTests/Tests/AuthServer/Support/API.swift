@@ -41,6 +41,18 @@ struct API: Sendable {
         }
 
         var error: String? { try? string("error") }
+
+        /// The claims of the ID token.
+        var idTokenClaims: JSONObject {
+            get throws {
+                let parts = try string("id_token").split(separator: ".")
+                try #require(parts.count == 3)
+                let base64 = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+                let padding = String(repeating: "=", count: (4 - base64.count % 4) % 4)
+                let bytes = try #require(Data(base64Encoded: base64 + padding))
+                return try JSONDecoder().decode(JSONObject.self, from: bytes)
+            }
+        }
     }
 
     struct Missing: Error, CustomStringConvertible {
@@ -51,8 +63,8 @@ struct API: Sendable {
         try await send(.get, path, headers: headers, bearer: bearer)
     }
 
-    func post(_ path: String, json: String = "", bearer: String? = nil) async throws -> Response {
-        try await send(.post, path, headers: [.contentType: "application/json"], bearer: bearer, body: json)
+    func post(_ path: String, json: String = "") async throws -> Response {
+        try await send(.post, path, headers: [.contentType: "application/json"], body: json)
     }
 
     func delete(_ path: String) async throws -> Response {
@@ -61,16 +73,10 @@ struct API: Sendable {
 
     /// Posts a form that includes `client_id`.
     func form(
-        _ path: String,
-        _ parameters: KeyValuePairs<String, String>,
-        clientID: String? = "account-cli",
-        headers: HTTPFields = [:]
+        _ path: String, _ parameters: KeyValuePairs<String, String>, headers: HTTPFields = [:]
     ) async throws -> Response {
-        var pairs = parameters.map { ($0.key, $0.value) }
-        if let clientID {
-            pairs.append(("client_id", clientID))
-        }
-        return try await form(path, pairs, headers: headers)
+        let pairs = parameters.map { ($0.key, $0.value) }
+        return try await form(path, pairs + [("client_id", "account-cli")], headers: headers)
     }
 
     func form(_ path: String, _ pairs: [(String, String)], headers: HTTPFields = [:]) async throws -> Response {
@@ -116,32 +122,25 @@ extension API {
         let refresh: String
     }
 
-    func signIn(scope: String? = nil) async throws -> Tokens {
-        var response = try await form(
-            "/oauth/token",
-            ["grant_type": "password", "username": "alice", "password": Self.alicePassword]
-        )
-        if let scope {
-            response = try await form(
-                "/oauth/token",
-                ["grant_type": "password", "username": "alice", "password": Self.alicePassword, "scope": scope]
-            )
-        }
+    func signIn(as username: String = "alice") async throws -> Tokens {
+        let password = username == "alice" ? Self.alicePassword : "hunter2 but longer"
+        let response = try await form(
+            "/oauth/token", ["grant_type": "password", "username": username, "password": password])
         return Tokens(access: try response.string("access_token"), refresh: try response.string("refresh_token"))
     }
 
-    func refresh(_ token: String, scope: String? = nil) async throws -> Response {
-        guard let scope else {
-            return try await form("/oauth/token", ["grant_type": "refresh_token", "refresh_token": token])
-        }
-        return try await form(
-            "/oauth/token",
-            ["grant_type": "refresh_token", "refresh_token": token, "scope": scope]
-        )
+    func refresh(_ token: String) async throws -> Response {
+        try await form("/oauth/token", ["grant_type": "refresh_token", "refresh_token": token])
     }
 
     func userInfo(_ accessToken: String?) async throws -> Response {
         try await get("/oauth/userinfo", bearer: accessToken)
+    }
+
+    /// Activates faults instead of earlier ones.
+    func setFaults(_ faults: String) async throws {
+        let response = try await post("/control/faults", json: #"{"faults":[\#(faults)]}"#)
+        try #require(response.status == 200, "\(response.body)")
     }
 
     /// Returns the count of this name in `GET /control/log`, or 0 if the log has no such count.

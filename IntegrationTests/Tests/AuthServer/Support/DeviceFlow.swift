@@ -11,43 +11,33 @@ struct DeviceFlow: Sendable {
     let begun: API.Response
     /// Further fields of every poll.
     let extra: [(String, String)]
-    let headers: HTTPFields
+
+    private static let headers: HTTPFields = [.accept: "application/json"]
 
     /// Requests the codes in JSON.
     init(
         _ api: API,
         _ quirks: some ServiceQuirks,
         scope: String? = nil,
-        extra: [(String, String)] = [],
-        headers: HTTPFields = [.accept: "application/json"]
+        extra: [(String, String)] = []
     ) async throws {
         self.api = api
         self.extra = extra
-        self.headers = headers
         endpoints = quirks.endpoints
         var fields = [("client_id", "account-cli")]
         if let scope { fields.append(("scope", scope)) }
-        begun = try await api.form(endpoints.deviceAuthorization, fields, headers: headers)
+        begun = try await api.form(endpoints.deviceAuthorization, fields, headers: Self.headers)
     }
 
     func poll(_ deviceCode: String? = nil) async throws -> API.Response {
         let code = try deviceCode ?? begun.string("device_code")
         let fields = [("client_id", "account-cli"), ("grant_type", Self.grantType), ("device_code", code)]
-        return try await api.form(endpoints.token, fields + extra, headers: headers)
+        return try await api.form(endpoints.token, fields + extra, headers: Self.headers)
     }
 
     func decide(_ decision: String = "approve") async throws -> API.Response {
         let code = try begun.string("user_code")
         let fields = [("username", "alice"), ("password", API.alicePassword), ("decision", decision)]
         return try await api.form(endpoints.devicePage, [("user_code", code)] + fields)
-    }
-}
-
-extension TestServer {
-    /// A server with the quirks of a service.
-    init(_ quirks: some ServiceQuirks) throws {
-        var settings = ServerSettings()
-        settings.quirks = quirks
-        try self.init(settings: settings)
     }
 }

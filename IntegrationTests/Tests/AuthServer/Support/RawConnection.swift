@@ -21,11 +21,6 @@ enum RawConnection {
         }
     }
 
-    /// Sends a form to the token endpoint.
-    static func token(port: Int, _ form: String) async throws -> String {
-        try await post(port: port, "/oauth/token", form + "&client_id=account-cli")
-    }
-
     static func post(port: Int, _ path: String, _ body: String) async throws -> String {
         let head = [
             "POST \(path) HTTP/1.1",

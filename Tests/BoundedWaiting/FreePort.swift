@@ -5,10 +5,11 @@ import Synchronization
 ///
 /// It is outside of the ephemeral range (ip(7), `ip_local_port_range`), from which the system could assign it to
 /// another program at any time.
-enum FreePort {
+public enum FreePort {
     private static let given = Mutex<Set<UInt16>>([])
 
-    static func find() throws -> Int {
+    /// Returns another port with each call.
+    public static func find() throws -> Int {
         for _ in 0..<100 {
             let port = UInt16.random(in: 10_000..<32_768)
             // Another test may not listen yet at the port that it received.
