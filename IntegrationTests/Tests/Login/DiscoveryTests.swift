@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 /// Two discovery documents that complement each other, and metadata that a session keeps. `ServiceDocumentsTests` tests

@@ -131,7 +131,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `Signs in at GitHub with a personal access token, but not with a browser`() async throws {
+    @Test func `Signs in at GitHub with a personal access token, not with a browser`() async throws {
         try await run(Self.github) { server, _, account in
             // This token takes the place of a personal access token.
             _ = try await signInOnDevice(account, server, Self.github.arguments(server))

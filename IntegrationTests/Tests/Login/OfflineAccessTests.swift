@@ -20,7 +20,7 @@ struct OfflineAccessTests {
             input: ExampleServer.alicePassword + "\n")
     }
 
-    @Test func `Requests offline_access and the scopes in the options, and remembers them`() async throws {
+    @Test func `Requests offline_access and the given scopes, and remembers them`() async throws {
         let defaults = ["email", "offline_access", "openid", "profile"]
         let withPhone = (defaults + ["phone"]).sorted()
         let rows: [(options: [String], scopes: [String])] = [

@@ -23,7 +23,7 @@ struct SignInOptionsTests {
 
     // MARK: The address for the browser
 
-    @Test func `Uses the redirect URI and parameters exactly as given, and remembers them`() async throws {
+    @Test func `Uses the redirect URI and parameters as given, and remembers them`() async throws {
         let uri = "http://127.0.0.1:\(try FreePort.find())/signed/in"
         try await run(["--redirect-uri", uri]) { server, account, _ in
             let words = [

@@ -1,5 +1,4 @@
 import Foundation
-import Subprocess
 import Testing
 
 /// Traces of `login --web` that other users of the machine can see. `RedirectPageTests` tests the page itself, and the
