@@ -2,7 +2,7 @@
 
     legacy_archive.py FORMAT TOKEN FILE
 
-FORMAT is binary or xml for a valid file, or truncated, cycle, no-token, no-id, not-an-archive or empty.
+FORMAT is binary or xml for a valid file, or truncated, no-token or not-an-archive.
 """
 
 import plistlib
@@ -48,19 +48,15 @@ def with_references_as_dictionaries(value):
 
 def contents(form, token):
     fields = dict(FIELDS, token=token)
-    for name in ("token", "id"):
-        if form == f"no-{name}":
-            del fields[name]
+    if form == "no-token":
+        del fields["token"]
     plist = archive(fields)
-    if form == "cycle":
-        plist["$objects"][1]["nickname"] = UID(1)
-        plist["$objects"][1]["token"] = UID(1)
     if form == "xml":
         return plistlib.dumps(with_references_as_dictionaries(plist))
     if form == "not-an-archive":
         return b"token=" + token.encode()
     data = plistlib.dumps(plist, fmt=plistlib.FMT_BINARY)
-    return {"truncated": data[:-40], "empty": b""}.get(form, data)
+    return data[:-40] if form == "truncated" else data
 
 
 def main():

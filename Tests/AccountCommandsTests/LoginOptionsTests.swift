@@ -49,7 +49,7 @@ import Testing
     @Test(arguments: [
         "state", "STATE", "redirect_uri", "client_id", "client_secret", "scope", "code_challenge", "code_verifier",
         "nonce",
-        "response_type", "grant_type", "request_uri",
+        "response_type", "response_mode", "code_challenge_method", "grant_type", "request_uri",
     ])
     func `Refuses an authorization parameter that AccountKit sets`(name: String) throws {
         let error = try #require(throws: (any Error).self) { try parse("--parameter", "\(name)=x") }
@@ -103,6 +103,31 @@ import Testing
     func `Refuses browser options with other sign-in methods`(arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+    }
+
+    @Test(arguments: [
+        ["--web"], ["--device"], ["--password"], ["--with-token"], ["--username", "alice"], ["--step-up"],
+        ["--redirect-uri", "http://127.0.0.1:8400/callback"], ["--default-scopes"],
+    ])
+    func `Refuses options of a user with a sign-in without a user`(options: [String]) throws {
+        for machine in [["--client-credentials"], ["--workload", "github-actions"]] {
+            let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(machine + options) }
+            #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+            #expect(LoginCommand<App>.message(for: error).contains(machine[0]))
+        }
+    }
+
+    @Test(arguments: [
+        ["--client-credentials", "--client-key", "key.pem", "--client-secret-stdin"], ["--client-key", "key.pem"],
+        ["--client-credentials", "--client-key-id", "1"],
+        ["--client-credentials", "--client-assertion-audience", "https://auth.example.com"],
+        ["--client-credentials", "--workload", "github-actions"], ["--workload-grant", "jwt-bearer"],
+        ["--workload", "github-actions", "--client-auth", "post"],
+    ])
+    func `Refuses contradictory options of a client or a workload`(options: [String]) throws {
+        let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(options) }
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+        #expect(LoginCommand<App>.message(for: error).contains("--"))
     }
 
     @Test func `Includes the app's own text in the help`() {

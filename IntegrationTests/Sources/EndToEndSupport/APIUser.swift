@@ -36,8 +36,8 @@ struct APIUser: Sendable {
     }
 
     /// The status of an API call with the stored token.
-    func call(session: String = "default") async throws -> Int {
-        try await HTTP.get(api, bearer: try await account.storedToken(session: session)).status
+    func call() async throws -> Int {
+        try await HTTP.get(api, bearer: try await account.storedToken()).status
     }
 
     /// The stored registrations.

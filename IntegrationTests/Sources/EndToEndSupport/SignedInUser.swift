@@ -50,10 +50,10 @@ struct SignedInUser: Sendable {
     }
 
     /// Signs in with a token that was issued to another client.
-    func signInWithToken(session: String = "default") async throws {
+    func signInWithToken() async throws {
         let token = try await server.issueToken()
         let outcome = try await account(
-            "login", "--issuer", server.issuer, "--with-token", "--session", session, input: token + "\n")
+            "login", "--issuer", server.issuer, "--with-token", input: token + "\n")
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 }

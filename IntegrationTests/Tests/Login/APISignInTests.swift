@@ -2,7 +2,8 @@
 import Foundation
 import Testing
 
-/// Signing in with nothing but the URL of an API.
+/// Signing in with nothing but the URL of an API. `ResourceDiscoveryTests` and `APIAuthorityTests` test where AccountKit
+/// finds the metadata, which scopes it requests, and as which client.
 @Suite(.queued)
 struct APISignInTests {
     @Test func `Signs in, calls the API, refreshes and signs out with only a URL`() async throws {
@@ -20,11 +21,23 @@ struct APISignInTests {
             #expect(try await user.call() == 200)
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
 
-            let requests = try await user.server.log().requests
-            let named = requests.filter { ["/oauth/authorize", "/oauth/token"].contains($0.path) }
-            #expect(Set(named.map(\.resource)) == [user.api], "\(named)")
+            // `login` has created a rule for the API.
+            let rule = try await user.account("rule", "which", user.api)
+            #expect(rule.exitCode == 0 && rule.output.contains("default"), "\(rule)")
+            #expect(try await user.account("rule", "which", user.server.issuer + "/other").exitCode != 0)
+
+            // The next sign-in needs no arguments.
+            let again = try await user.account.logInOnDevice(at: user.server)
+            #expect(again.exitCode == 0, "\(again)")
+            #expect(try await user.call() == 200)
+
+            let paths = ["/oauth/authorize", "/oauth/device_authorization", "/oauth/token"]
+            let requests = try await user.server.log().requests.filter { paths.contains($0.path) }
+            #expect(Set(requests.map(\.path)) == Set(paths))
+            #expect(Set(requests.map(\.resource)) == [user.api], "\(requests)")
             let client = try await user.server.clients().first
-            #expect(Set(named.map(\.clientID)) == [client])
+            #expect(Set(requests.map(\.clientID)) == [client])
+            #expect(try await user.server.clients().count == 1)
 
             let logout = try await user.account("logout")
             #expect(logout.exitCode == 0, "\(logout)")
@@ -33,17 +46,8 @@ struct APISignInTests {
         }
     }
 
-    @Test func `Signs in on another device with only a URL`() async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            #expect(try await user.call() == 200)
-            let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
-            #expect(device.map(\.resource) == [user.api])
-        }
-    }
-
     @Test func `Repeats the resource in a refresh after the settings are lost`() async throws {
-        try await APIUser.run { user in
+        try await APIUser.run(["--api-metadata", "path"]) { user in
             try await user.signIn()
             try FileManager.default.removeItem(atPath: user.container.home + "/Library/Preferences")
             try await user.server.clearLog()
@@ -55,81 +59,30 @@ struct APISignInTests {
         }
     }
 
-    @Test(arguments: ["challenge", "path", "root"])
-    func `Finds the metadata of the API`(place: String) async throws {
-        try await APIUser.run(["--api-metadata", place]) { user in
-            try await user.signIn()
-            #expect(try await user.call() == 200)
-        }
-    }
-
-    @Test func `Treats the URL of an API without metadata as an issuer`() async throws {
-        try await APIUser.run(["--api-metadata", "none"]) { user in
-            let login = try await user.account.logInOnDevice(at: user.server, [user.server.issuer])
-            #expect(login.exitCode == 0, "\(login)")
-            #expect(try await user.account("whoami", "--verify").output == "alice\n")
-            #expect(try await user.account("refresh").exitCode == 0)
-        }
-    }
-
-    @Test func `Accepts a resource that is a parent of the URL`() async throws {
-        try await APIUser.run { user in
-            try await user.server.alter(.resourceMetadata, setting: ["resource": .text(user.server.issuer)])
-            try await user.signIn()
-            let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
-            #expect(device.map(\.resource) == [user.server.issuer])
-        }
-    }
-
-    @Test func `Creates a rule for the API`() async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            let rule = try await user.account("rule", "which", user.api)
-            #expect(rule.exitCode == 0, "\(rule)")
-            #expect(rule.output.contains("default"), "\(rule)")
-            #expect(try await user.account("rule", "which", user.server.issuer + "/other").exitCode != 0)
-        }
-    }
-
-    @Test func `Says that there is no rule for an API with a query in its URL`() async throws {
+    @Test func `Uses the resource that the metadata names`() async throws {
         try await APIUser.run { user in
             let api = user.api + "?tenant=a"
             try await user.server.alter(.resourceMetadata, setting: ["resource": .text(api)])
             let login = try await user.account.logInOnDevice(at: user.server, [api])
             #expect(login.exitCode == 0, "\(login)")
+            // A rule cannot contain a query.
             #expect(login.errors.contains("no token there: \(api) must not contain a query"), "\(login)")
             #expect(try await user.account("rule", "list").output == "")
-        }
-    }
-
-    @Test func `Signs in to the same API again without arguments`() async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            let again = try await user.account.logInOnDevice(at: user.server)
-            #expect(again.exitCode == 0, "\(again)")
-            #expect(try await user.server.clients().count == 1)
-            #expect(try await user.call() == 200)
-        }
-    }
-
-    // MARK: Scopes
-
-    @Test func `Requests the scopes of the challenge first`() async throws {
-        try await APIUser.run(
-            ["--api-scope", "notes:read", "--api-scope", "notes:write", "--challenged-scope", "notes:read"]
-        ) { user in
-            try await user.signIn()
+            // The resource may be a parent of the URL.
+            try await user.server.alter(.resourceMetadata, setting: ["resource": .text(user.server.issuer)])
+            try await user.signIn("--session", "second")
             let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
-            #expect(device.map(\.scope) == ["notes:read offline_access"])
+            #expect(device.map(\.resource) == [api, user.server.issuer])
         }
     }
 
-    @Test func `Requests the scopes of the metadata without a scope in the challenge`() async throws {
+    @Test func `Requests the scopes of the API and of the options`() async throws {
         try await APIUser.run(["--api-scope", "notes:read"]) { user in
             try await user.signIn("--scope", "email")
-            let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
-            #expect(device.map(\.scope) == ["notes:read email offline_access"])
             #expect(try await user.call() == 200)
+            try await user.signIn("--session", "second", "--no-default-scopes", "--scope", "openid")
+            let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
+            #expect(device.map(\.scope) == ["notes:read email offline_access", "openid"])
         }
     }
 
@@ -142,16 +95,6 @@ struct APISignInTests {
         }
     }
 
-    @Test func `Requests only the named scopes without default scopes`() async throws {
-        try await APIUser.run(["--api-scope", "notes:read"]) { user in
-            try await user.signIn("--no-default-scopes", "--scope", "openid")
-            let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
-            #expect(device.map(\.scope) == ["openid"])
-        }
-    }
-
-    // MARK: Clients
-
     @Test func `Uses the given client ID before all others`() async throws {
         try await APIUser.run(["--client-metadata"]) { user in
             try await user.signIn(
@@ -159,32 +102,6 @@ struct APISignInTests {
             let requests = try await user.server.log().requests
             #expect(requests.first { $0.path == "/oauth/device_authorization" }?.clientID == "account-cli")
             #expect(!requests.contains { $0.path == "/oauth/register" })
-        }
-    }
-
-    @Test func `Uses a client metadata document before a registration`() async throws {
-        try await APIUser.run(["--client-metadata"]) { user in
-            let document = "https://app.example.com/client.json"
-            let login = try await user.account.logIn(at: user.server, [user.api, "--client-metadata-url", document])
-            #expect(login.exitCode == 0, "\(login)")
-            #expect(try await user.account("refresh").exitCode == 0)
-            let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
-            #expect(requests.map(\.clientID) == [document, document])
-            #expect(try await user.server.clients().isEmpty)
-        }
-    }
-
-    @Test func `Registers at a service that does not support metadata documents`() async throws {
-        try await APIUser.run { user in
-            try await user.signIn("--client-metadata-url", "https://app.example.com/client.json")
-            #expect(try await user.server.clients().count == 1)
-        }
-    }
-
-    @Test func `Says how to register by hand`() async throws {
-        try await APIUser.run(registration: "off") { user in
-            let login = try await user.refusedLogin()
-            try await user.expectRefused(login, "--client-id")
         }
     }
 }

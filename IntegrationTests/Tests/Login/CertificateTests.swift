@@ -1,7 +1,7 @@
 @testable import EndToEndSupport
 import Testing
 
-/// TLS and untrusted certificates.
+/// TLS and untrusted certificates. `HTTPTransportTests` tests wrong names, and servers without TLS.
 @Suite(.queued)
 struct CertificateTests {
     private func signIn(_ account: Tool, _ server: ExampleServer, trusting certificate: Certificate) async throws
@@ -43,7 +43,7 @@ struct CertificateTests {
         }
     }
 
-    @Test(arguments: [("DNS:example.com", 7), ("IP:127.0.0.2", 7), ("IP:127.0.0.1", -1)])
+    @Test(arguments: [("IP:127.0.0.2", 7), ("IP:127.0.0.1", -1)])
     func `Sends no password if the certificate's name or dates are wrong`(subject: String, days: Int) async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
@@ -53,24 +53,6 @@ struct CertificateTests {
                 #expect(outcome.exitCode == 69, "\(outcome)")
                 #expect(outcome.errors.contains("the certificate of 127.0.0.1:\(server.port) "), "\(outcome)")
                 #expect(!container.exists(container.archive))
-            }
-        }
-    }
-
-    @Test func `Reports untrusted TLS if the server at an https URL has no TLS`() async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container)
-            let certificate = try await Certificate.make(in: container)
-            let port = try await ExampleServer.run(certificate.serverOptions) { server in
-                _ = try await signIn(account, server, trusting: certificate)
-                return server.port
-            }
-            try await ExampleServer.run(["--port", String(port)]) { server in
-                let json = try await account("whoami", "--max-age", "0", "--json")
-                #expect(json.exitCode == 0)
-                #expect(try json.document().reason == "untrustedTLS")
-                #expect(try json.document().account?.username == "alice")
-                #expect(try await server.log().requests == [])
             }
         }
     }

@@ -3,7 +3,8 @@ import Foundation
 import NIOHTTP1
 import Testing
 
-/// Sessions of a client without a user.
+/// Sessions of a client without a user. `MachineSessionTests` tests every response of the service and many processes, and
+/// `LoginOptionsTests` the options that require a user.
 @Suite(.queued)
 struct ClientCredentialsLoginTests {
     private static let secret = "s3cret +&%:ü"
@@ -74,12 +75,45 @@ struct ClientCredentialsLoginTests {
             for (path, entry) in try container.files() {
                 #expect(!String(decoding: entry.bytes, as: UTF8.self).contains(Self.secret), "\(path)")
             }
+
+            // The session remembers the client and its scopes.
+            try await server.clearLog()
+            let again = try await account("login")
+            #expect(again.exitCode == 0, "\(again)")
+            let request = try await server.log().requests.first { $0.path == Self.token }
+            #expect(request?.grantType == "client_credentials" && request?.scope == "groups")
+
+            let last = try await account.storedToken()
+            let logout = try await account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+            #expect(!container.exists(container.archive))
+            let live = String(decoding: try await server.control(.GET, "tokens"), as: UTF8.self)
+            #expect(!live.contains(last), "\(live)")
+        }
+    }
+
+    @Test func `Refuses a sign-in without a client ID or with options of a user`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            for options in [[], ["--client-id", "account-cli", "--device"]] {
+                let login = try await account.run(
+                    ["login", "--client-credentials", "--issuer", "https://auth.example.com"] + options)
+                #expect(login.exitCode == 64, "\(login)")
+                #expect(login.errors.contains(options.isEmpty ? "--client-id" : "--client-credentials"), "\(login)")
+            }
         }
     }
 
     @Test func `Reads the client secret from standard input and does not store it`() async throws {
-        try await run { server, account, _ in
+        try await run { server, account, container in
             let without = account.with(Self.variable, nil)
+            let missing = try await logIn(without, server)
+            #expect(missing.exitCode == 64, "\(missing)")
+            #expect(missing.errors.contains("--client-secret-stdin"), "\(missing)")
+            let wrong = try await logIn(account.with(Self.variable, "wrong"), server)
+            #expect(wrong.exitCode == 78, "\(wrong)")
+            #expect(wrong.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(wrong)")
+            #expect(!container.exists(container.archive))
             let login = try await logIn(without, server, ["--client-secret-stdin"], input: Self.secret + "\n")
             #expect(login.exitCode == 0, "\(login)")
             #expect(login.errors.contains("Set ACCOUNT_CLIENT_SECRET for commands that need a new token."), "\(login)")
@@ -95,119 +129,27 @@ struct ClientCredentialsLoginTests {
         }
     }
 
-    @Test func `Stores nothing if the client secret is wrong or missing`() async throws {
-        try await run { server, account, container in
-            let wrong = try await logIn(account.with(Self.variable, "wrong"), server)
-            #expect(wrong.exitCode == 78, "\(wrong)")
-            #expect(wrong.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(wrong)")
-            #expect(wrong.errors.contains("--client-secret-stdin"), "\(wrong)")
-            let missing = try await logIn(account.with(Self.variable, nil), server)
-            #expect(missing.exitCode == 64, "\(missing)")
-            #expect(missing.errors.contains("--client-secret-stdin"), "\(missing)")
-            let empty = try await logIn(account, server, ["--client-secret-stdin"], input: "\n")
-            #expect(empty.exitCode == 64, "\(empty)")
-            #expect(!container.exists(container.archive))
-        }
-    }
-
-    @Test(arguments: [
-        ["--web"], ["--device"], ["--password"], ["--with-token"], ["--username", "alice"], ["--step-up"],
-        ["--redirect-uri", "http://127.0.0.1:8400/callback"], ["--default-scopes"],
-    ])
-    func `Refuses options that require a user`(options: [String]) async throws {
-        try await run { server, account, _ in
-            let login = try await logIn(account, server, options)
-            #expect(login.exitCode == 64, "\(login)")
-            #expect(login.errors.contains("--client-credentials"), "\(login)")
-            #expect(try await server.log().requests.isEmpty)
-        }
-    }
-
-    @Test func `Requires a client ID`() async throws {
-        try await run { server, account, _ in
-            let login = try await account("login", "--client-credentials", "--issuer", server.issuer)
-            #expect(login.exitCode == 64, "\(login)")
-            #expect(login.errors.contains("--client-id"), "\(login)")
-        }
-    }
-
-    // MARK: Using the session
-
-    @Test func `Two hundred processes with an expired token send one request`() async throws {
-        try await runSignedIn { server, account, container in
-            let later = try await WrongClock(in: container).tool(account, ahead: 3600)
-            try await server.setClock(ahead: 3600)
-            let tokens = try await withThrowingTaskGroup(of: Outcome.self) { group in
-                for _ in 1...200 { group.addTask { try await later("token") } }
-                return try await group.reduce(into: Set<String>()) { tokens, outcome in
-                    #expect(outcome.exitCode == 0, "\(outcome)")
-                    tokens.insert(outcome.output)
-                }
-            }
-            #expect(tokens.count == 1)
-            #expect(try await server.log()[Self.token] == 1)
-        }
-    }
-
-    @Test func `Helpers and programs get the token of a client`() async throws {
-        try await runSignedIn { _, account, _ in
-            #expect(try await account("rule", "add", "https://git.example.com").exitCode == 0)
-            let token = try await account.storedToken()
-            let git = try await account(
-                "git-credential", "get", input: "protocol=https\nhost=git.example.com\n\n")
-            #expect(git.output.contains("password=\(token)\n"), "\(git)")
-            let info = #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{}}"#
-            let kubernetes = try await account.with("KUBERNETES_EXEC_INFO", info)("kube-credential", "--any-cluster")
-            #expect(kubernetes.output.contains(#""token":"\#(token)""#), "\(kubernetes)")
-            let program = try await account("exec", "--", "sh", "-c", "echo $ACCOUNT_TOKEN")
-            #expect(program.output == token + "\n", "\(program)")
-        }
-    }
-
-    @Test func `Writes the token of a client to a file`() async throws {
-        try await runSignedIn { _, account, container in
-            let file = container.path("token")
-            let keep = try await account("keep", "--once", "--file", file)
-            #expect(keep.exitCode == 0, "\(keep)")
-            let token = try await account.storedToken()
-            #expect(try String(contentsOfFile: file, encoding: .utf8).contains(token))
-        }
-    }
-
     // MARK: Failures
 
-    @Test(arguments: [
-        "invalid_client", "invalid_grant", "unauthorized_client", "invalid_request", "invalid_scope",
-    ])
-    func `Keeps the session after every rejection by the service`(code: String) async throws {
-        try await runSignedIn { server, account, container in
-            try await server.setFaults(Fault(path: Self.token, status: 400, body: #"{"error":"\#(code)"}"#))
-            let clock = try await WrongClock(in: container)
-            for seconds in [0, 600, 1200] {
-                let refresh = try await clock.tool(account, ahead: seconds)("refresh")
-                #expect(refresh.exitCode == 78, "\(refresh)")
-                #expect(refresh.errors.contains("still signed in"), "\(refresh)")
-            }
-            #expect(try await account("whoami", "--offline").output == "account-cli\n")
-            let grants = try await server.log().requests.compactMap(\.grantType)
-            #expect(Set(grants) == ["client_credentials"], "no other grant is tried")
-            try await server.setFaults()
-            #expect(try await account("refresh").exitCode == 0)
-        }
-    }
-
     @Test func `A process with a wrong secret neither ends the session nor delays it`() async throws {
-        try await runSignedIn { _, account, _ in
+        try await runSignedIn { server, account, container in
             let stale = account.with(Self.variable, "an old secret")
-            for _ in 1...2 {
-                let refresh = try await stale("refresh")
-                #expect(refresh.exitCode == 78, "\(refresh)")
-                #expect(refresh.errors.contains("Check the client secret in ACCOUNT_CLIENT_SECRET."), "\(refresh)")
-            }
+            let rejected = try await stale("refresh")
+            #expect(rejected.exitCode == 78, "\(rejected)")
+            #expect(rejected.errors.contains("still signed in"), "\(rejected)")
+            #expect(rejected.errors.contains("Check the client secret in ACCOUNT_CLIENT_SECRET."), "\(rejected)")
             let token = try await stale("token")
             #expect(token.exitCode == 0, "the stored token is still valid: \(token)")
             let refresh = try await account("refresh")
             #expect(refresh.exitCode == 0, "\(refresh)")
+
+            // Without the secret, `logout` can only remove the session.
+            try await server.clearLog()
+            let logout = try await account.with(Self.variable, nil)("logout")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.errors.contains("this program has no secret for the client account-cli"), "\(logout)")
+            #expect(!container.exists(container.archive))
+            #expect(try await server.log().requests.isEmpty)
         }
     }
 
@@ -234,30 +176,6 @@ struct ClientCredentialsLoginTests {
         }
     }
 
-    @Test func `Signs in as the same client again without options`() async throws {
-        try await run { server, account, _ in
-            #expect(try await logIn(account, server, ["--scope", "groups"]).exitCode == 0)
-            try await server.clearLog()
-            let again = try await account("login")
-            #expect(again.exitCode == 0, "\(again)")
-            let requests = try await server.log().requests
-            let request = requests.first { $0.path == Self.token }
-            #expect(request?.grantType == "client_credentials" && request?.scope == "groups")
-        }
-    }
-
-    @Test func `Repeats the scopes of a client with a secret from standard input`() async throws {
-        try await run { server, account, _ in
-            #expect(try await logIn(account, server, ["--scope", "groups"]).exitCode == 0)
-            try await server.clearLog()
-            let again = try await account.with(Self.variable, nil)(
-                "login", "--client-credentials", "--client-secret-stdin", input: Self.secret + "\n")
-            #expect(again.exitCode == 0, "\(again)")
-            let requests = try await server.log().requests
-            #expect(requests.first { $0.path == Self.token }?.scope == "groups")
-        }
-    }
-
     @Test func `Delivers a queued revocation only with the secret of its client`() async throws {
         try await runSignedIn { server, account, container in
             let token = try await account.storedToken()
@@ -276,41 +194,6 @@ struct ClientCredentialsLoginTests {
             _ = try await account("refresh")
             let live = String(decoding: try await server.control(.GET, "tokens"), as: UTF8.self)
             #expect(!live.contains(token), "\(live)")
-        }
-    }
-
-    @Test func `Signs out without the secret, and says that the token stays valid`() async throws {
-        try await runSignedIn { server, account, container in
-            let logout = try await account.with(Self.variable, nil)("logout")
-            #expect(logout.exitCode == 0, "\(logout)")
-            #expect(logout.errors.contains("this program has no secret for the client account-cli"), "\(logout)")
-            #expect(!container.exists(container.archive))
-            #expect(try await server.log().requests.isEmpty)
-        }
-    }
-
-    @Test func `Keeps the session of a client while the service is unreachable`() async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container).with(Self.variable, Self.secret)
-            try await ExampleServer.run(["--client-secret", Self.secret]) { server in
-                let login = try await logIn(account, server)
-                #expect(login.exitCode == 0, "\(login)")
-            }
-            let whoami = try await account("whoami", "--max-age", "0")
-            #expect(whoami.exitCode == 0 && whoami.output == "account-cli\n", "\(whoami)")
-            #expect(try await account("whoami", "--verify").exitCode == 69)
-            #expect(try await account("token").exitCode == 0)
-        }
-    }
-
-    @Test func `Signs a client out and revokes its token`() async throws {
-        try await runSignedIn { server, account, container in
-            let logout = try await account("logout", "--json")
-            #expect(logout.exitCode == 0, "\(logout)")
-            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
-            #expect(!container.exists(container.archive))
-            let live = String(decoding: try await server.control(.GET, "tokens"), as: UTF8.self)
-            #expect(live == #"{"tokens":[]}"#)
         }
     }
 }

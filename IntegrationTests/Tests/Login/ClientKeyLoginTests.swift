@@ -2,16 +2,17 @@
 import Foundation
 import Testing
 
-/// Sessions of a client that authenticates with a key (RFC 7523, section 2.2).
+/// Sessions of a client that authenticates with a key (RFC 7523, section 2.2). `ClientKeyTests` tests the kinds of keys,
+/// and `LoginOptionsTests` the contradictory options.
 @Suite(.queued)
 struct ClientKeyLoginTests {
     private static let token = "/oauth/token"
 
     private func run(
-        _ algorithm: String = "ES256", _ test: (ExampleServer, Tool, Container, ClientKeyPair) async throws -> Void
+        _ test: (ExampleServer, Tool, Container, ClientKeyPair) async throws -> Void
     ) async throws {
         try await Container.run { container in
-            let keys = try await ClientKeyPair(algorithm, in: container)
+            let keys = try await ClientKeyPair(in: container)
             try await ExampleServer.run(["--client-public-key", keys.publicKey]) { server in
                 try await test(server, Tool.account(in: container), container, keys)
             }
@@ -26,65 +27,13 @@ struct ClientKeyLoginTests {
                 + ["--client-key", keys.privateKey] + options)
     }
 
-    private func runSignedIn(
-        _ test: (ExampleServer, Tool, Container, ClientKeyPair) async throws -> Void
-    ) async throws {
+    @Test func `Signs in, refreshes and signs out with a key, which it never stores`() async throws {
         try await run { server, account, container, keys in
-            let login = try await logIn(account, server, keys)
-            try #require(login.exitCode == 0, "\(login)")
-            try await server.clearLog()
-            try await test(server, account, container, keys)
-        }
-    }
-
-    @Test(arguments: ClientKeyPair.kinds.keys.sorted())
-    func `Signs in, refreshes and signs out with a key`(algorithm: String) async throws {
-        try await run(algorithm) { server, account, container, keys in
             let login = try await logIn(account, server, keys)
             #expect(login.exitCode == 0, "\(login)")
             #expect(login.errors.contains("Signed in as the client account-cli at "), "\(login)")
             #expect(!login.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(login)")
-            #expect(try await account("refresh").exitCode == 0)
-            #expect(try await account("whoami", "--verify").output == "account-cli\n")
-            let status = try await account("status")
-            #expect(status.output.contains(keys.privateKey), "\(status)")
-            #expect(status.output.contains("commands request new tokens automatically"), "\(status)")
-            let logout = try await account("logout", "--json")
-            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
-            let requests = try await server.log().requests.filter {
-                $0.path == Self.token || $0.path == "/oauth/revoke"
-            }
-            #expect(requests.count >= 4)
-            #expect(requests.allSatisfy { $0.secret == "private_key_jwt" && $0.status == 200 }, "\(requests)")
-        }
-    }
 
-    @Test func `Two hundred processes at expiry sign one assertion`() async throws {
-        try await runSignedIn { server, account, container, _ in
-            let later = try await WrongClock(in: container).tool(account, ahead: 3600)
-            try await server.setClock(ahead: 3600)
-            let tokens = try await withThrowingTaskGroup(of: Outcome.self) { group in
-                for _ in 1...200 { group.addTask { try await later("token") } }
-                return try await group.reduce(into: Set<String>()) { tokens, outcome in
-                    #expect(outcome.exitCode == 0, "\(outcome)")
-                    tokens.insert(outcome.output)
-                }
-            }
-            #expect(tokens.count == 1)
-            #expect(try await server.log()[Self.token] == 1)
-        }
-    }
-
-    @Test func `Uses a key that was rotated on the disk`() async throws {
-        try await runSignedIn { _, account, _, keys in
-            try await keys.rotate()
-            let refresh = try await account("refresh")
-            #expect(refresh.exitCode == 0, "\(refresh)")
-        }
-    }
-
-    @Test func `Stores the path of the key and never the key`() async throws {
-        try await runSignedIn { _, account, container, keys in
             let key = try String(contentsOfFile: keys.privateKey, encoding: .utf8)
             let line = try #require(key.split(separator: "\n").dropFirst().first)
             for (path, entry) in try container.files() where !keys.privateKey.hasSuffix(path) {
@@ -92,12 +41,38 @@ struct ClientKeyLoginTests {
             }
             let verbose = try await account("-v", "refresh")
             #expect(!verbose.errors.contains(line) && !verbose.errors.contains("eyJ"), "\(verbose)")
+
+            try await keys.rotate()
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "the key was rotated on the disk: \(refresh)")
+            #expect(try await account("whoami", "--verify").output == "account-cli\n")
+            let status = try await account("status")
+            #expect(status.output.contains(keys.privateKey), "\(status)")
+            #expect(status.output.contains("commands request new tokens automatically"), "\(status)")
+            let again = try await account("login")
+            #expect(again.exitCode == 0, "the session remembers the key: \(again)")
+            let logout = try await account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+            let requests = try await server.log().requests.filter {
+                $0.path == Self.token || $0.path == "/oauth/revoke"
+            }
+            #expect(requests.count >= 5)
+            #expect(requests.allSatisfy { $0.secret == "private_key_jwt" && $0.status == 200 }, "\(requests)")
         }
     }
 
-    /// A clock that is 10 minutes behind makes the assertion stale.
     @Test func `Keeps the session if the service rejects the assertion`() async throws {
-        try await runSignedIn { server, account, _, keys in
+        try await run { server, account, container, keys in
+            let login = try await logIn(
+                account, server, keys, ["--client-assertion-audience", "https://other.example"])
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("audience"), "\(login)")
+            #expect(!container.exists(container.archive))
+            let right = try await logIn(
+                account, server, keys, ["--client-assertion-audience", server.issuer + Self.token])
+            #expect(right.exitCode == 0, "\(right)")
+
+            // A clock that is 10 minutes behind makes the assertion stale.
             try await server.setClock(ahead: 600)
             let stale = try await account("refresh")
             #expect(stale.exitCode == 78, "\(stale)")
@@ -108,22 +83,11 @@ struct ClientKeyLoginTests {
         }
     }
 
-    @Test func `Stores nothing if the assertion is for another audience`() async throws {
-        try await run { server, account, container, keys in
-            let login = try await logIn(
-                account, server, keys, ["--client-assertion-audience", "https://other.example"])
-            #expect(login.exitCode == 78, "\(login)")
-            #expect(login.errors.contains("audience"), "\(login)")
-            #expect(!container.exists(container.archive))
-            let right = try await logIn(
-                account, server, keys, ["--client-assertion-audience", server.issuer + Self.token])
-            #expect(right.exitCode == 0, "\(right)")
-            #expect(try await account("refresh").exitCode == 0)
-        }
-    }
-
     @Test func `Names the problem of the key file and keeps the session`() async throws {
-        try await runSignedIn { server, account, _, keys in
+        try await run { server, account, _, keys in
+            let login = try await logIn(account, server, keys)
+            try #require(login.exitCode == 0, "\(login)")
+            try await server.clearLog()
             let files = FileManager.default
             try files.setAttributes([.posixPermissions: 0o644], ofItemAtPath: keys.privateKey)
             let open = try await account("refresh")
@@ -140,23 +104,10 @@ struct ClientKeyLoginTests {
         }
     }
 
-    @Test func `Signs in with the same key again without options`() async throws {
-        try await runSignedIn { server, account, _, _ in
-            let again = try await account("login")
-            #expect(again.exitCode == 0, "\(again)")
-            #expect(try await server.log().requests.first { $0.path == Self.token }?.secret == "private_key_jwt")
-        }
-    }
-
-    @Test(arguments: [
-        ["--client-credentials", "--client-key", "key.pem", "--client-secret-stdin"], ["--client-key", "key.pem"],
-        ["--client-credentials", "--client-key-id", "1"],
-        ["--client-credentials", "--client-assertion-audience", "https://auth.example.com"],
-    ])
-    func `Refuses contradictory options of a client`(options: [String]) async throws {
+    @Test func `Refuses a key without --client-credentials`() async throws {
         try await Container.run { container in
-            let login = try await Tool.account(in: container).run(
-                ["login", "--issuer", "https://auth.example.com", "--client-id", "nightly"] + options)
+            let login = try await Tool.account(in: container)(
+                "login", "--issuer", "https://auth.example.com", "--client-id", "nightly", "--client-key", "key.pem")
             #expect(login.exitCode == 64, "\(login)")
             #expect(login.errors.contains("--client-"), "\(login)")
         }

@@ -2,14 +2,17 @@
 import Foundation
 import Testing
 
-/// Registrations of the tool at services (RFC 7591).
+/// Registrations of the tool at services (RFC 7591). `ClientRegistrationsTests` and `ClientRegistrationUseTests` test how
+/// AccountKit stores, shares and removes them, and `APIAuthorityTests` every response of the service.
 @Suite(.queued)
 struct ClientRegistrationTests {
     @Test func `Shares one registration among sessions, and removes it with the last`() async throws {
         try await APIUser.run { user in
-            try await user.signIn()
-            try await user.signIn("--session", "second")
+            async let first: Void = user.signIn()
+            async let second: Void = user.signIn("--session", "second")
+            _ = try await (first, second)
             #expect(try await user.server.clients().count == 1)
+            #expect(try await user.account("refresh").exitCode == 0)
             #expect(try await user.account("logout").exitCode == 0)
             #expect(try await user.server.clients().count == 1)
             #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
@@ -19,62 +22,25 @@ struct ClientRegistrationTests {
         }
     }
 
-    @Test func `Keeps a registration that the service cannot remove`() async throws {
-        try await APIUser.run(registration: "on") { user in
-            try await user.signIn()
-            #expect(try await user.account("logout").exitCode == 0)
-            #expect(try user.registrations().count == 1)
-            try await user.signIn()
-            #expect(try await user.server.clients().count == 1)
-        }
-    }
-
     @Test func `Keeps a registration if the service is unreachable at sign-out`() async throws {
         try await APIUser.run { user in
             try await user.signIn()
             try await user.server.setFaults(Fault(path: "/oauth/*", status: 503))
             #expect(try await user.account("logout").exitCode == 0)
             #expect(try user.registrations().count == 1)
-        }
-    }
-
-    @Test func `Ends with one registration after two sign-ins at once`() async throws {
-        try await APIUser.run { user in
-            async let first: Void = user.signIn()
-            async let second: Void = user.signIn("--session", "second")
-            _ = try await (first, second)
+            try await user.server.clearFaults()
+            try await user.signIn()
             #expect(try await user.server.clients().count == 1)
-            #expect(try await user.account("refresh").exitCode == 0)
-            #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
         }
     }
 
-    @Test(arguments: [true, false])
-    func `Registers again at sign-in if the service has forgotten the client`(usesBrowser: Bool) async throws {
+    @Test func `Registers again at sign-in if the service has forgotten the client`() async throws {
         try await APIUser.run { user in
             try await user.signIn()
             try await user.server.forgetClients()
-            let login =
-                usesBrowser
-                ? try await user.account.logIn(at: user.server, [user.api, "--register"])
-                : try await user.account.logInOnDevice(at: user.server, [user.api])
+            let login = try await user.account.logIn(at: user.server, [user.api, "--register"])
             #expect(login.exitCode == 0, "\(login)")
             #expect(try await user.server.clients().count == 1)
-            #expect(try await user.call() == 200)
-        }
-    }
-
-    @Test func `Registers again once only`() async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            let body = #"{"error":"invalid_client"}"#
-            try await user.server.setFaults(Fault(path: "/oauth/device_authorization", status: 401, body: body))
-            try await user.server.clearLog()
-            let login = try await user.account("login", "--device", user.api)
-            #expect(login.exitCode == 78, "\(login)")
-            #expect(try await user.server.log()["/oauth/register"] == 1)
-            #expect(try await user.server.log()["/oauth/device_authorization"] == 2)
-            // The old session is intact.
             #expect(try await user.call() == 200)
         }
     }
@@ -89,19 +55,28 @@ struct ClientRegistrationTests {
             #expect(refresh.errors.contains("sign in again"), "\(refresh)")
             #expect(try await user.server.log()["/oauth/register"] == 1)
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
+
+            // A sign-in registers the tool again, but only once.
+            let body = #"{"error":"invalid_client"}"#
+            try await user.server.setFaults(Fault(path: "/oauth/device_authorization", status: 401, body: body))
+            try await user.server.clearLog()
+            let login = try await user.account("login", "--device", user.api)
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(try await user.server.log()["/oauth/register"] == 1)
+            #expect(try await user.server.log()["/oauth/device_authorization"] == 2)
+            #expect(try await user.call() == 200)
         }
     }
 
-    @Test(arguments: ["client_secret_basic", "client_secret_post"])
-    func `Uses a secret that the service issues`(method: String) async throws {
+    @Test func `Uses a secret that the service issues, and stores it encrypted`() async throws {
         try await APIUser.run(["--registration-secrets"]) { user in
             try await user.server.alter(
-                .discovery, setting: ["token_endpoint_auth_methods_supported": .list([method])])
+                .discovery, setting: ["token_endpoint_auth_methods_supported": .list(["client_secret_basic"])])
             try await user.signIn()
             #expect(try await user.account("refresh").exitCode == 0)
             try await user.signIn("--session", "second")
             let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
-            #expect(Set(requests.map(\.secret)) == [method])
+            #expect(Set(requests.map(\.secret)) == ["client_secret_basic"])
             for (path, entry) in try user.container.files() {
                 let text = String(decoding: entry.bytes, as: UTF8.self)
                 #expect(!text.contains("secret_") && !text.contains("registration_"), "\(path)")
@@ -127,33 +102,24 @@ struct ClientRegistrationTests {
         }
     }
 
-    @Test(arguments: ["managed", "on"])
-    func `Updates the registration for more scopes, or registers again`(registration: String) async throws {
-        try await APIUser.run(registration: registration) { user in
-            let count = registration == "managed" ? 1 : 2
+    @Test func `Updates the registration for more scopes`() async throws {
+        try await APIUser.run { user in
             try await user.signIn()
             try await user.signIn("--session", "second", "--scope", "groups")
-            #expect(try await user.server.log()["/oauth/register"] == count)
-            #expect(try await user.server.clients().count == count)
+            #expect(try await user.server.clients().count == 1)
             #expect(try await user.account("refresh").exitCode == 0)
             #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
             try await user.signIn()
-            #expect(try await user.server.log()["/oauth/register"] == count)
+            #expect(try await user.server.log()["/oauth/register"] == 1)
             #expect(try user.registrations().count == 1)
+            #expect(try await user.account("logout", "--all").exitCode == 0)
+            #expect(try await user.server.clients().isEmpty)
+            #expect(try user.registrations().isEmpty)
         }
     }
 
-    /// The response to an update may replace the secret, of which each session has a copy.
-    @Test func `Registers a client with a secret again for more scopes`() async throws {
-        try await APIUser.run(["--registration-secrets"]) { user in
-            try await user.signIn()
-            try await user.signIn("--session", "second", "--scope", "groups")
-            #expect(try await user.server.log()["/oauth/register"] == 2)
-            #expect(try await user.account("refresh").exitCode == 0)
-            #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
-        }
-    }
-
+    /// AccountKit does not update a client with a secret: the response may replace the secret, of which each session has a
+    /// copy.
     @Test func `Removes the registration that a sign-in has replaced`() async throws {
         try await APIUser.run(["--registration-secrets"]) { user in
             try await user.signIn()
@@ -166,70 +132,20 @@ struct ClientRegistrationTests {
         }
     }
 
-    @Test func `Removes an updated registration with its last session`() async throws {
+    @Test func `A sign-out keeps the registration of a sign-in in progress`() async throws {
         try await APIUser.run { user in
             try await user.signIn()
-            try await user.signIn("--session", "second", "--scope", "groups")
-            #expect(try await user.account("refresh").exitCode == 0)
-            #expect(try await user.account("logout", "--all").exitCode == 0)
-            #expect(try await user.server.clients().isEmpty)
-            #expect(try user.registrations().isEmpty)
-        }
-    }
-
-    @Test(arguments: [403, 405, 503])
-    func `Registers again if the service does not update registrations`(status: Int) async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            try await user.server.setFaults(Fault(path: "/oauth/register/*", method: "PUT", status: status))
-            try await user.signIn("--scope", "groups")
-            #expect(try await user.server.log()["/oauth/register"] == 2)
-            #expect(try await user.account("refresh").exitCode == 0)
-        }
-    }
-
-    @Test(arguments: [true, false])
-    func `A sign-out keeps the registration of a sign-in in progress`(usesBrowser: Bool) async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            @Sendable func signOut() async throws {
+            let login = try await user.account.logIn(["--session", "second", user.api]) { address in
                 #expect(try await user.account("logout").exitCode == 0)
                 #expect(try await user.server.clients().count == 1)
                 #expect(try user.registrations().count == 1)
-            }
-            let arguments = ["--session", "second", user.api]
-            let login: Outcome
-            if usesBrowser {
-                login = try await user.account.logIn(arguments) { address in
-                    try await signOut()
-                    _ = try? await HTTP.get(try await user.server.redirection(from: address))
-                }
-            } else {
-                let command = user.account.command(["login", "--device"] + arguments)
-                login = try await command.whileRunning { running in
-                    let code = try await running.errors.match {
-                        $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
-                    }
-                    try await signOut()
-                    try await user.server.decide("approve", code)
-                }
+                _ = try? await HTTP.get(try await user.server.redirection(from: address))
             }
             #expect(login.exitCode == 0, "\(login)")
             #expect(try await user.account("refresh", "--session", "second").exitCode == 0)
             #expect(try await user.account("logout", "--session", "second").exitCode == 0)
             #expect(try await user.server.clients().isEmpty)
             #expect(try user.registrations().isEmpty)
-        }
-    }
-
-    @Test func `Replaces a registration that cannot be opened`() async throws {
-        try await APIUser.run { user in
-            try await user.signIn()
-            let path = user.container.root + "/" + (try #require(try user.registrations().first))
-            try user.container.write(Array("damaged".utf8), to: path)
-            try await user.signIn()
-            #expect(try await user.server.log()["/oauth/register"] == 2)
-            #expect(try await user.account("refresh").exitCode == 0)
         }
     }
 }
@@ -241,13 +157,10 @@ extension ClientRegistrationTests {
             let path = user.container.home + "/Library/Keys/Clients/Registrations.key"
             try user.container.write([1, 2, 3], to: path)
             #expect(try await user.account("refresh").exitCode == 0)
-            for way in [["--device"], ["--web"], ["--username", "alice", "--password-stdin"]] {
-                let login = try await user.account.with("BROWSER", "true").run(
-                    ["login", user.api] + way, input: ExampleServer.alicePassword + "\n")
-                #expect(login.exitCode == 65, "\(login)")
-                #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
-                #expect(login.errors.contains("`rm \(path)`"), "\(login)")
-            }
+            let login = try await user.account("login", user.api, "--device")
+            #expect(login.exitCode == 65, "\(login)")
+            #expect(login.errors.contains("does not have 32 bytes"), "\(login)")
+            #expect(login.errors.contains("`rm \(path)`"), "\(login)")
             #expect(try await user.server.log()["/oauth/register"] == 1)
             #expect(try await user.call() == 200)
 

@@ -3,7 +3,12 @@ import Foundation
 import NIOHTTP1
 import Testing
 
-/// The client scenarios of modelcontextprotocol/conformance that are about a sign-in, each named after the scenario. The service and the API are the test server.
+/// The client scenarios of modelcontextprotocol/conformance that are about a sign-in, each named after the scenario. The
+/// service and the API are the test server.
+///
+/// Unit tests cover the scenarios that differ from these only in one response: `ResourceDiscoveryTests` those of the
+/// metadata, `AuthorizationResponseTests` those of the issuer, `ClientAuthenticationTests` those of the token endpoint, and
+/// `ServiceDocumentsTests` those of the scopes. `APISignInTests`, `StepUpTests` and `OfflineAccessTests` cover the others.
 @Suite(.queued)
 struct ConformanceTests {
     private static let tenant = "/tenant1"
@@ -36,21 +41,6 @@ struct ConformanceTests {
     }
 
     // MARK: Metadata
-
-    @Test func `auth/metadata-default`() async throws {
-        try await APIUser.run { user in
-            try await expectSignIn(user)
-            // The address in the challenge comes first.
-            #expect(try await user.server.log()["/.well-known/oauth-protected-resource"] == 0)
-        }
-    }
-
-    @Test func `auth/metadata-var1`() async throws {
-        try await APIUser.run(["--api-metadata", "path"]) { user in
-            try await user.server.setFaults(Fault(path: Self.serverMetadata, status: 404))
-            try await expectSignIn(user)
-        }
-    }
 
     @Test func `auth/metadata-var2`() async throws {
         try await APIUser.run(["--api-metadata", "root"]) { user in
@@ -87,33 +77,11 @@ struct ConformanceTests {
 
     @Test func `auth/pre-registration`() async throws {
         try await APIUser.run(registration: "off") { user in
+            try await user.server.alter(.discovery, omitting: ["scopes_supported"])
             try await expectSignIn(user, ["--client-id", "account-cli"])
             #expect(try await user.server.log()["/oauth/register"] == 0)
+            #expect(try await scope(of: user) == nil, "auth/scope-omitted-when-undefined")
         }
-    }
-
-    /// Signs in at a service that supports one method of client authentication, and expects this method.
-    private func expectAuthentication(_ method: String, sent: String?, _ options: [String]) async throws {
-        try await APIUser.run(options) { user in
-            try await user.server.alter(
-                .discovery, setting: ["token_endpoint_auth_methods_supported": .list([method])])
-            try await expectSignIn(user)
-            let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
-            #expect(requests.map(\.secret) == [sent, sent])
-        }
-    }
-
-    @Test func `auth/token-endpoint-auth-basic`() async throws {
-        try await expectAuthentication(
-            "client_secret_basic", sent: "client_secret_basic", ["--registration-secrets"])
-    }
-
-    @Test func `auth/token-endpoint-auth-post`() async throws {
-        try await expectAuthentication("client_secret_post", sent: "client_secret_post", ["--registration-secrets"])
-    }
-
-    @Test func `auth/token-endpoint-auth-none`() async throws {
-        try await expectAuthentication("none", sent: nil, [])
     }
 
     // MARK: Client credentials
@@ -211,72 +179,7 @@ struct ConformanceTests {
         }
     }
 
-    @Test func `auth/scope-from-scopes-supported`() async throws {
-        let options = ["--api-scope", "mcp:basic", "--api-scope", "mcp:read", "--api-scope", "mcp:write"]
-        try await APIUser.run(options) { user in
-            try await user.server.alter(.discovery, omitting: ["scopes_supported"])
-            try await expectSignIn(user)
-            #expect(try await scope(of: user) == "mcp:basic mcp:read mcp:write")
-        }
-    }
-
-    @Test func `auth/scope-omitted-when-undefined`() async throws {
-        try await APIUser.run { user in
-            try await user.server.alter(.discovery, omitting: ["scopes_supported"])
-            try await expectSignIn(user)
-            #expect(try await scope(of: user) == nil)
-        }
-    }
-
-    @Test func `auth/scope-step-up`() async throws {
-        let options = ["--api-scope", "mcp:basic", "--api-scope", "mcp:write", "--challenged-scope", "mcp:basic"]
-        try await APIUser.run(options) { user in
-            #expect(try await user.account.logIn(at: user.server, [user.api]).exitCode == 0)
-            #expect(try await user.call() == 403)
-            let login = try await user.account.logIn(at: user.server, ["--step-up"])
-            #expect(login.exitCode == 0, "\(login)")
-            #expect(
-                Set(try await scope(of: user)?.split(separator: " ") ?? []).isSuperset(of: ["mcp:basic", "mcp:write"]))
-            #expect(try await user.call() == 200)
-        }
-    }
-
-    @Test func `auth/scope-retry-limit`() async throws {
-        try await APIUser.run(["--api-scope", "mcp:basic"]) { user in
-            try await expectSignIn(user)
-            let challenge = #"Bearer error="insufficient_scope", scope="mcp:basic""#
-            try await user.server.setFaults(Fault(path: "/mcp", status: 403, headers: ["WWW-Authenticate": challenge]))
-            try await user.server.clearLog()
-            let login = try await user.account("login", "--web", "--step-up")
-            #expect(login.exitCode == 77, "\(login)")
-            #expect(login.errors.contains("has already granted"), "\(login)")
-            #expect(try await user.server.log()["/oauth/authorize"] == 0)
-        }
-    }
-
-    @Test func `auth/offline-access-scope`() async throws {
-        try await APIUser.run(["--api-scope", "mcp:basic", "--refresh-tokens", "offline-access"]) { user in
-            try await expectSignIn(user)
-            #expect(try await scope(of: user) == "mcp:basic offline_access")
-        }
-    }
-
-    @Test func `auth/offline-access-not-supported`() async throws {
-        try await APIUser.run(["--api-scope", "mcp:basic"]) { user in
-            try await user.server.alter(.discovery, setting: ["scopes_supported": .list(["mcp:basic"])])
-            try await expectSignIn(user)
-            #expect(try await scope(of: user) == "mcp:basic")
-        }
-    }
-
     // MARK: The resource and the issuer
-
-    @Test func `auth/resource-mismatch`() async throws {
-        try await APIUser.run { user in
-            try await user.server.alter(.resourceMetadata, setting: ["resource": .text("https://evil.example.com/mcp")])
-            try await user.expectRefused(try await user.refusedLogin(), "https://evil.example.com/mcp")
-        }
-    }
 
     @Test func `auth/authorization-server-migration`() async throws {
         try await APIUser.run { user in
@@ -296,69 +199,15 @@ struct ConformanceTests {
         }
     }
 
-    @Test func `auth/iss-supported`() async throws {
-        try await APIUser.run { user in try await expectSignIn(user) }
-    }
-
-    @Test func `auth/iss-not-advertised`() async throws {
-        try await APIUser.run { user in
-            try await user.server.alter(
-                .discovery, omitting: ["authorization_response_iss_parameter_supported"])
-            try await user.server.alter(.authorization, omitting: ["iss"])
-            try await expectSignIn(user)
-        }
-    }
-
-    private func expectRefusedResponse(isAdvertised: Bool, iss: (String) -> String?) async throws {
-        try await APIUser.run { user in
-            if !isAdvertised {
-                try await user.server.alter(
-                    .discovery, omitting: ["authorization_response_iss_parameter_supported"])
-            }
-            if let iss = iss(user.server.issuer) {
-                try await user.server.alter(.authorization, setting: ["iss": .text(iss)])
-            } else {
-                try await user.server.alter(.authorization, omitting: ["iss"])
-            }
-            let login = try await user.account.logIn(at: user.server, [user.api])
-            #expect(login.exitCode == 69, "\(login)")
-            #expect(try await user.server.log()["/oauth/token"] == 0)
-        }
-    }
-
-    @Test func `auth/iss-supported-missing`() async throws {
-        try await expectRefusedResponse(isAdvertised: true) { _ in nil }
-    }
-
-    @Test func `auth/iss-wrong-issuer`() async throws {
-        try await expectRefusedResponse(isAdvertised: true) { _ in "https://evil.example.com" }
-    }
-
-    @Test func `auth/iss-unexpected`() async throws {
-        try await expectRefusedResponse(isAdvertised: false) { _ in "https://evil.example.com" }
-    }
-
-    @Test func `auth/iss-normalized`() async throws {
-        try await expectRefusedResponse(isAdvertised: true) { $0 + "/" }
-    }
-
-    @Test func `auth/metadata-issuer-mismatch`() async throws {
-        try await APIUser.run { user in
-            try await user.server.alter(.discovery, setting: ["issuer": .text("https://evil.example.com")])
-            try await user.expectRefused(try await user.refusedLogin(), "is for another issuer")
-        }
-    }
-
     // MARK: Tokens that are bound to a key
 
-    /// Signs in, calls the API with a proof, and refreshes.
-    private func expectProofs(requiringNonces: Bool) async throws {
-        try await APIUser.run(["--dpop", requiringNonces ? "nonces" : "on"]) { user in
+    @Test func `auth/dpop-nonce`() async throws {
+        try await APIUser.run(["--dpop", "nonces"]) { user in
             let login = try await user.account.logIn(at: user.server, [user.api, "--dpop"])
             try #require(login.exitCode == 0, "\(login)")
-            var options = ["token", "--dpop-proof", "POST", user.api]
-            if requiringNonces { options += ["--dpop-nonce", try #require(try await HTTP.nonce(of: user.api))] }
-            let fields = try await user.account.run(options).output.split(separator: "\n").map { line in
+            let nonce = try #require(try await HTTP.nonce(of: user.api))
+            let proof = try await user.account("token", "--dpop-proof", "POST", user.api, "--dpop-nonce", nonce)
+            let fields = proof.output.split(separator: "\n").map { line in
                 line.split(separator: ": ", maxSplits: 1).map(String.init)
             }
             let all = [String: String](uniqueKeysWithValues: fields.map { ($0[0], $0[1]) })
@@ -367,26 +216,18 @@ struct ConformanceTests {
         }
     }
 
-    @Test func `auth/dpop`() async throws { try await expectProofs(requiringNonces: false) }
-
-    @Test func `auth/dpop-nonce`() async throws { try await expectProofs(requiringNonces: true) }
-
     // MARK: Earlier versions of the specification
 
-    /// The specification of March 2025 has no metadata of the API: the user names the host.
-    @Test func `auth/2025-03-26-oauth-metadata-backcompat`() async throws {
-        try await APIUser.run(["--api-metadata", "none"]) { user in
-            let login = try await user.account.logIn(at: user.server, [user.server.issuer])
-            #expect(login.exitCode == 0, "\(login)")
-            #expect(try await user.account("refresh").exitCode == 0)
-        }
-    }
-
-    /// AccountKit does not guess endpoints: without metadata it could not check the issuer.
-    @Test func `auth/2025-03-26-oauth-endpoint-fallback`() async throws {
+    /// The specification of March 2025 has no metadata of the API: the user names the host. AccountKit does not guess
+    /// endpoints: without metadata it could not check the issuer.
+    @Test func `auth/2025-03-26-oauth-metadata-backcompat and endpoint-fallback`() async throws {
         try await APIUser.run(["--api-metadata", "none"]) { user in
             try await user.server.setFaults(Fault(path: "/.well-known/*", status: 404))
             try await user.expectRefused(try await user.refusedLogin(), "has no discovery document")
+            try await user.server.clearFaults()
+            let login = try await user.account.logIn(at: user.server, [user.server.issuer])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await user.account("refresh").exitCode == 0)
         }
     }
 }

@@ -17,7 +17,7 @@ struct ConversationTests {
         ]
     }
 
-    @Test func `login asks for service, client ID and method, and prints the command`() async throws {
+    @Test func `login asks until there is a service, and prints the command`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let account = try Tool.account(in: container)
@@ -25,7 +25,10 @@ struct ConversationTests {
                     account.command(["login"]),
                     [
                         .wait("Where do you want to sign in?"), .wait("1  GitHub"), .wait("another service: "),
-                        .type(server.issuer), .enter,
+                        .type("-9223372036854775808"), .enter, .wait("Enter a number from 1 to 4, or a URL."),
+                        .wait("another service: "), .type("http://example.com"), .enter, .wait("is not encrypted"),
+                        .wait("another service: "), .type("http://127.0.0.1:\(try FreePort.find())"), .enter,
+                        .wait("refused"), .wait("another service: "), .type(server.issuer), .enter,
                     ]
                         + Self.signIn(as: "alice", ExampleServer.alicePassword))
                 #expect(session.exitCode == 0, "\(session)")
@@ -63,33 +66,18 @@ struct ConversationTests {
 
     @Test func `Asks for the client ID at an API whose service registers no tools`() async throws {
         try await APIUser.run(registration: "off") { user in
+            let page = "https://docs.example/\u{1B}[31mapps"
+            try await user.server.alter(.discovery, setting: ["service_documentation": .text(page)])
             let session = try await Terminal.run(
                 user.account.command(["login"]),
-                [.wait("another service: "), .type(user.api), .enter]
+                [.wait("another service: "), .type(user.api), .enter, .wait("where to register an app")]
                     + Self.signIn(as: "alice", ExampleServer.alicePassword))
             #expect(session.exitCode == 0, "\(session)")
             #expect(
                 session.screen.contains("account login \(user.api) --client-id account-cli --password\r\n"),
                 "\(session)")
+            #expect(session.screen.contains("https://docs.example/\u{FFFD}[31mapps"), "\(session)")
             #expect(try await user.call() == 200)
-        }
-    }
-
-    @Test func `Shows the documentation of a service that registers no tools`() async throws {
-        try await APIUser.run(registration: "off") { user in
-            for (page, shown) in [
-                ("https://docs.example/\u{1B}[31mapps", "https://docs.example/\u{FFFD}[31mapps"),
-                ("http://docs.example/apps", nil),
-            ] {
-                try await user.server.alter(.discovery, setting: ["service_documentation": .text(page)])
-                let session = try await Terminal.run(
-                    user.account.command(["login"]), .wait("another service: "), .type(user.api), .enter,
-                    .wait("Client ID"), .controlC)
-                #expect(session.exitCode == 130, "\(session)")
-                #expect(session.screen.contains("where to register an app") == (shown != nil), "\(session)")
-                #expect(session.screen.contains(shown ?? "Client ID"), "\(session)")
-                #expect(!session.screen.contains("http://docs.example"), "\(session)")
-            }
         }
     }
 
@@ -113,39 +101,11 @@ struct ConversationTests {
         }
     }
 
-    @Test func `login asks for the URL again if there is no service`() async throws {
-        try await Container.run { container in
-            let session = try await Terminal.run(
-                Tool.account(in: container).command(["login"]), .wait("another service: "),
-                .type("http://127.0.0.1:\(try FreePort.find())"), .enter, .wait("refused"),
-                .wait("another service: "), .controlC)
-            #expect(session.exitCode == 130, "\(session)")
-        }
-    }
-
-    @Test func `login asks again after an invalid number or URL`() async throws {
-        try await Container.run { container in
-            try await ExampleServer.run { server in
-                let session = try await Terminal.run(
-                    Tool.account(in: container).command(["login"]),
-                    [
-                        .wait("another service: "), .type("9"), .enter,
-                        .wait("Enter a number from 1 to 4, or a URL."), .wait("another service: "),
-                        .type("http://example.com"), .enter, .wait("is not encrypted"),
-                        .wait("another service: "), .type(server.issuer), .enter,
-                    ]
-                        + Self.signIn(as: "alice", ExampleServer.alicePassword))
-                #expect(session.exitCode == 0, "\(session)")
-            }
-        }
-    }
-
     @Test func `Shows where to register a client ID, and stores nothing after Ctrl-C`() async throws {
         try await Container.run { container in
             let session = try await Terminal.run(
                 Tool.account(in: container).command(["login"]), .wait("another service: "),
-                .type("-9223372036854775808"), .enter, .wait("Enter a number from 1 to 4"),
-                .wait("another service: "), .type("github.com"), .enter,
+                .type("github.com"), .enter,
                 .wait("https://github.com/settings/developers"), .wait("Client ID: "), .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(!container.exists(container.archive))
@@ -172,8 +132,12 @@ struct ConversationTests {
         }
     }
 
-    @Test func `Offers a signed-in user a new session for another account`() async throws {
+    @Test func `Offers a signed-in user the same account or a new session`() async throws {
         try await SignedInUser.run { user in
+            let again = try await Terminal.run(
+                user.account.command(["login"]), .wait("You are signed in as alice"),
+                .wait("Enter a number (leave empty for 1): "), .enter, .find("your browser|enter this code"), .controlC)
+            #expect(again.exitCode == 130, "\(again)")
             let session = try await Terminal.run(
                 user.account.command(["login"]),
                 [
@@ -191,24 +155,6 @@ struct ConversationTests {
         }
     }
 
-    @Test func `A signed-in user can sign in again without further questions`() async throws {
-        try await SignedInUser.run { user in
-            let session = try await Terminal.run(
-                user.account.command(["login"]), .wait("You are signed in as alice"),
-                .wait("Enter a number (leave empty for 1): "), .enter, .find("your browser|enter this code"), .controlC)
-            #expect(session.exitCode == 130, "\(session)")
-            #expect(try await user.account("whoami", "--offline").output == "alice\n")
-        }
-    }
-
-    @Test func `Without a terminal or options, login fails and names the options`() async throws {
-        try await Container.run { container in
-            let outcome = try await Tool.account(in: container)("login")
-            #expect(outcome.exitCode == 64, "\(outcome)")
-            #expect(outcome.errors.contains("--service") && outcome.errors.contains("--issuer"), "\(outcome)")
-        }
-    }
-
     @Test func `Shows symbols and bold names only on a terminal with colors`() async throws {
         try await SignedInUser.run { user in
             func screen(_ variables: String...) async throws -> String {
@@ -220,8 +166,6 @@ struct ConversationTests {
             let styled = "\u{1B}[32m✓\u{1B}[0m The default session is now \u{1B}[1mdefault\u{1B}[0m, "
             let colored = try await screen("TERM=xterm")
             #expect(colored.hasPrefix(styled), "\(colored)")
-            let dumb = try await screen("TERM=dumb")
-            #expect(dumb.hasPrefix(plain), "\(dumb)")
             let refused = try await screen("TERM=xterm", "NO_COLOR=1")
             #expect(refused.hasPrefix(plain), "\(refused)")
         }

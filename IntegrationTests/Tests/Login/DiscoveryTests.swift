@@ -1,29 +1,18 @@
 @testable import EndToEndSupport
-import Foundation
 import Testing
 
-/// Two discovery documents that complement each other, and errors of unreachable services.
+/// Two discovery documents that complement each other, and metadata that a session keeps. `ServiceDocumentsTests` tests
+/// each endpoint, and `TokenEndpointTests` each lifetime and each failure of a stored endpoint.
 @Suite(.queued)
 struct DiscoveryTests {
-    static let endpoints = [
-        "device_authorization_endpoint", "revocation_endpoint", "authorization_endpoint", "userinfo_endpoint",
-    ]
-
-    /// The document that omits the endpoint.
-    static let halves = [ExampleServer.Response.openIDConfiguration, .serverMetadata]
-
-    @Test(arguments: endpoints, halves)
-    func `Finds an endpoint that only one discovery document contains`(endpoint: String, half: ExampleServer.Response)
-        async throws
-    {
+    @Test func `Finds endpoints that only one of the two discovery documents contains`() async throws {
         try await Container.run { container in
             try await ExampleServer.run(["--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)
-                try await server.alter(half, omitting: [endpoint])
-                let issuer = ["--issuer", server.issuer]
-                let login =
-                    endpoint == "authorization_endpoint"
-                    ? try await account.logIn(at: server, issuer) : try await account.logInOnDevice(at: server, issuer)
+                try await server.alter(
+                    .openIDConfiguration, omitting: ["device_authorization_endpoint", "revocation_endpoint"])
+                try await server.alter(.serverMetadata, omitting: ["userinfo_endpoint"])
+                let login = try await account.logInOnDevice(at: server, ["--issuer", server.issuer])
                 #expect(login.exitCode == 0, "\(login)")
                 #expect(try await account("whoami", "--verify").output == "alice\n")
                 let logout = try await account("logout", "--json")
@@ -32,75 +21,31 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `Keeps the session while the discovery documents are unavailable`() async throws {
-        try await SignedInUser.run { user in
-            try await user.server.setFaults(
-                Fault(path: "/.well-known/openid-configuration", status: 503),
-                Fault(path: "/.well-known/oauth-authorization-server", status: 503))
-            let outcome = try await user.account("whoami", "--max-age", "0", "--json")
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(try outcome.document().reason == "serverError", "\(outcome)")
-            try await user.server.clearFaults()
-            #expect(try await user.account("whoami", "--verify").output == "alice\n")
-        }
-    }
-
     private static let configuration = "/.well-known/openid-configuration"
 
-    /// Runs a test with alice signed in, at a server that allows clients to store its metadata.
-    private func runWithStoredMetadata(
-        _ cacheControl: String = "max-age=600", _ test: (SignedInUser) async throws -> Void
-    ) async throws {
+    @Test func `Sends no discovery requests while the metadata of the sign-in is fresh`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
-                try await server.setFaults(Fault(path: Self.configuration, headers: ["Cache-Control": cacheControl]))
+                try await server.setFaults(Fault(path: Self.configuration, headers: ["Cache-Control": "max-age=600"]))
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
                 try await user.signIn()
                 try await server.clearLog()
-                try await test(user)
+                let refresh = try await user.account("refresh")
+                #expect(refresh.exitCode == 0, "\(refresh)")
+                let check = try await user.account("whoami", "--verify")
+                #expect(check.exitCode == 0, "\(check)")
+                #expect(try await server.log()["rotations"] == 1)
+                #expect(try await server.log()[Self.configuration] == 0)
+
+                // After a failed refresh, the next refresh discovers the endpoint again.
+                try await server.arm(Fault(path: "/oauth/token", status: 404, times: 1))
+                #expect(try await user.account("refresh").exitCode == 69)
+                #expect(try await server.log()[Self.configuration] == 0)
+                let next = try await user.account("refresh")
+                #expect(next.exitCode == 0, "\(next)")
+                #expect(try await server.log()["rotations"] == 2)
+                #expect(try await server.log()[Self.configuration] == 1)
             }
-        }
-    }
-
-    @Test(arguments: [("max-age=600", 0), ("max-age=0", 1), ("no-store", 1)])
-    func `Refreshes without discovery while the metadata of the sign-in is fresh`(
-        cacheControl: String, requestCount: Int
-    ) async throws {
-        try await runWithStoredMetadata(cacheControl) { user in
-            let outcome = try await user.account("refresh")
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            let log = try await user.server.log()
-            #expect(log["rotations"] == 1)
-            #expect(log[Self.configuration] == requestCount)
-        }
-    }
-
-    @Test(arguments: [("max-age=600", 0), ("no-store", 1)])
-    func `Checks the session without discovery while the metadata is fresh`(
-        cacheControl: String, requestCount: Int
-    ) async throws {
-        try await runWithStoredMetadata(cacheControl) { user in
-            let outcome = try await user.account("whoami", "--verify")
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            let log = try await user.server.log()
-            #expect(log["/oauth/userinfo"] == 1)
-            #expect(log[Self.configuration] == requestCount)
-        }
-    }
-
-    @Test(arguments: [404, 410, 503])
-    func `Discovers the token endpoint again after a failed refresh`(status: Int) async throws {
-        try await runWithStoredMetadata { user in
-            try await user.server.arm(Fault(path: "/oauth/token", status: status, times: 1))
-            #expect(try await user.account("refresh").exitCode == 69)
-            var log = try await user.server.log()
-            #expect(log["/oauth/token"] == 1)
-            #expect(log[Self.configuration] == 0)
-            let outcome = try await user.account("refresh")
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            log = try await user.server.log()
-            #expect(log["rotations"] == 1)
-            #expect(log[Self.configuration] == 1)
         }
     }
 
@@ -115,17 +60,6 @@ struct DiscoveryTests {
                 #expect(outcome.errors.contains("has no discovery document: check the issuer"), "\(outcome)")
                 #expect(!outcome.errors.contains("endpoints"), "\(outcome)")
             }
-        }
-    }
-
-    @Test func `An error response to a refresh does not count as a lost response`() async throws {
-        try await SignedInUser.run { user in
-            try await user.server.setFaults(
-                Fault(
-                    path: "/oauth/token", grantType: "refresh_token", status: 400, body: #"{"error":"invalid_request"}"#
-                ))
-            #expect(try await user.account("refresh").exitCode == 78)
-            #expect(try await user.account("status", "--json").document().unfinishedRefreshAt == nil)
         }
     }
 
@@ -167,16 +101,6 @@ struct DiscoveryTests {
             #expect(outcome.exitCode == 69, "\(outcome)")
             #expect(outcome.errors.contains("name lookup of login.example.com timed out"), "\(outcome)")
             #expect(!outcome.errors.contains("not known"), "\(outcome)")
-        }
-    }
-
-    @Test func `The error names the unreachable host and port once, with the cause`() async throws {
-        try await SignedInUser.runWithoutServer { account, _, issuer in
-            let outcome = try await account("whoami", "--verify")
-            #expect(outcome.exitCode == 69, "\(outcome)")
-            let place = String(issuer.dropFirst("http://".count))
-            #expect(outcome.errors.components(separatedBy: place).count == 2, "\(outcome)")
-            #expect(outcome.errors.contains("refused"), "\(outcome)")
         }
     }
 }

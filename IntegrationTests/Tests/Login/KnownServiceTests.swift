@@ -1,32 +1,65 @@
 @testable import EndToEndSupport
 import Testing
 
-/// Known services, each simulated by the example server with that service's quirks.
+/// Known services, each simulated by the example server with that service's quirks. The unit tests in
+/// `KnownServiceTests` of AccountHTTP test each quirk.
 @Suite(.queued(minutes: 10))
 struct KnownServiceTests {
-    @Test func `Names --client-id if a known service requires a client ID`() async throws {
+    /// A service and its expected behavior.
+    struct Row: CustomTestStringConvertible, Sendable {
+        let name: String
+        var options: [String] = []
+        /// The path of the issuer, after the server's origin.
+        var path = ""
+        var id = "u-5f0c2a9b7d314e86"
+        var environment: [String: String] = [:]
+        /// Whether the service issues a refresh token.
+        var refreshes = true
+        /// Whether the service supports revocation.
+        var revokes = true
+
+        var testDescription: String { ([name] + options).joined(separator: " ") }
+
+        var serverOptions: [String] { ["--quirks", name, "--device-interval", "1"] + options }
+
+        func issuer(at server: ExampleServer) -> String { server.issuer + path }
+
+        func arguments(_ server: ExampleServer) -> [String] {
+            ["--service", name, "--issuer", issuer(at: server), "--client-id", "account-cli"]
+        }
+    }
+
+    static let github = Row(name: "github", id: "583231", refreshes: false, revokes: false)
+    static let githubApp = Row(name: "github", options: ["--expiring-tokens"], id: "583231", revokes: false)
+    static let gitlab = Row(name: "gitlab", id: "1001")
+    static let google = Row(name: "google", environment: ["ACCOUNT_CLIENT_SECRET": "account-secret"])
+    static let microsoft = Row(name: "microsoft", path: "/common/v2.0", revokes: false)
+
+    private func run(_ row: Row, _ test: (ExampleServer, Container, Tool) async throws -> Void) async throws {
         try await Container.run { container in
-            let outcome = try await Tool.account(in: container)("login", "--device", "--service", "github")
-            #expect(outcome.exitCode == 78, "\(outcome)")
-            #expect(outcome.errors.contains("--client-id"), "\(outcome)")
+            try await ExampleServer.run(row.serverOptions) { server in
+                var account = try Tool.account(in: container)
+                for (name, value) in row.environment { account = account.with(name, value) }
+                try await test(server, container, account)
+            }
         }
     }
 
     private func signInOnDevice(
-        _ account: Tool, _ server: ExampleServer, _ arguments: [String], decision: String = "approve"
+        _ account: Tool, _ server: ExampleServer, _ arguments: [String]
     ) async throws -> Outcome {
         let login = account.command(["login", "--device"] + arguments)
         var page: String?
         return try await login.run { line in
             if let address = line.firstMatch(of: /^ +(http\S+)$/)?.output.1 { page = String(address) }
             guard let code = line.firstMatch(of: /^ +([A-Z]{4}-[A-Z]{4})$/)?.output.1 else { return }
-            try await server.decide(decision, String(code), at: page)
+            try await server.decide("approve", String(code), at: page)
         }
     }
 
-    @Test(arguments: [SimulatedService.github, .githubApp, .gitlab, .google, .microsoft])
-    func `Signs in with a device code, stays signed in, and signs out`(row: SimulatedService) async throws {
-        try await row.run { server, container, account in
+    @Test(arguments: [github, google, microsoft])
+    func `Signs in with a device code, stays signed in, and signs out`(row: Row) async throws {
+        try await run(row) { server, container, account in
             let login = try await signInOnDevice(account, server, row.arguments(server))
             #expect(login.exitCode == 0, "\(login)")
             #expect(login.errors.hasSuffix("Signed in as alice at \(row.issuer(at: server)).\n"), "\(login)")
@@ -68,11 +101,10 @@ struct KnownServiceTests {
         }
     }
 
-    @Test(arguments: [SimulatedService.githubApp, .gitlab, .google, .microsoft])
-    func `Four commands refresh once, even after the service restarts`(row: SimulatedService) async throws {
+    @Test func `Four commands refresh once, even after the service restarts`() async throws {
+        let row = Self.githubApp
         try await Container.run { container in
-            var account = try Tool.account(in: container)
-            for (name, value) in row.environment { account = account.with(name, value) }
+            let account = try Tool.account(in: container)
             let place = ["--state", container.path("state.json"), "--port", String(try FreePort.find())]
             try await ExampleServer.run(row.serverOptions + place) { server in
                 let login = try await signInOnDevice(account, server, row.arguments(server))
@@ -90,52 +122,55 @@ struct KnownServiceTests {
         }
     }
 
-    @Test(arguments: [SimulatedService.github, .gitlab, .google, .microsoft])
-    func `Denying the device sign-in signs no user in`(row: SimulatedService) async throws {
-        try await row.run { server, container, account in
-            let login = try await signInOnDevice(account, server, row.arguments(server), decision: "deny")
-            #expect(login.exitCode == 77, "\(login)")
-            #expect(login.errors.contains("access_denied"), "\(login)")
-            #expect(!container.exists(container.archive))
+    @Test(arguments: [gitlab, google])
+    func `Signs in with the browser and gets a refresh token`(row: Row) async throws {
+        try await run(row) { server, _, account in
+            let login = try await account.logIn(at: server, row.arguments(server))
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(try await account("refresh").exitCode == 0)
+            #expect(try await account("whoami", "--verify").output == "alice\n")
         }
     }
 
-    @Test func `Reports that GitHub does not support sign-in with a browser`() async throws {
-        try await SimulatedService.github.run { server, _, account in
-            let outcome = try await account.run(["login", "--web"] + SimulatedService.github.arguments(server))
-            #expect(outcome.exitCode == 78, "\(outcome)")
-            #expect(outcome.errors.contains("does not support sign-in with a browser"), "\(outcome)")
-        }
-    }
-
-    @Test func `Accepts a personal access token without a client ID`() async throws {
-        try await SimulatedService.github.run { server, _, account in
+    @Test func `Signs in at GitHub with a personal access token, not with a browser`() async throws {
+        try await run(Self.github) { server, _, account in
             // This token takes the place of a personal access token.
-            _ = try await signInOnDevice(account, server, SimulatedService.github.arguments(server))
+            _ = try await signInOnDevice(account, server, Self.github.arguments(server))
             let token = try await account.storedToken()
             let outcome = try await account.run(
                 ["login", "--with-token", "--service", "github", "--issuer", server.issuer, "--session", "other"],
                 input: token + "\n")
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(try await account("whoami", "--verify", "--session", "other").output == "alice\n")
+
+            let browser = try await account.run(["login", "--web"] + Self.github.arguments(server))
+            #expect(browser.exitCode == 78, "\(browser)")
+            #expect(browser.errors.contains("does not support sign-in with a browser"), "\(browser)")
         }
     }
 
-    @Test func `Shows the registration page if a known service requires a client ID`() async throws {
+    @Test func `Shows the registration page of a known service, and lists the services`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let outcome = try await account("login", "--device", "--service", "github")
             #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.errors.contains("--client-id"), "\(outcome)")
             #expect(outcome.errors.contains("https://github.com/settings/developers"), "\(outcome)")
+            let unknown = try await account("login", "--device", "--service", "githob")
+            #expect(unknown.exitCode == 64, "\(unknown)")
+            #expect(unknown.errors.contains("github, gitlab, google, microsoft"), "\(unknown)")
         }
     }
+}
 
-    @Test func `Rejects an unknown service and lists the known services`() async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container)
-            let outcome = try await account("login", "--device", "--service", "githob")
-            #expect(outcome.exitCode == 64, "\(outcome)")
-            #expect(outcome.errors.contains("github, gitlab, google, microsoft"), "\(outcome)")
-        }
+extension ExampleServer {
+    /// The steps on the server's own page to approve or deny a sign-in.
+    static func signInSteps(
+        _ username: String = "alice", _ password: String = alicePassword, decision: String = "approve"
+    ) -> [Browser.Step] {
+        [
+            .type(username, into: "[name=username]"), .type(password, into: "[name=password]"),
+            .press("[name=decision][value=\(decision)]"),
+        ]
     }
 }

@@ -1,7 +1,8 @@
 @testable import EndToEndSupport
 import Testing
 
-/// A service that issues refresh tokens only to clients that request `offline_access`.
+/// A service that issues refresh tokens only to clients that request `offline_access`. `ServiceDocumentsTests` has the
+/// table of requested scopes.
 @Suite(.queued)
 struct OfflineAccessTests {
     private func run(
@@ -20,47 +21,12 @@ struct OfflineAccessTests {
             input: ExampleServer.alicePassword + "\n")
     }
 
-    @Test func `Requests offline_access if the service offers this scope`() async throws {
-        try await run("offline-access") { server, account in
-            let ways = [
-                try await logIn(account, server),
-                try await account.logInOnDevice(at: server, ["--issuer", server.issuer]),
-                try await account.logIn(at: server, ["--issuer", server.issuer]),
-            ]
-            for login in ways { #expect(login.exitCode == 0, "\(login)") }
-            let asked = try await server.log().requests.filter {
-                ["/oauth/authorize", "/oauth/device_authorization"].contains($0.path) || $0.grantType == "password"
-            }.compactMap(\.scope)
-            #expect(asked.count == 3)
-            for scope in asked { #expect(scope.split(separator: " ").contains("offline_access"), "\(scope)") }
-            #expect(try await account("refresh").exitCode == 0)
-        }
-    }
-
-    @Test func `Omits offline_access if the service or the options exclude it`() async throws {
-        try await run("always") { server, account in
-            try await server.alter(
-                .discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
-            #expect(try await logIn(account, server).exitCode == 0)
-            try await server.alter(.discovery)
-            #expect(
-                try await logIn(account, server, ["--no-default-scopes", "--scope", "openid", "--scope", "profile"])
-                    .exitCode == 0)
-            for request in try await server.log().requests {
-                #expect(request.scope?.contains("offline_access") != true, "\(request)")
-            }
-        }
-    }
-
-    @Test func `--scope adds to the default scopes unless they are disabled`() async throws {
+    @Test func `Requests offline_access and the given scopes, and remembers them`() async throws {
         let defaults = ["email", "offline_access", "openid", "profile"]
         let withPhone = (defaults + ["phone"]).sorted()
         let rows: [(options: [String], scopes: [String])] = [
-            ([], defaults), (["--scope", "phone"], withPhone),
-            // The session remembers the scopes.
-            ([], withPhone), (["--scope", "offline_access"], defaults),
-            (["--no-default-scopes", "--scope", "openid"], ["openid"]), ([], ["openid"]),
-            (["--default-scopes"], defaults),
+            (["--scope", "phone"], withPhone), ([], withPhone),
+            (["--no-default-scopes", "--scope", "openid"], ["openid"]), (["--default-scopes"], defaults),
         ]
         try await run("offline-access") { server, account in
             for row in rows {
@@ -70,6 +36,7 @@ struct OfflineAccessTests {
                 let scope = try await server.log().requests.first { $0.grantType == "password" }?.scope
                 #expect((scope ?? "").split(separator: " ").map(String.init).sorted() == row.scopes, "\(row)")
             }
+            #expect(try await account("refresh").exitCode == 0)
         }
     }
 
@@ -91,16 +58,6 @@ struct OfflineAccessTests {
             try await server.alter(.discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
             let unknown = try await logIn(account, server)
             #expect(!unknown.errors.contains("login --"), "\(unknown)")
-        }
-    }
-
-    @Test func `login prints the expiry if there is no refresh token`() async throws {
-        try await run("never") { server, account in
-            let login = try await logIn(account, server)
-            #expect(login.exitCode == 0, "\(login)")
-            #expect(login.errors.contains(/until .*\d\d:\d\d/), "\(login)")
-            let status = try await account("status")
-            #expect(!status.output.contains("refreshed at the next use"), "\(status)")
         }
     }
 }

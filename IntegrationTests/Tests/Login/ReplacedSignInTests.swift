@@ -2,7 +2,8 @@
 import Foundation
 import Testing
 
-/// A sign-in that replaces another session, whose tokens AccountKit revokes.
+/// A sign-in that replaces another session, whose tokens AccountKit revokes. `SignInTests` and `RevocationTests` test the
+/// queue of revocations.
 @Suite(.queued)
 struct ReplacedSignInTests {
     private func logIn(_ account: Tool, as username: String, _ arguments: [String] = []) async throws {
@@ -51,13 +52,6 @@ struct ReplacedSignInTests {
             ] + steps)
     }
 
-    private func expectOnlyAlice(_ user: SignedInUser) async throws {
-        #expect(try await user.account("whoami", "--verify").output == "alice\n")
-        #expect(try await user.account("refresh").exitCode == 0)
-        #expect(try await user.server.liveTokens(of: "bob") == [])
-        #expect(try await user.account("sessions").output.split(separator: "\n").count == 2)
-    }
-
     @Test func `Asks at a terminal before a sign-in replaces another user`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let session = try await logInAsBob(user, .type("y"), .enter)
@@ -88,21 +82,18 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Keeps the old user and revokes the new tokens if the user says no`() async throws {
+    @Test func `Keeps the old user and revokes the new tokens after no or Ctrl-C`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let session = try await logInAsBob(user, .enter, .wait("new session"), .enter)
             #expect(session.exitCode == 130, "\(session)")
             #expect(session.screen.contains("alice is still signed in"), "\(session)")
-            try await expectOnlyAlice(user)
-        }
-    }
-
-    @Test func `Ctrl-C at the question keeps the old user and revokes the new tokens`() async throws {
-        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
-            let session = try await logInAsBob(user, .controlC)
-            #expect(session.exitCode == 130, "\(session)")
-            #expect(session.echo)
-            try await expectOnlyAlice(user)
+            let cancelled = try await logInAsBob(user, .controlC)
+            #expect(cancelled.exitCode == 130, "\(cancelled)")
+            #expect(cancelled.echo)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "bob") == [])
+            #expect(try await user.account("sessions").output.split(separator: "\n").count == 2)
         }
     }
 
@@ -130,30 +121,6 @@ struct ReplacedSignInTests {
 
     // MARK: Revoking
 
-    @Test func `Another user's sign-in revokes both tokens of the old session`() async throws {
-        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
-            try await logIn(user.account, as: "bob")
-            #expect(try await user.server.liveTokens(of: "alice") == [])
-            #expect(try await user.account("whoami", "--verify").output == "bob\n")
-            #expect(try await user.account("refresh").exitCode == 0)
-        }
-    }
-
-    @Test func `A repeated sign-in at GitLab revokes only the old tokens`() async throws {
-        try await Container.run { container in
-            try await ExampleServer.run(["--quirks", "gitlab", "--revocation-ends", "token"]) { server in
-                let account = try Tool.account(in: container)
-                let service = ["--service", "gitlab", "--issuer", server.issuer, "--client-id", "account-cli"]
-                try await logIn(account, as: "alice", service)
-                let before = try await account.storedToken()
-                try await logIn(account, as: "alice", service)
-                #expect(try await !server.accepts(before))
-                #expect(try await server.liveTokens(of: "alice").map(\.kind).sorted() == ["access", "refresh"])
-                #expect(try await account("refresh").exitCode == 0)
-            }
-        }
-    }
-
     @Test func `logout revokes the tokens of the user's replaced sign-ins`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let before = try await user.account.storedToken()
@@ -178,32 +145,6 @@ struct ReplacedSignInTests {
                 #expect(try await other.log()["/oauth/revoke"] == 0)
                 #expect(try await user.account("whoami", "--verify").output == "alice\n")
             }
-        }
-    }
-
-    @Test func `A later command revokes replaced tokens if the first attempt failed`() async throws {
-        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
-            try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
-            try await logIn(user.account, as: "bob")
-            #expect(try await user.server.liveTokens(of: "alice").count == 2)
-            try await user.server.clearFaults()
-            let doctor = try await user.account("doctor", "--fix")
-            #expect(doctor.exitCode == 0, "\(doctor)")
-            #expect(try await user.server.liveTokens(of: "alice") == [])
-            #expect(try await user.account("whoami", "--verify").output == "bob\n")
-        }
-    }
-
-    @Test func `An import that replaces a session revokes the session's tokens`() async throws {
-        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
-            let file = user.container.path("old.plist")
-            let made = try await Command(
-                words: ["python3", "-B", BuiltProducts.fixture("legacy_archive.py"), "binary", "old-token", file]
-            ).run()
-            try #require(made.exitCode == 0, "\(made)")
-            #expect(try await user.account("import", file, "--replace").exitCode == 0)
-            #expect(try await user.server.liveTokens(of: "alice") == [])
-            #expect(try await user.account("whoami", "--offline").output == "wang\n")
         }
     }
 

@@ -3,16 +3,18 @@ import Subprocess
 import Testing
 
 /// A sign-in that a signal interrupts after the command has sent the code or the password. The command signs no user in
-/// and revokes the tokens.
-@Suite(.queued(minutes: 10))
+/// and revokes the tokens. `SignalGuardTests` has the table of signals, and `ExchangeTests` tests late responses.
+@Suite(.queued)
 struct SignInInterruptedTests {
-    private enum Way: String, CaseIterable, Sendable {
+    private enum Way: String, Sendable {
         case password
         case browser = "authorization_code"
         case device = "urn:ietf:params:oauth:grant-type:device_code"
     }
 
-    private static let rows = Way.allCases.flatMap { way in SlowExchangeTests.signals.map { (way, $0) } }
+    private static let rows: [(Way, Signal)] = [
+        (.password, .interrupt), (.browser, .terminate), (.device, .terminalClosed),
+    ]
 
     /// Signs in as alice, and calls `meanwhile` while the response with her tokens is held.
     private func logIn(
@@ -56,15 +58,14 @@ struct SignInInterruptedTests {
         }
     }
 
-    @Test(arguments: Way.allCases)
-    private func `Keeps the existing session if a sign-in is interrupted`(way: Way) async throws {
+    @Test func `Keeps the existing session if a sign-in is interrupted`() async throws {
         try await run { container, server, account in
             let bob = try await account(
                 "login", "--issuer", server.issuer, "--username", "bob", "--password-stdin",
                 input: ExampleServer.bobPassword + "\n")
             try #require(bob.exitCode == 0, "\(bob)")
             let before = try container.entry(container.archive)
-            let outcome = try await logIn(way, server, account) { login, gate in
+            let outcome = try await logIn(.device, server, account) { login, gate in
                 try await login.send(.interrupt)
                 try await gate.open()
             }
@@ -72,29 +73,6 @@ struct SignInInterruptedTests {
             #expect(try container.entry(container.archive) == before)
             #expect(try await account("whoami", "--verify").output == "bob\n")
             #expect(try await server.liveTokens(of: "alice") == [])
-        }
-    }
-
-    @Test(arguments: [Way.password, .browser, .device], [5, 45])
-    private func `Signs in when the token response is late`(way: Way, seconds: Int) async throws {
-        try await run { _, server, account in
-            try await server.setFaults(
-                Fault(
-                    path: "/oauth/token", grantType: way.rawValue, ifStatus: 200, delayMilliseconds: seconds * 1000,
-                    times: 1))
-            let issuer = ["--issuer", server.issuer]
-            let outcome =
-                switch way {
-                case .password:
-                    try await account.run(
-                        ["login", "--username", "alice", "--password-stdin"] + issuer,
-                        input: ExampleServer.alicePassword + "\n")
-                case .browser: try await account.logIn(at: server, issuer)
-                case .device: try await account.logInOnDevice(at: server, issuer)
-                }
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(try await account("whoami", "--verify").output == "alice\n")
-            #expect(try await server.liveTokens(of: "alice").count == 2)
         }
     }
 }

@@ -1,9 +1,9 @@
 @testable import EndToEndSupport
 import Foundation
-import Subprocess
 import Testing
 
-/// Traces of `login --web` that other users of the machine can see.
+/// Traces of `login --web` that other users of the machine can see. `RedirectPageTests` tests the page itself, and the
+/// removal of the page of a killed process.
 @Suite(.queued)
 struct SignInPageTests {
     /// Installs a browser that records its argument and stays open.
@@ -36,16 +36,14 @@ struct SignInPageTests {
         }
     }
 
-    @Test(arguments: [nil, "Downloads"])
-    func `No process shows the secrets of a sign-in in its arguments`(folder: String?) async throws {
+    @Test func `No process shows the secrets of a sign-in in its arguments`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = container.path("user")
-                let place = folder.map { user + "/" + $0 } ?? user
-                if folder != nil {
-                    try FileManager.default.createDirectory(
-                        atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
-                }
+                // Browsers in a sandbox can read this folder, if it exists.
+                let place = user + "/Downloads"
+                try FileManager.default.createDirectory(
+                    atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
                 let program = try await browser(in: container)
                 let account = try Tool.account(in: container).with("BROWSER", program)
                 var page = ""
@@ -77,32 +75,6 @@ struct SignInPageTests {
         }
     }
 
-    @Test func `The next sign-in removes the page of a killed process`() async throws {
-        try await Container.run { container in
-            try await ExampleServer.run { server in
-                let user = container.path("user")
-                func pages() throws -> [String] {
-                    try FileManager.default.contentsOfDirectory(atPath: user)
-                        .filter { $0.hasPrefix("account-sign-in-") }
-                }
-                let account = try Tool.account(in: container)
-                let program = try await browser(in: container)
-                let login = account.with("BROWSER", program).command(["login", "--web", "--issuer", server.issuer])
-                let code = try await Interrupted.run(login, by: .kill) {
-                    FileManager.default.fileExists(atPath: user + "/argument")
-                }
-                #expect(code == 137)
-                #expect(try pages().count == 1)
-                let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
-                    _ = try await HTTP.get(try await server.redirection(from: address))
-                }
-                close(in: container)
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                #expect(try pages() == [])
-            }
-        }
-    }
-
     @Test func `Opens no browser from a folder that others can write to`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
@@ -120,45 +92,48 @@ struct SignInPageTests {
         }
     }
 
-    /// Signs in under WSL with scripts in place of the programs that open pages. Returns the calls of these programs, with
-    /// the page as `PAGE`.
-    private func programsUnderWSL(_ scripts: [String: String]) async throws -> String {
-        try await Container.run { container in
-            try await ExampleServer.run { server in
-                let programs = container.path("programs")
-                try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
-                let calls = container.path("user/calls")
-                for (name, script) in scripts {
-                    let text = "#!/bin/sh\necho \"\(name) $*\" >>\"$HOME/calls\"\n\(script)\n"
-                    try container.write(text.utf8, to: "\(programs)/\(name)", permissions: 0o700)
-                }
-                var account = try Tool.account(in: container).with("WSL_DISTRO_NAME", "Debian").with("BROWSER", "")
-                account = Tool(
-                    path: "env", environment: account.environment,
-                    prefix: ["PATH=\(programs):\(Command.searchPath)", account.path])
-                let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
-                    try await waitUntil("the last program is started") {
-                        FileManager.default.fileExists(atPath: container.path("user/opened"))
-                    }
-                    _ = try await HTTP.get(try await server.redirection(from: address))
-                }
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                return try String(contentsOfFile: calls, encoding: .utf8)
-                    .replacing(/\S*account-sign-in-[0-9a-f]{16}\.html/, with: "PAGE")
-            }
-        }
-    }
+    /// Scripts in place of the programs that open pages, and the expected calls with the page as `PAGE`.
+    private static let programsUnderWSL: [(scripts: [String: String], calls: String)] = {
+        let opened = #": >"$HOME/opened""#
+        return [
+            (["wslview": opened, "xdg-open": "exit 1"], "wslview PAGE\n"),
+            // `explorer.exe` fails even if it has opened the page.
+            (
+                [
+                    "wslview": "exit 1", "wslpath": #"echo '\\wsl.localhost\Debian'"$2""#,
+                    "explorer.exe": "\(opened); exit 1", "xdg-open": "exit 1",
+                ], "wslview PAGE\nwslpath -w PAGE\nexplorer.exe PAGE\n"
+            ),
+            (["wslview": "exit 1", "xdg-open": opened], "wslview PAGE\nxdg-open PAGE\n"),
+        ]
+    }()
 
     @Test func `Opens the page in Windows under WSL`() async throws {
-        let opened = #": >"$HOME/opened""#
-        #expect(try await programsUnderWSL(["wslview": opened, "xdg-open": "exit 1"]) == "wslview PAGE\n")
-        // `explorer.exe` fails even if it has opened the page.
-        let calls = try await programsUnderWSL([
-            "wslview": "exit 1", "wslpath": #"echo '\\wsl.localhost\Debian'"$2""#, "explorer.exe": "\(opened); exit 1",
-            "xdg-open": "exit 1",
-        ])
-        #expect(calls == "wslview PAGE\nwslpath -w PAGE\nexplorer.exe PAGE\n")
-        let others = try await programsUnderWSL(["wslview": "exit 1", "xdg-open": opened])
-        #expect(others == "wslview PAGE\nxdg-open PAGE\n")
+        try await ExampleServer.run { server in
+            for (scripts, expected) in Self.programsUnderWSL {
+                try await Container.run { container in
+                    let programs = container.path("programs")
+                    try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
+                    for (name, script) in scripts {
+                        let text = "#!/bin/sh\necho \"\(name) $*\" >>\"$HOME/calls\"\n\(script)\n"
+                        try container.write(text.utf8, to: "\(programs)/\(name)", permissions: 0o700)
+                    }
+                    var account = try Tool.account(in: container).with("WSL_DISTRO_NAME", "Debian").with("BROWSER", "")
+                    account = Tool(
+                        path: "env", environment: account.environment,
+                        prefix: ["PATH=\(programs):\(Command.searchPath)", account.path])
+                    let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
+                        try await waitUntil("the last program is started") {
+                            FileManager.default.fileExists(atPath: container.path("user/opened"))
+                        }
+                        _ = try await HTTP.get(try await server.redirection(from: address))
+                    }
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    let calls = try String(contentsOfFile: container.path("user/calls"), encoding: .utf8)
+                        .replacing(/\S*account-sign-in-[0-9a-f]{16}\.html/, with: "PAGE")
+                    #expect(calls == expected)
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,8 @@
 import Foundation
 import Testing
 
-/// Sessions of a program that its platform identifies.
+/// Sessions of a program that its platform identifies. `WorkloadAuthorityTests` tests each grant and each rejection,
+/// `WorkloadSourceTests` each source, and `LoginOptionsTests` the options that require a user.
 @Suite(.queued)
 struct WorkloadLoginTests {
     private static let token = "/oauth/token"
@@ -42,7 +43,7 @@ struct WorkloadLoginTests {
     // MARK: Signing in
 
     private static let grants = [
-        ("client-assertion", "client_credentials"), ("jwt-bearer", jwtBearer),
+        ("client-assertion", "client_credentials"),
         ("token-exchange", "urn:ietf:params:oauth:grant-type:token-exchange"),
     ]
 
@@ -86,46 +87,31 @@ struct WorkloadLoginTests {
     }
 
     @Test(arguments: [
-        ["--client-credentials"], ["--web"], ["--device"], ["--with-token"], ["--step-up"], ["--username", "alice"],
-        ["--client-auth", "post"], ["--workload-grant", "password"],
+        (["--workload", "kubernetes"], "'file PATH'"),
+        (["--workload", "github-actions", "--workload-grant", "password"], "--workload"),
+        (["--workload", "id-jag https://idp.example.com a env T", "--workload-grant", "token-exchange"], "jwt-bearer"),
     ])
-    func `Refuses options that do not fit a workload`(options: [String]) async throws {
-        try await run { job in
-            let login = try await job.logIn(job.platform.command, options)
+    func `Refuses an unknown source and a grant that does not fit`(options: [String], text: String) async throws {
+        try await Container.run { container in
+            let login = try await Tool.account(in: container).run(
+                ["login", "--issuer", "https://auth.example.com"] + options)
             #expect(login.exitCode == 64, "\(login)")
-            #expect(login.errors.contains("--workload"), "\(login)")
-            #expect(try await job.server.log().requests.isEmpty)
+            #expect(login.errors.contains(text), "\(login)")
         }
     }
 
     @Test func `A session in a shared store names no program`() async throws {
         try await Container.run { container in
-            let program = container.path("program")
-            try container.write("#!/bin/sh\ntouch \(container.path("started"))\n".utf8, to: program, permissions: 0o700)
-            let login = try await Tool.account(in: container)(
-                "login", "--workload", "command \(program)", "--issuer", "https://auth.example.com", "--store",
-                "etcd://127.0.0.1:1/accounts")
-            #expect(login.exitCode == 78, "\(login)")
-            #expect(login.errors.contains("shared store cannot get its assertions from a program"), "\(login)")
-            #expect(!container.exists(container.path("started")))
-        }
-    }
-
-    @Test func `Says how to name a source`() async throws {
-        try await run { job in
-            let login = try await job.logIn("kubernetes")
-            #expect(login.exitCode == 64 && login.errors.contains("'file PATH'"), "\(login)")
-        }
-    }
-
-    @Test func `A session in a shared store gets no ID tokens from a program`() async throws {
-        try await Container.run { container in
-            let source = " id-jag https://idp.example.com client command touch \(container.path("started"))"
-            let login = try await Tool.account(in: container)(
-                "login", "--workload", source, "--issuer", "https://auth.example.com", "--store",
-                "etcd://127.0.0.1:1/accounts")
-            #expect(login.exitCode == 78, "\(login)")
-            #expect(!container.exists(container.path("started")))
+            let started = container.path("started")
+            let program = "command touch \(started)"
+            for source in [program, " id-jag https://idp.example.com client \(program)"] {
+                let login = try await Tool.account(in: container)(
+                    "login", "--workload", source, "--issuer", "https://auth.example.com", "--store",
+                    "etcd://127.0.0.1:1/accounts")
+                #expect(login.exitCode == 78, "\(login)")
+                #expect(login.errors.contains("shared store cannot get its assertions from a program"), "\(login)")
+                #expect(!container.exists(started))
+            }
         }
     }
 
@@ -198,50 +184,7 @@ struct WorkloadLoginTests {
         }
     }
 
-    @Test func `Stays signed in while the identity provider is unreachable`() async throws {
-        try await run(clientSecret: "s3cret") { job in
-            let account = job.account.with(
-                "ID_TOKEN", try await WorkloadPlatform.idToken(of: "alice"))
-            try await job.platform.runIdentityProvider { provider in
-                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) env ID_TOKEN"
-                let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
-                let login = try await job.logIn(source, options, with: account)
-                #expect(login.exitCode == 0, "\(login)")
-            }
-            let refresh = try await account("refresh")
-            #expect(refresh.exitCode == 69, "\(refresh)")
-            #expect(try await account("token").exitCode == 0)
-            #expect(try await job.tokenRequests().count == 1)
-        }
-    }
-
-    @Test(arguments: ["client-assertion", "token-exchange"])
-    func `Refuses a grant that an assertion of an identity provider does not fit`(grant: String) async throws {
-        try await run { job in
-            let login = try await job.logIn(
-                "id-jag https://idp.example.com client env ID_TOKEN", ["--workload-grant", grant])
-            #expect(login.exitCode == 64 && login.errors.contains("jwt-bearer"), "\(login)")
-        }
-    }
-
     // MARK: Using the session
-
-    @Test func `A job outlives three assertions`() async throws {
-        try await run { job in
-            let login = try await job.logIn(job.platform.command)
-            #expect(login.exitCode == 0, "\(login)")
-            let clock = try await WrongClock(in: job.container)
-            var tokens: Set<String> = []
-            for hours in 1...3 {
-                try await job.server.setClock(ahead: Double(hours * 3600))
-                let token = try await clock.tool(job.account, ahead: hours * 3600)("token")
-                #expect(token.exitCode == 0, "\(token)")
-                tokens.insert(token.output)
-            }
-            #expect(tokens.count == 3)
-            #expect(try await job.tokenRequests().map(\.status) == [200, 200, 200, 200])
-        }
-    }
 
     @Test func `Helpers, programs and keep get the token of a workload`() async throws {
         try await run { job in
@@ -286,21 +229,17 @@ struct WorkloadLoginTests {
                 #expect(words.contains("check that the file is mounted"), "\(outcome)")
             }
             #expect(try await job.account("whoami", "--offline").exitCode == 0)
-        }
-    }
 
-    @Test func `doctor runs the program that prints the assertion, and status does not`() async throws {
-        try await run { job in
-            let path = job.container.path("token")
+            // `doctor` runs a program that prints the assertion, and `status` does not.
             try Data(try await job.platform.assertion().utf8).write(to: URL(filePath: path))
-            let login = try await job.logIn("command cat \(path)")
-            #expect(login.exitCode == 0, "\(login)")
+            let other = try await job.logIn("command cat \(path)")
+            #expect(other.exitCode == 0, "\(other)")
             try FileManager.default.removeItem(atPath: path)
             #expect(try await !job.account("status").output.contains("Problem"))
-            let doctor = try await job.account("doctor")
-            #expect(doctor.exitCode == 78, "\(doctor)")
-            let words = doctor.output.split { $0.isWhitespace }.joined(separator: " ")
-            #expect(words.contains("`cat` ended with 1"), "\(doctor)")
+            let failed = try await job.account("doctor")
+            #expect(failed.exitCode == 78, "\(failed)")
+            let words = failed.output.split { $0.isWhitespace }.joined(separator: " ")
+            #expect(words.contains("`cat` ended with 1"), "\(failed)")
         }
     }
 
@@ -323,11 +262,9 @@ struct WorkloadLoginTests {
             // The server accepts each assertion once.
             let replayed = try await job.account("refresh")
             #expect(replayed.exitCode != 0 && replayed.errors.contains("still signed in"), "\(replayed)")
-            for number in 2...3 {
-                try await rotate(number)
-                let refresh = try await job.account("refresh")
-                #expect(refresh.exitCode == 0, "\(refresh)")
-            }
+            try await rotate(2)
+            let refresh = try await job.account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
         }
     }
 
@@ -350,13 +287,12 @@ struct WorkloadLoginTests {
         }
     }
 
-    @Test(arguments: ["client-assertion", "jwt-bearer"])
-    func `A rejected assertion ends nothing`(grant: String) async throws {
+    @Test func `A rejected assertion ends nothing`() async throws {
         try await run { job in
             let path = job.container.path("token")
             func write(_ assertion: String) throws { try Data(assertion.utf8).write(to: URL(filePath: path)) }
             try write(try await job.platform.assertion())
-            let options = ["--client-id", "account-cli", "--workload-grant", grant]
+            let options = ["--client-id", "account-cli", "--workload-grant", "jwt-bearer"]
             let login = try await job.logIn("file \(path)", options)
             #expect(login.exitCode == 0, "\(login)")
             let elsewhere = WorkloadPlatform(audience: "https://elsewhere.example.com")

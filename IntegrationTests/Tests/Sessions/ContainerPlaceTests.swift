@@ -1,7 +1,7 @@
 @testable import EndToEndSupport
 import Testing
 
-/// The location of each file when `ACCOUNT_HOME` is not set.
+/// The location of each file when `ACCOUNT_HOME` is not set. `AppContainerTests` has the tables of locations.
 @Suite(.queued)
 struct ContainerPlaceTests {
     /// Runs a test with alice signed in, with the given environment variables.
@@ -43,13 +43,6 @@ struct ContainerPlaceTests {
             #expect(container.exists(container.path("data/account/Documents/Account.plist")))
             #expect(container.exists(container.path("state/account/Account.key")))
             #expect(container.exists(container.root + "/user/.config/account/Sessions/default/Service.plist"))
-        }
-    }
-
-    @Test func `Accepts a home directory as ACCOUNT_HOME`() async throws {
-        try await run({ ["ACCOUNT_HOME": $0.root + "/user"] }) { _, container in
-            #expect(container.exists(container.root + "/user/Documents/Account.plist"))
-            #expect(container.exists(container.root + "/user/Library/Keys/Account.key"))
         }
     }
 

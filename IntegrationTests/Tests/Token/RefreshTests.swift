@@ -1,7 +1,7 @@
 @testable import EndToEndSupport
 import Testing
 
-/// Refreshing an access token.
+/// Refreshing an access token. `AccessTokenTests` and `RefreshFlowTests` test when AccountKit refreshes, and what it keeps.
 @Suite(.queued)
 struct RefreshTests {
     @Test func `Refreshes a rejected token once and silently`() async throws {
@@ -17,9 +17,15 @@ struct RefreshTests {
             #expect(after != before)
             #expect(try await user.server.accepts(after))
 
+            let refresh = try await user.account("refresh")
+            #expect(refresh.exitCode == 0)
+            #expect(refresh.output == "")
+            #expect(refresh.errors.contains(/^New tokens for alice, valid until \d{4}-\d\d-\d\d \d\d:\d\d\.\n$/))
+            #expect(try await user.account.storedToken() != after)
+
             let log = try await user.server.log()
-            #expect(log["refreshes"] == 1)
-            #expect(log["rotations"] == 1)
+            #expect(log["refreshes"] == 2)
+            #expect(log["rotations"] == 2)
             #expect(log["reuseAlarms"] == 0)
         }
     }
@@ -35,44 +41,13 @@ struct RefreshTests {
             #expect(more.exitCode == 0)
             #expect(more.output != before + "\n")
             #expect(try await user.server.log()["refreshes"] == 1)
-        }
-    }
 
-    @Test func `Prints the old token if the refresh fails and the token is valid`() async throws {
-        try await SignedInUser.run { user in
-            let before = try await user.account.storedToken()
+            // The old token is still valid if the refresh fails.
             try await user.server.setFaults(Fault(path: "/oauth/token", status: 503))
-            let outcome = try await user.account("token", "--min-validity", "7200")
-            #expect(outcome.exitCode == 0)
-            #expect(outcome.output == before + "\n")
-            #expect(try await user.server.log()["refreshes"] == 1)
-        }
-    }
-
-    @Test func `Keeps the refresh token if a response omits refresh_token`() async throws {
-        try await SignedInUser.run { user in
-            try await user.server.alter(.token, omitting: ["refresh_token"])
-            let first = try await user.account("refresh")
-            #expect(first.exitCode == 0, "\(first)")
-            // The server rotated the refresh token but omitted the new token, so the server treats the old token as
-            // stolen.
-            try await user.server.alter(.token)
-            let second = try await user.account("refresh")
-            #expect(second.exitCode == 77, "\(second)")
-            let log = try await user.server.log()
-            #expect(log["refreshes"] == 2)
-            #expect(log["reuseAlarms"] == 1)
-        }
-    }
-
-    @Test func `refresh prints the new expiry on standard error only`() async throws {
-        try await SignedInUser.run { user in
-            let before = try await user.account.storedToken()
-            let outcome = try await user.account("refresh")
-            #expect(outcome.exitCode == 0)
-            #expect(outcome.output == "")
-            #expect(outcome.errors.contains(/^New tokens for alice, valid until \d{4}-\d\d-\d\d \d\d:\d\d\.\n$/))
-            #expect(try await user.account.storedToken() != before)
+            let failed = try await user.account("token", "--min-validity", "7200")
+            #expect(failed.exitCode == 0)
+            #expect(failed.output == more.output)
+            #expect(try await user.server.log()["refreshes"] == 2)
         }
     }
 
@@ -112,7 +87,8 @@ struct RefreshTests {
     }
 }
 
-/// Responses from the token endpoint to a refresh that do not end a session.
+/// Responses from the token endpoint to a refresh that do not end a session. `ResponseParserTests` and
+/// `SessionDecisionTests` have the full tables.
 @Suite(.queued)
 struct FailedRefreshTests {
     struct Row: CustomTestStringConvertible, Sendable {
@@ -129,61 +105,19 @@ struct FailedRefreshTests {
         var testDescription: String { name }
     }
 
-    private static func status(_ status: Int, _ headers: [String: String] = [:], body: String? = nil) -> Fault {
-        Fault(path: "/oauth/token", status: status, headers: headers, body: body)
-    }
-
-    private static func error(_ code: String, status: Int = 400) -> Fault {
-        Self.status(status, body: #"{"error":"\#(code)"}"#)
-    }
-
-    static let errors = [
-        Row("invalid_client", "misconfigured", error("invalid_client", status: 401)),
-        Row("unauthorized_client", "misconfigured", error("unauthorized_client")),
-        Row("unsupported_grant_type", "misconfigured", error("unsupported_grant_type")),
-        Row("invalid_scope", "misconfigured", error("invalid_scope")),
-        Row("invalid_request", "misconfigured", error("invalid_request")),
-        Row("temporarily_unavailable", "serverError", error("temporarily_unavailable")),
-        Row("server_error", "serverError", error("server_error")),
-        Row("access_denied", "unclearReply", error("access_denied")),
-        Row("expired_token", "unclearReply", error("expired_token")),
-        Row("An unknown error", "unclearReply", error("session_limit_reached")),
-        Row("invalid_grant with 503", "serverError", error("invalid_grant", status: 503)),
-        Row("invalid_grant with 404", "unclearReply", error("invalid_grant", status: 404)),
+    static let rows = [
         Row(
-            "invalid_grant on a web page", "unclearReply",
-            status(400, ["Content-Type": "text/html"], body: #"<p>{"error":"invalid_grant"}</p>"#)),
-        Row("invalid_grant as plain text", "unclearReply", status(400, body: "error=invalid_grant")),
-        Row("invalid_grant in a list", "unclearReply", status(400, body: #"[{"error":"invalid_grant"}]"#)),
-        Row("invalid_grant in an object", "unclearReply", status(400, body: #"{"data":{"error":"invalid_grant"}}"#)),
+            "invalid_client", "misconfigured",
+            Fault(path: "/oauth/token", status: 401, body: #"{"error":"invalid_client"}"#)),
         Row(
-            "401 with a Bearer challenge", "unclearReply",
-            status(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#])),
+            "503", "serverError", Fault(path: "/oauth/token", status: 503, headers: ["Retry-After": "60"]),
+            retryAfter: 60),
+        Row(
+            "A web page", "captivePortal",
+            Fault(path: "/oauth/token", status: 200, headers: ["Content-Type": "text/html"], body: "<html></html>")),
     ]
 
-    static let responses = [
-        Row("400 without a body", "unclearReply", status(400)),
-        Row("403", "unclearReply", status(403)),
-        Row("404", "unclearReply", status(404)),
-        Row("407", "proxyAuthenticationRequired", status(407)),
-        Row("429", "rateLimited", status(429, ["Retry-After": "30"]), retryAfter: 30),
-        Row("500", "serverError", status(500)),
-        Row("503", "serverError", status(503, ["Retry-After": "60"]), retryAfter: 60),
-        Row("511", "captivePortal", status(511)),
-        Row("A web page", "captivePortal", status(200, ["Content-Type": "text/html"], body: "<html></html>")),
-        Row("Garbage", "unclearReply", status(200, body: "\u{0}")),
-        Row("No access_token", "unclearReply", status(200, body: #"{"token_type":"Bearer","expires_in":60}"#)),
-        Row("An empty response", "unclearReply", status(200, body: "{}")),
-        Row("An access_token that is a number", "unclearReply", status(200, body: #"{"access_token":17}"#)),
-        Row("An empty access_token", "unclearReply", status(200, body: #"{"access_token":""}"#)),
-        Row("An access_token with a line end", "unclearReply", status(200, body: #"{"access_token":"a\r\nX: y"}"#)),
-        Row("Another type of token", "unclearReply", status(200, body: #"{"access_token":"a","token_type":"mac"}"#)),
-        Row("Closed before a response", "offline", Fault(path: "/oauth/token", disconnect: .before)),
-        Row("Cut off", "offline", Fault(path: "/oauth/token", disconnect: .truncated)),
-        Row("Not HTTP", "offline", Fault(path: "/oauth/token", disconnect: .garbled)),
-    ]
-
-    @Test(arguments: errors + responses)
+    @Test(arguments: rows)
     func `Keeps the account and tokens and reports why a refresh failed`(row: Row) async throws {
         try await SignedInUser.run { user in
             let archive = try user.container.entry(user.container.archive)

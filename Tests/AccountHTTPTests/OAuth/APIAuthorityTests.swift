@@ -228,6 +228,28 @@ struct APIAuthorityTests {
         }
     }
 
+    @Test(arguments: [
+        (401, "{}", "--client-id"), (403, "{}", "--client-id"),
+        (201, "{}", "no valid client ID"), (201, #"{"client_id":""}"#, "no valid client ID"),
+        (201, #"{"client_id":null}"#, "no valid client ID"), (201, #"{"client_id":1}"#, "no valid client ID"),
+        (201, #"{"client_id":"ä"}"#, "no valid client ID"),
+        (201, #"{"client_id":"a","redirect_uris":["http://127.0.0.1:1/callback"]}"#, "changed the redirect URI"),
+    ])
+    func `Stores no registration that cannot be used, and says why`(
+        status: Int, body: String, text: String
+    ) async throws {
+        let registrations = Self.registrations()
+        try await LoopbackServer.run { request, address in
+            request.target == "/register" ? .json(body, status: status) : Self.respond(to: request, at: address)
+        } _: { server in
+            let authority = try Self.authority(server, .registration(in: registrations, name: "Notes"))
+            let failure = await asyncFailure { try await authority.beginDeviceSignIn() }
+            #expect("\(try #require(failure))".contains(text))
+            #expect(!server.targets.contains("/device"))
+            #expect(try await registrations.registration(at: server.address) == nil)
+        }
+    }
+
     @Test func `Registers again once if the service rejects the registration`() async throws {
         let rejections = Mutex(1)
         try await LoopbackServer.run { request, address in
@@ -287,7 +309,7 @@ struct APIAuthorityTests {
         }
     }
 
-    @Test(arguments: [200, 405])
+    @Test(arguments: [200, 403, 405, 503])
     func `Updates a registration with a management token for more scopes`(status: Int) async throws {
         let registrations = Self.registrations()
         try await LoopbackServer.run { request, address in

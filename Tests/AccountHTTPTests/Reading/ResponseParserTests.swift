@@ -73,6 +73,10 @@ struct ResponseParserTests {
         Row(.token, .json(400, #"{"error":"invalid\"grant"}"#), .badRequest),
         Row(.token, .json(400, #"{"error":"invalid_grant\n"}"#), .badRequest),
         Row(.token, .json(400, #"["error","invalid_grant"]"#), .badRequest),
+        Row(.token, .json(400, #"[{"error":"invalid_grant"}]"#), .badRequest),
+        Row(.token, .json(400, #"{"data":{"error":"invalid_grant"}}"#), .badRequest),
+        Row(.token, ServiceResponse(400, [:], "error=invalid_grant"), .badRequest),
+        Row(.token, ServiceResponse(400), .badRequest),
         Row(.token, ServiceResponse(999), .unclear("…")),
         Row(.discovery, .json(400, invalidGrant), .unclear("…")),
 

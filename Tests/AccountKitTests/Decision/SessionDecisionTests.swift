@@ -134,6 +134,7 @@ struct SessionDecisionTests {
         Row("misconfigured", .oauthError(.invalidScope), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .oauthError(.invalidRequest), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .misconfigured("no client id"), to: asking, .keep(.misconfigured)),
+        Row("unknown error on refresh", .oauthError("session_limit_reached"), to: [.refresh], .keep(.unclearReply)),
 
         // `temporarily_unavailable`, `server_error`: transient, keep
         Row("service in trouble", .oauthError(.temporarilyUnavailable), to: asking, .keep(.serverError)),

@@ -1,0 +1,17 @@
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct UnlockCommandsTests {
+    @Test(arguments: [
+        ("1s", Duration.seconds(1)), ("30m", .seconds(1800)), ("8h", .seconds(28800)), ("1d", .seconds(86400)),
+    ])
+    func `Reads how long to unlock the archive`(text: String, duration: Duration) throws {
+        #expect(try #require(TimeSpan(argument: text)).duration == duration)
+    }
+
+    @Test(arguments: ["", "0s", "8", "h", "-1h", "8w", "1.5h", "99999999999d"])
+    func `Rejects an invalid duration`(text: String) {
+        #expect(TimeSpan(argument: text) == nil)
+    }
+}
