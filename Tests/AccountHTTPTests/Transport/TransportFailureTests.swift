@@ -50,36 +50,6 @@ struct TransportFailureTests {
         #expect(!String(reflecting: failure).contains(canary))
     }
 
-    @Test("Reports a truncated response if the connection ends within the body")
-    func truncated() {
-        let errors: [any Error] = [
-            HTTPClientError.remoteConnectionClosed, NIOSSLError.uncleanShutdown, ChannelError.eof,
-            HTTPParserError.invalidEOFState, IOError(errnoCode: ECONNRESET, reason: "read"),
-        ]
-        for error in errors {
-            #expect(
-                kind(TransportFailure.failure(for: error, from: Self.peer, .inBody)) == .noResponse(.truncated),
-                "\(error)")
-        }
-    }
-
-    @Test("Reports an unknown host after a failed lookup (RFC 6761, section 6.4)")
-    func lookUp() {
-        let error = #expect(throws: SocketAddressError.UnknownHost.self) {
-            try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
-        }
-        #expect(
-            error.map { TransportFailure.failure(for: $0, from: Self.peer, .beforeHead) }
-                == .noResponse(.init(.unknownHost, host: "h", port: 443)))
-    }
-
-    @Test("Reports a garbled response if the server does not send HTTP")
-    func garbled() {
-        for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {
-            #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead)) == .noResponse(.garbled))
-        }
-    }
-
     @Test("Distinguishes a failed TLS handshake from a closed connection")
     func tls() {
         func failure(_ error: any Error) -> AuthorityError? {
