@@ -6,6 +6,8 @@ import Testing
 
 @testable import AccountHTTP
 
+/// What the client sends, and when it asks the store for another token. The tests of AccountKit cover how the store
+/// obtains and shares tokens.
 @Suite("The API client")
 struct AuthenticatedClientTests {
     private static let refusal = LoopbackServer.Action.response(

@@ -1,11 +1,11 @@
 import AccountKit
 import AccountTesting
 import FoundationEssentials
-import Synchronization
 import Testing
 
 @testable import AccountHTTP
 
+/// The requests and responses of a device sign-in. `DevicePollingTests` has the pauses between polls.
 @Suite("Device sign-in")
 struct DeviceSignInTests {
     private static func endpoints(at address: String) throws -> OAuthEndpoints {

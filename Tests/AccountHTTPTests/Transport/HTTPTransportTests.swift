@@ -10,6 +10,7 @@ import Testing
 
 @testable import AccountHTTP
 
+/// Failures as sockets and TLS report them. ``TransportFailureTests`` has the mapping of errors that no test server causes.
 @Suite("Requests over real sockets", .timeLimit(.minutes(15)))
 struct HTTPTransportTests {
     /// Sends a request with the canary as its token.

@@ -1,7 +1,6 @@
 import AccountKit
 import AsyncHTTPClient
 import NIOCore
-import NIOHTTP1
 import NIOSSL
 import Testing
 
@@ -15,6 +14,7 @@ import Musl
 import Darwin
 #endif
 
+/// The mapping of errors to failures. ``HTTPTransportTests`` has the errors that a test server can cause.
 @Suite("Errors of the HTTP client")
 struct TransportFailureTests {
     private static let peer = Peer(host: "h", port: 443)

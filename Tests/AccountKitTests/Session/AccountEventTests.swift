@@ -1,6 +1,5 @@
 import AccountKit
 import AccountTesting
-import Synchronization
 import Testing
 
 struct AccountEventTests {

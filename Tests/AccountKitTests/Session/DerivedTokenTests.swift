@@ -10,6 +10,7 @@ import Foundation
 
 @testable import AccountKit
 
+/// Tokens for other APIs in a store: keeping, sharing and errors. ``DerivationFlowTests`` has the steps of a derivation.
 struct DerivedTokenTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()

@@ -11,6 +11,8 @@ import Foundation
 
 @testable import AccountKit
 
+/// The revocation queue: pauses, limits and results. The simulation checks that each sign-out reaches the service, and
+/// that no revocation ends a session in use.
 struct RevocationTests {
     private let clock = ManualClock()
 

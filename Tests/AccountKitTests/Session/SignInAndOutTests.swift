@@ -89,14 +89,4 @@ struct SignInAndOutTests {
         authority.release()
         #expect(try await signOut.value.revocation == .done)
     }
-
-    @Test func `Does not open the archive of a session in another session or app`() async throws {
-        let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
-        for (app, session) in [("other", SessionName.default), ("testing", try SessionName("work"))] {
-            let store = AccountStore(
-                storage: storage, appIdentifier: app, session: session, keySources: [InMemoryKey()])
-            #expect(await store.load().text == "unreadable: wrongKeyOrDamaged")
-        }
-    }
 }
