@@ -71,29 +71,6 @@ import Testing
         for file in others { #expect(FileManager.default.fileExists(atPath: file)) }
     }
 
-    @Test func `Saves to a synced temporary file before the rename`() throws {
-        try Exerciser.run(folder, "sign-in")
-        let trace = folder.path + "/trace"
-        let calls = "openat,fchmod,fallocate,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink"
-        let outcome = try Exerciser.run(
-            "/usr/bin/strace",
-            ["-f", "-qq", "-y", "-e", "trace=\(calls)", "-o", trace, Exerciser.path, folder.path, "update", "1"])
-        #expect(outcome.status == 0, "\(outcome.output)")
-        let lines = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
-        func index(_ parts: String..., after start: Int = 0) throws -> Int {
-            let found = lines[start...].firstIndex { line in parts.allSatisfy { line.contains($0) } }
-            return try #require(found, "no call with \(parts) after line \(start)")
-        }
-        let create = try index("openat(", ".Account.plist.", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
-        let mode = try index("fchmod(", ".Account.plist.", "0600", after: create)
-        let write = try index("write(", ".Account.plist.", after: mode)
-        let sync = try index("fsync(", ".Account.plist.", after: write)
-        let rename = try index("rename(", ".Account.plist.", "/Documents/Account.plist\"", after: sync)
-        _ = try index("fsync(", "/Documents>", after: rename)
-        #expect(
-            lines[create..<rename].allSatisfy { !$0.contains("/Documents/Account.plist>") || $0.contains("O_RDONLY") })
-    }
-
     // MARK: Other files in place of the archive
 
     @Test(arguments: [

@@ -49,25 +49,6 @@ struct AccountEventTests {
         #expect(await Self.texts(late, count: 3) == expected.suffix(3))
     }
 
-    @Test func `Reports the changes of another process as events after a load`() async throws {
-        let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-        let other = try await AccountStore.testing(signedIn: nil, storage: storage)
-        let events = store.events()
-        try await other.signIn { Fixture.alice }
-        _ = await store.load()
-        try await other.update { $0.profile.points = 2 }
-        _ = await store.load()
-        try await other.signIn { Fixture.bob }
-        _ = await store.load()
-        try await other.signOut()
-        _ = await store.load()
-        #expect(
-            await Self.texts(events, count: 4) == [
-                "loaded \(Fixture.alice.id)", "updated 2", "signed in bob", "signed out signedOutByUser",
-            ])
-    }
-
     @Test func `Reports concurrent changes to every listener in the same order`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         let listeners = (0..<3).map { _ in store.events() }
