@@ -36,13 +36,10 @@ import Testing
         #expect(await ExternalProgram.output(of: "head", ["-c", "5000000", "/dev/zero"], hiding: []) == nil)
     }
 
-    @Test func `Passes the URL of a QR code outside the arguments`() async throws {
-        try #require(ExternalProgram.isInstalled("qrencode"))
-        let address = "https://example.com/device?user_code=WDJB-MJHT"
-        let code = await QRCode(of: address, hiding: [])
-        let expected = await ExternalProgram.output(
-            of: "qrencode", ["--type=UTF8", "--margin=2", "--", address], hiding: [])
-        #expect(code?.text == expected)
+    @Test func `Passes the URL of a QR code outside the arguments`() async {
+        // The program prints its arguments.
+        let code = await QRCode(of: "https://example.com/device?user_code=WDJB-MJHT", with: "echo", hiding: [])
+        #expect(code?.text == "--type=UTF8 --margin=2\n")
     }
 
     @Test func `Hides the app's secrets and etcd credentials from external programs`() {

@@ -54,14 +54,6 @@ import Testing
         await held.end()
     }
 
-    @Test func `Acquires the etcd lock for a waiting caller after its release`() async throws {
-        let storage = try cluster().storage("waiting")
-        let held = try await storage.beginTransaction(timeout: .seconds(60))
-        let waiting = Task { try await storage.beginTransaction(timeout: .seconds(120)) }
-        await held.end()
-        await (try await waiting.value).end()
-    }
-
     @Test func `Leaves no etcd lease after a cancelled wait`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("cancelled")

@@ -56,20 +56,6 @@ struct MutationTests {
         #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument]))
     }
 
-    @Test("Returns an account or an error for an old file with a replaced byte")
-    func replacedBytes() async throws {
-        let original = try Legacy.fixture("JFAccountModel.plist")
-        var outcome = Outcome()
-        for index in original.indices {
-            for byte in [0x00, 0x0F, 0x3C, 0x7F, 0x80, 0xA4, 0xD4, 0xFF] as [UInt8] {
-                var data = original
-                data[index] = byte
-                await outcome.read(data)
-            }
-        }
-        #expect(outcome.accountCount > 0)
-    }
-
     @Test("Returns an account or an error for an old file with random changes", arguments: names, 0..<4)
     func randomChanges(name: String, seed: UInt64) async throws {
         let original = try Legacy.fixture(name)

@@ -3,6 +3,7 @@ import AccountKit
 import Foundation
 import Testing
 
+/// Reading the file itself. The other suites have its content.
 @Suite("Files on the disk")
 struct SourceFileTests {
     /// Calls `body` with a folder, and removes the folder afterwards.
@@ -59,19 +60,6 @@ struct SourceFileTests {
             let pipe = folder.appendingPathComponent("pipe")
             #expect(mkfifo(pipe.path, 0o600) == 0)
             #expect(refusal(of: pipe)?.message.contains("not a regular file") == true)
-        }
-    }
-
-    @Test("Refuses to import an empty, large or damaged file")
-    func refusesSizes() throws {
-        try withFolder { folder in
-            let file = folder.appendingPathComponent("old.plist")
-            try Data().write(to: file)
-            #expect(refusal(of: file)?.message.contains("empty") == true)
-            try Data(count: 2 * 1024 * 1024).write(to: file)
-            #expect(refusal(of: file)?.message.contains("too many") == true)
-            try Legacy.archive(Legacy.allFields).dropLast(10).write(to: file)
-            #expect(refusal(of: file)?.code == .damaged)
         }
     }
 }

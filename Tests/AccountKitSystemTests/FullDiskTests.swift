@@ -53,19 +53,6 @@ import Testing
         #expect(lines.contains { $0.contains("No space left") }, "otherwise the test checks nothing")
     }
 
-    @Test func `Signs out on a full disk`() throws {
-        let outcome = try Exerciser.shellWithMounts(
-            folder,
-            #"""
-            mount -t tmpfs -o size=64k,mode=0700 tmpfs "$ROOT"
-            "$EXERCISER" "$ROOT" sign-in
-            cat /dev/zero > "$ROOT/ballast" 2>/dev/null || true
-            "$EXERCISER" "$ROOT" sign-out
-            "$EXERCISER" "$ROOT" read
-            """#)
-        #expect(outcome.output == "signed in\nsigned out\nsigned out")
-    }
-
     @Test func `Reads from a read-only disk, and explains why a save fails`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,

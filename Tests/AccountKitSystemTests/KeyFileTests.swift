@@ -31,16 +31,6 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: keys))
     }
 
-    @Test func `Creates one key file for concurrent tasks`() async throws {
-        let keyFile = try keyFile
-        let made = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
-            for _ in 0..<20 { group.addTask { Self.content(of: try await keyFile.makeKey()) } }
-            return try await group.reduce(into: Set()) { $0.insert($1) }
-        }
-        #expect(made == [Array(try folder.bytes(path))])
-        try expectOneKeyFile()
-    }
-
     @Test func `Creates one key file for concurrent processes`() throws {
         let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [path, "make-key"]) }
         for (process, pipe) in processes {

@@ -43,17 +43,6 @@ import Testing
         #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
     }
 
-    @Test func `Stays signed out after a sign-out during a refresh`() throws {
-        try Exerciser.run(folder, "sign-in")
-        let steps = try refreshing()
-        #expect(try Exerciser.run(folder, "sign-out").output == "signed out")
-        steps.send("")
-        #expect(try steps.next().hasPrefix("notSignedIn"))
-        // The service cannot be reached to revoke the new tokens either.
-        #expect(try Exerciser.run(folder, "inspect").output == "out intent=no revocations=1")
-        #expect(!exists(Self.leased))
-    }
-
     @Test func `Releases the lease of a dead process and removes its reserved file`()
         async throws
     {

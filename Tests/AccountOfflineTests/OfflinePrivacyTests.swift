@@ -52,27 +52,6 @@ struct OfflinePrivacyTests {
         }
     }
 
-    @Test func `Hides offline data of another user until that user signs in again`() async throws {
-        let (scene, notes) = try await scene()
-        let rows = try await notes.ids()
-        await notes.close()
-        try await scene.signIn("bob")
-        let bobs = try await scene.open()
-        #expect(try await bobs.ids().isEmpty)
-        #expect(try await bobs.unsentWork() == nil)
-        #expect(try await bobs.storedLists().isEmpty)
-        #expect(try await bobs.item("\(Self.marker)-id-1") == nil)
-        try await bobs.add(.create("bob's"))
-        // A collection of the first user neither stores nor sends anything for the second one.
-        let late = try await scene.open()
-        try await scene.signIn("248289761001")
-        await expectAccountError(.notSignedIn) { try await late.add(.create("too late")) }
-        let again = try await scene.open()
-        #expect(try await again.ids() == rows)
-        #expect(try await again.unsentWork() == "2 unsent changes")
-        #expect(try await again.pendingChanges().map(\.change.kind) == [.create, .update])
-    }
-
     @Test func `Leaves no offline data readable after a sign-out`() async throws {
         let (scene, notes) = try await scene()
         #expect(try await notes.unsentWork() == "2 unsent changes")
@@ -120,19 +99,6 @@ struct OfflinePrivacyTests {
         let again = try await scene.open()
         #expect(try await again.synchronize().sentCount == 1)
         #expect(await scene.service.notes.map(\.text) == ["second", "first"])
-    }
-
-    @Test func `Sends pending changes after the same user signs in again`() async throws {
-        let scene = try await OfflineScene()
-        let notes = try await scene.open()
-        for number in 1...50 { try await notes.add(.create("\(number)")) }
-        await scene.endSession()
-        await expectAccountError(.notSignedIn) { _ = try await notes.synchronize() }
-        await expectAccountError(.notSignedIn) { _ = try await scene.open() }
-        #expect(await scene.service.requests.isEmpty)
-        try await scene.signIn("248289761001")
-        #expect(try await scene.open().synchronize().sentCount == 50)
-        #expect(await scene.service.notes.map(\.text).reversed() == (1...50).map { "\($0)" })
     }
 
     @Test(arguments: ["/Library", "/Library/Caches", "/Library/Caches/Offline"])

@@ -9,7 +9,8 @@ import Testing
 
 @testable import AccountOffline
 
-/// Changes that are sent later, and only once.
+/// Changes that are sent later: order, merging, states and decisions of the user. ``OutboxRandomTests`` checks that each
+/// change is made once, whatever messages are lost.
 struct OutboxTests {
     private func scene() async throws -> OfflineScene { try await OfflineScene() }
 
@@ -74,28 +75,6 @@ struct OutboxTests {
         #expect(try await scene.open().pendingChanges().count == (isNew ? 1 : 2))
     }
 
-    @Test func `Keeps the local id of an item that was created offline`() async throws {
-        let scene = try await scene()
-        let notes = try await scene.open()
-        let made = try #require(try await notes.add(.create("first")))
-        #expect(made.hasLocalID)
-        // After a lost response, later edits cannot be merged.
-        await scene.service.fail(.lost)
-        _ = try await notes.synchronize()
-        try await notes.add(.update(made.object, "second"))
-        try await notes.add(Change(.star, of: made.object))
-        #expect(try await notes.states == [.unknown, .queued, .queued])
-        scene.clock.advance(by: .seconds(60))
-        #expect(try await notes.synchronize().sentCount == 3)
-        #expect(await scene.service.notes.map(\.text) == ["second"])
-        #expect(await scene.service.notes.map(\.isStarred) == [true])
-        // The first id stays valid.
-        try await notes.add(.update(made.object, "third"))
-        #expect(try await notes.synchronize().sentCount == 1)
-        #expect(try await notes.item(made.object)?.text == "third")
-        #expect(try await notes.currentID(of: made.object) == "n1")
-    }
-
     @Test func `Merges unsent edits, and drops an item that was created and deleted`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
@@ -143,31 +122,6 @@ struct OutboxTests {
     }
 
     // MARK: Lost responses
-
-    @Test(arguments: [ChangeKind.create, .update, .delete, .star, .unstar])
-    func `Does not repeat a change whose response was lost`(kind: ChangeKind) async throws {
-        let scene = try await scene()
-        let id = await scene.service.create("old")
-        let notes = try await scene.open()
-        if kind == .unstar { await scene.service.star(id) }
-        let change: Change =
-            switch kind {
-            case .create: .create("new")
-            case .update: .update(id, "new", base: "1")
-            default: Change(kind, of: id)
-            }
-        try await notes.add(change)
-        await scene.service.fail { $0.method == .get ? nil : .lost }
-        let report = try await notes.synchronize()
-        #expect(report.problem?.code == .serviceUnavailable)
-        #expect(try await notes.states == [.unknown])
-        await scene.service.fail(when: nil)
-        #expect(try await notes.synchronize().sentCount == 0, "the pause has not ended")
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
-        #expect(try await notes.unsentWork() == nil)
-        #expect(await scene.service.applied.values.map { $0 } == [1])
-        #expect(await scene.service.count == (kind == .create ? 2 : kind == .delete ? 0 : 1))
-    }
 
     @Test func `Records an attempt before sending a change`() async throws {
         let scene = try await scene()
@@ -331,18 +285,6 @@ struct OutboxTests {
         #expect(report.pending.map(\.state) == [.waitingForSignIn, .queued])
         #expect(await scene.service.requests.count == 1, "the second request would fail too")
         #expect(try await notes.synchronize().sentCount == 2)
-    }
-
-    @Test func `Checks a change with an unknown result after a new sign-in`() async throws {
-        let scene = try await scene()
-        let notes = try await scene.open()
-        try await notes.add(.create("new"))
-        await scene.service.fail(.lost, .status(401))
-        _ = try await notes.synchronize()
-        scene.clock.advance(by: .seconds(60))
-        #expect(try await notes.synchronize().problem?.code == .notSignedIn)
-        #expect(try await notes.synchronize().sentCount == 1)
-        #expect(await scene.service.count == 1)
     }
 
     @Test func `Keeps a refused change for the user to resolve, and sends the others`() async throws {

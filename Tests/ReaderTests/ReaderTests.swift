@@ -96,15 +96,6 @@ struct ReaderTests {
         expectNoLeak(of: [Secret("access-1"), Secret("refresh-1")], in: outcome.output + outcome.errors)
     }
 
-    @Test func `Increments the archive's generation with each write`() async throws {
-        let archive = try await signIn()
-        let store = AccountStore(container: container)
-        for points in 1...2 as ClosedRange<Int64> { try await store.update { $0.profile["points"] = .integer(points) } }
-        let json = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists").json()
-        #expect(json["generation"] as? Int == 3)
-        #expect((json["profile"] as? [String: Any])?["points"] as? Int == 2)
-    }
-
     @Test(arguments: [0, 1, 300, 512, 100_000])
     func `Writes accounts of any length that Python reads the same`(length: Int) async throws {
         let note = String(repeating: "ä", count: length)

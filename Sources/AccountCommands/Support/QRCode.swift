@@ -4,12 +4,12 @@ import AccountSupport
 struct QRCode {
     package let text: String
 
-    /// Creates the QR code of an address; `nil` if `qrencode` is not installed, or if no other device could open the
+    /// Creates the QR code of an address; `nil` if the program is not installed, or if no other device could open the
     /// address.
-    init?(of address: String, hiding secretVariables: [String]) async {
+    init?(of address: String, with program: String = "qrencode", hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
             let text = await ExternalProgram.output(
-                of: "qrencode", ["--type=UTF8", "--margin=2"], input: address, hiding: secretVariables)
+                of: program, ["--type=UTF8", "--margin=2"], input: address, hiding: secretVariables)
         else { return nil }
         self.init(text: text)
     }

@@ -2,6 +2,7 @@ import Testing
 
 @testable import AccountCrypto
 
+/// Which keys, contexts and places open an envelope. ``TamperingTests`` has changed bytes, and ``KeySlotTests`` the slots.
 struct EnvelopeTests {
     // MARK: Opening
 
@@ -22,26 +23,6 @@ struct EnvelopeTests {
     @Test func `Accepts eight key slots in an archive`() throws {
         let sample = try SampleArchive(kinds: Array(repeating: .keyFile, count: 7) + [.command])
         #expect(try sample.read(sample.file, kind: .command) == sample.payload)
-    }
-
-    @Test func `Opens an archive that has two slots of one kind for different keys`() throws {
-        let storeID = Sodium.randomBytes(count: 16)
-        let dataKey = GuardedBytes.random(count: 32)
-        let openers = [SampleArchive.opener(of: .keyFile), SampleArchive.opener(of: .keyFile)]
-        let slots = try openers.map { opener in
-            try KeySlot(
-                ArchiveKeys.NewSlot(opener: opener, kind: .keyFile, created: 0), wrapping: dataKey, storeID: storeID,
-                context: SampleArchive.context)
-        }
-        let keys = ArchiveKeys(
-            storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
-        let sealed = Envelope.seal(
-            SampleArchive.padded([1, 2, 3]), generation: 1, keys: keys, context: SampleArchive.context)
-        let envelope = try Envelope(parsing: sealed)
-        for opener in openers {
-            let unlocked = try envelope.unlock(with: opener, kind: .keyFile, context: SampleArchive.context)
-            #expect(try envelope.payload(with: unlocked) == [1, 2, 3])
-        }
     }
 
     @Test func `Opens an archive that is bound to a place only at that place`() throws {
@@ -65,22 +46,6 @@ struct EnvelopeTests {
         }
         let unbound = try Envelope(parsing: sample.envelope)
         #expect(try unbound.payload(with: sample.keys, context: context("team")) == sample.payload)
-    }
-
-    @Test func `Opens later envelopes with the keys of the first write`() throws {
-        let keys = try ArchiveKeys(
-            for: [.init(opener: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1)],
-            context: SampleArchive.context)
-        for generation in [1, 2, .max] as [UInt64] {
-            let envelope = try Envelope(
-                parsing: Envelope.seal(
-                    SampleArchive.padded([7]), generation: generation, keys: keys, context: SampleArchive.context))
-            #expect(envelope.generation == generation)
-            #expect(envelope.storeID == keys.storeID)
-            #expect(envelope.dataKeyID == keys.dataKeyID)
-            #expect(envelope.slots == keys.slots)
-            #expect(try envelope.payload(with: keys) == [7])
-        }
     }
 
     // MARK: Failing to open
@@ -174,14 +139,6 @@ struct EnvelopeTests {
         #expect(first[120..<288] == second[120..<288], "the slot is the same")
         #expect(first[288..<816] != second[288..<816], "ciphertext")
         #expect(first[816...] != second[816...], "commitment")
-    }
-
-    @Test(arguments: [(0, 1), (1, 511), (512, 1023), (1024, 1025)])
-    func `Encodes payloads within one step of 512 bytes to equal lengths`(shorter: Int, longer: Int) throws {
-        let counts = try [shorter, longer].map { count in
-            try SampleArchive(payload: [UInt8](repeating: 1, count: count)).file.count
-        }
-        #expect(counts[0] == counts[1])
     }
 
     @Test(arguments: [(0, 512), (1, 512), (511, 512), (512, 1024), (1023, 1024), (1024, 1536)])

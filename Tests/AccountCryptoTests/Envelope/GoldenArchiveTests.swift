@@ -47,17 +47,6 @@ struct GoldenArchiveTests {
         #expect(envelope.slots[0].keyID == [UInt8](hex: "d1222b944b1c26b27fcfa04f85426710"))
     }
 
-    @Test func `Does not open the golden archive with another key, app or session`() throws {
-        expect(.authenticationFailed) { _ = try payload(.key(.random(count: 32)), .keyFile) }
-        let envelope = try Envelope(parsing: try ArchivePropertyList.decode(file))
-        for (app, session) in [("com.example.gists", "default"), ("account", "work")] {
-            expect(.authenticationFailed) {
-                _ = try envelope.unlock(
-                    with: key, kind: .keyFile, context: SealingContext(appIdentifier: app, sessionName: session))
-            }
-        }
-    }
-
     @Test func `Encodes the golden archive to the same bytes`() throws {
         let envelope = try ArchivePropertyList.decode(file)
         #expect(ArchivePropertyList.encode(sealed: envelope) == file)

@@ -40,17 +40,6 @@ struct BlobResumeTests {
         #expect(scene.files.count == 1)
     }
 
-    @Test func `Completes a blob download after several interruptions`() async throws {
-        let scene = try await cut()
-        for _ in 0..<3 {
-            await scene.service.fail(.cut(after: 100_000))
-            await expectAccountError(.serviceUnavailable) { try await scene.open().blob("a", owner: "o") }
-        }
-        let blob = try await scene.open().blob("a", owner: "o")
-        #expect([UInt8](try await blob.data()) == Self.bytes)
-        #expect(await scene.service.requests.count == 4)
-    }
-
     /// A response other than the right range, and the number of requests that follow.
     struct Answer: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -132,18 +121,6 @@ struct BlobResumeTests {
         #expect(other.files.isEmpty)
     }
 
-    @Test func `Restarts the download of a blob that changed at the service`() async throws {
-        for count in [Self.size, 10, Self.kept, 2 * Self.size] {
-            let scene = try await cut()
-            let new = BlobScene.bytes(count, seed: 2)
-            await scene.service.put(new, tag: "\"v2\"")
-            let blob = try await scene.open().blob("a", owner: "o")
-            #expect([UInt8](try await blob.data()) == new)
-            #expect(blob.entityTag == "\"v2\"")
-            #expect(await scene.service.requests.count == 1)
-        }
-    }
-
     @Test(arguments: [nil, "W/\"v1\"", "v1", "\"" + String(repeating: "x", count: 600) + "\""])
     func `Stores no part of a blob without a reliable entity tag`(_ tag: String?) async throws {
         let scene = try await cut(tag: tag)
@@ -173,16 +150,6 @@ struct BlobResumeTests {
         try file.close()
         #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == Self.bytes)
         #expect(await scene.service.ranges == ["bytes=\(3 * ChunkSeal.chunkByteCount)-"])
-    }
-
-    @Test func `Treats a body shorter than its declared length as interrupted`() async throws {
-        let scene = try await BlobScene()
-        await scene.service.put(Self.bytes)
-        await scene.service.fail(.endsEarly(after: 300_000), .endsEarly(after: 100_000))
-        await expectAccountError(.serviceUnavailable) { try await scene.open().blob("a", owner: "o") }
-        await expectAccountError(.serviceUnavailable) { try await scene.open().blob("a", owner: "o") }
-        #expect(scene.wholeFiles.isEmpty)
-        #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == Self.bytes)
     }
 
     @Test func `Refuses a blob whose body is too long or has an unknown length`() async throws {

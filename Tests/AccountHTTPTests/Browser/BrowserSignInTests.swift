@@ -191,17 +191,6 @@ struct BrowserSignInTests {
         #expect(result.signal == .oauthError(.invalidGrant, description: "Too old"))
     }
 
-    @Test("Hides a secret that the token endpoint echoes")
-    func echo() async throws {
-        let result = try await signIn { request, _ in
-            let body = request.body.replacing("&", with: " ").replacing("=", with: " ")
-            return .json(#"{"error":"invalid_grant","error_description":"bad: \#(body)"}"#, status: 400)
-        } browse: { visit, _ in
-            [try await visit.callBack("code=\(Self.code)"), try await visit.result()]
-        }
-        #expect(result.signal == .oauthError(.invalidGrant))
-    }
-
     @Test("Rejects an ID token that is expired, invalid or for another client", arguments: ["nonce", "exp", "form"])
     func wrongIDToken(_ flaw: String) async throws {
         let service = Service()
@@ -297,30 +286,6 @@ struct BrowserSignInTests {
         #expect(error?.code == .signInRefused)
         #expect(error?.message == "the sign-in was not finished in the browser within 50 ms")
         #expect(await !RawClient.isOpen(visit.port))
-    }
-
-    @Test("Completes the exchange of the single-use code despite a cancellation")
-    func cancelledExchange() async throws {
-        let asked = AsyncStream<Void>.makeStream()
-        try await LoopbackServer.run { request, _ in
-            guard request.target == "/token" else { return .json(#"{"sub":"1"}"#) }
-            asked.continuation.yield()
-            return .stall
-        } _: { server in
-            let signIn = try await OAuthAuthority.testBrowser(server.address).beginBrowserSignIn(deliveryTime: .zero)
-            let visit = try BrowserVisit(signIn.url)
-            let task = Task {
-                try await signIn.waitForResponse()
-                return try await signIn.credentials()
-            }
-            #expect(try await visit.callBack("code=\(Self.code)").status == 303)
-            for await _ in asked.stream { break }
-            task.cancel()
-            server.answer(.json(#"{"access_token":"\#(Self.tokens[0])"}"#))
-            #expect(try await task.value.accessToken == Secret(Self.tokens[0]))
-            await signIn.finish(with: .failure(CancellationError()))
-            #expect(await !RawClient.isOpen(visit.port))
-        }
     }
 
     // MARK: Step by step

@@ -6,6 +6,8 @@ import Testing
 
 @testable import AccountHTTP
 
+/// What the client sends, and when it asks the store for another token. The tests of AccountKit cover how the store
+/// obtains and shares tokens.
 @Suite("The API client")
 struct AuthenticatedClientTests {
     private static let refusal = LoopbackServer.Action.response(
@@ -62,18 +64,6 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Refreshes a token that is about to expire before an API request")
-    func early() async throws {
-        try await LoopbackServer.run(answer: taking("access-2")) { server in
-            let authority = ScriptedAuthority()
-            let account = Account.testing(at: Self.now.addingTimeInterval(-3570), expiringIn: .seconds(3600))
-            let (client, _) = try await client(server, authority, signedIn: account)
-            #expect(try await client.get("/").head.status == 200)
-            #expect(authority.requests == [.refresh])
-            #expect(server.requests.count == 1)
-        }
-    }
-
     @Test("Sends a token from the environment, and checks the token if refused")
     func given() async throws {
         try await LoopbackServer.run(answer: taking("given")) { server in
@@ -119,35 +109,6 @@ struct AuthenticatedClientTests {
             for _ in 1...3 { #expect(try await client.get("/").head.status == 401) }
             #expect(authority.requests == [.refresh])
             #expect(store.account != nil)
-        }
-    }
-
-    @Test("Shares one refresh among a hundred requests with a refused token")
-    func together() async throws {
-        try await LoopbackServer.run(answer: taking("access-2")) { server in
-            let authority = ScriptedAuthority()
-            let (client, _) = try await client(server, authority)
-            try await withThrowingTaskGroup { group in
-                for number in 1...100 { group.addTask { try await client.get("/\(number)").head.status } }
-                for try await status in group { #expect(status == 200) }
-            }
-            #expect(authority.requests == [.refresh])
-        }
-    }
-
-    @Test("Adopts a token that another process stored, without a refresh")
-    func replaced() async throws {
-        let storage = InMemoryArchiveStorage()
-        let other = try await AccountStore.testing(signedIn: Self.old, storage: storage)
-        try await LoopbackServer.run { [self] request, address in
-            taking("elsewhere")(request, address)
-        } _: { server in
-            let authority = ScriptedAuthority()
-            let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-            let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
-            try await other.update { $0.credentials.accessToken = Secret("elsewhere") }
-            #expect(try await client.get("/").head.status == 200)
-            #expect(authority.requests.isEmpty)
         }
     }
 
@@ -227,50 +188,6 @@ struct AuthenticatedClientTests {
             }
             #expect((store.account == nil) == hasEnded)
             #expect(authority.requests == [.verify])
-        }
-    }
-
-    @Test("Reports a failed refresh after a refusal, and keeps the account")
-    func refreshFails() async throws {
-        try await LoopbackServer.run(answer: taking()) { server in
-            let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))])
-            let (client, store) = try await client(server, authority)
-            for _ in 1...3 {
-                await expectAccountError(.serviceUnavailable) { try await client.get("/") }
-            }
-            // The client sends no second refresh right after the first failure.
-            #expect(authority.requests == [.refresh])
-            #expect(store.account == Self.old)
-        }
-    }
-
-    @Test("Reports an API request whose refresh ends the session")
-    func sessionEnded() async throws {
-        try await LoopbackServer.run(answer: taking()) { server in
-            let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))])
-            let (client, store) = try await client(server, authority)
-            await expectAccountError(.notSignedIn) { try await client.get("/") }
-            #expect(store.account == nil)
-        }
-    }
-
-    @Test("Sends no API request if no user is signed in")
-    func nobody() async throws {
-        try await LoopbackServer.run(answer: taking()) { server in
-            let (client, _) = try await client(server, ScriptedAuthority(), signedIn: nil)
-            await expectAccountError(.notSignedIn) { try await client.get("/") }
-            #expect(server.requests.isEmpty)
-        }
-    }
-
-    @Test("Throws an error if an API does not respond, and keeps the account")
-    func offline() async throws {
-        try await LoopbackServer.run { _, _ in
-            .reset
-        } _: { server in
-            let (client, store) = try await client(server, ScriptedAuthority())
-            await expectAccountError(.serviceUnavailable) { try await client.get("/") }
-            #expect(store.account == Self.old)
         }
     }
 

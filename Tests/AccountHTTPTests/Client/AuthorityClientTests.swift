@@ -59,11 +59,6 @@ import Testing
         }
     }
 
-    @Test func `Reports a missing response to an app's authority`() async throws {
-        let (client, _) = try client(.offline)
-        await #expect(throws: AuthorityError.noResponse(.unreachable)) { try await client.get("/user") }
-    }
-
     @Test(arguments: ["user", "//evil.example/user", "/a b", "https://evil.example/user"])
     func `Sends no request for a path outside of the authority's origin`(path: String) async throws {
         let (client, transport) = try client()
@@ -100,16 +95,5 @@ import Testing
     @Test(arguments: ["http://api.example.com", "https://api.example.com/v1", "api.example.com", "https://u@h"])
     func `Refuses an authority's origin that must not receive a token`(origin: String) {
         #expect(throws: AccountError.self) { try AuthorityClient(origin: origin) }
-    }
-
-    @Test func `Fails at once after a refused connection, without a retry`() async throws {
-        let client = try AuthorityClient(origin: "http://127.0.0.1:1", timeout: .seconds(60))
-        do {
-            _ = try await client.get("/user")
-            Issue.record("a response without a server")
-        } catch {
-            if case .noResponse(.refused) = error { return }
-            Issue.record("\(error)")
-        }
     }
 }

@@ -93,13 +93,6 @@ struct MiddlewareTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test func `Sends no refresh after a 401 that does not reject the token`() async throws {
-        let sender = Sender(taking: "access-2", refusal: [:])
-        #expect(try await authorize(sender).head.status == .unauthorized)
-        #expect(await sender.sent.count == 1)
-        #expect(authority.requests == [])
-    }
-
     @Test(arguments: [
         "https://api.example.com.evil.example/v1", "https://evil@api.example.com:8443/", "http://api.example.com/v1",
         "https://api.example.com:8443",

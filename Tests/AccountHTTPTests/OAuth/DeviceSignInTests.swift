@@ -1,11 +1,11 @@
 import AccountKit
 import AccountTesting
 import FoundationEssentials
-import Synchronization
 import Testing
 
 @testable import AccountHTTP
 
+/// The requests and responses of a device sign-in. `DevicePollingTests` has the pauses between polls.
 @Suite("Device sign-in")
 struct DeviceSignInTests {
     private static func endpoints(at address: String) throws -> OAuthEndpoints {
@@ -63,94 +63,6 @@ struct DeviceSignInTests {
                     == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=a+b%26c"
                     + "&client_id=tool")
         }
-    }
-
-    @Test(
-        "Reports a pending or failed device poll with the service's error code",
-        arguments: ["authorization_pending", "slow_down", "expired_token", "access_denied"])
-    func pending(code: String) async throws {
-        try await LoopbackServer.run { _, _ in
-            .json("{\"error\":\"\(code)\"}", status: 400)
-        } _: { server in
-            let authority = try OAuthAuthority.test(
-                server.address, endpoints: Self.endpoints(at: server.address))
-            let thrown = await asyncFailure {
-                try await authority.pollDeviceSignIn(
-                    DeviceAuthorization(
-                        deviceCode: Secret(canary), userCode: "X", verificationURI: "https://example.com",
-                        lifetime: .seconds(60)))
-            }
-            #expect(thrown == .oauthError(OAuthErrorCode(rawValue: code)))
-        }
-    }
-
-    /// A service that answers each poll at random: pending, `slow_down`, a failure, or a closed connection.
-    private final class RandomService: Sendable {
-        /// How many more polls of each device code are pending.
-        private let pending = Mutex<[String: Int]>([:])
-
-        func action(for request: LoopbackServer.Request) -> LoopbackServer.Action {
-            switch request.target {
-            case "/device":
-                let code = pending.withLock { pending in
-                    let code = "\(pending.count)"
-                    pending[code] = .random(in: 0...4)
-                    return code
-                }
-                return .json(
-                    """
-                    {"device_code":"\(code)","user_code":"WDJB-MJHT","verification_uri":"https://example.com",\
-                    "expires_in":600,"interval":\(Int.random(in: 0...5))}
-                    """)
-            case "/token":
-                switch Int.random(in: 0..<10) {
-                case 0..<4: return .json(#"{"error":"slow_down"}"#, status: 400)
-                case 4: return .json("{}", status: 503)
-                case 5: return .reset
-                default: break
-                }
-                let field = request.body.split(separator: "&").first { $0.hasPrefix("device_code=") }
-                let code = String(field?.dropFirst("device_code=".count) ?? "")
-                let isPending = pending.withLock { pending in
-                    pending[code, default: 0] -= 1
-                    return pending[code, default: 0] >= 0
-                }
-                return isPending
-                    ? .json(#"{"error":"authorization_pending"}"#, status: 400)
-                    : .json(#"{"access_token":"access","token_type":"Bearer"}"#)
-            default: return .json(#"{"sub":"7","preferred_username":"jane"}"#)
-            }
-        }
-    }
-
-    @Test(.timeLimit(.minutes(10)))
-    func `Completes a thousand device sign-ins despite random failures`() async throws {
-        let service = RandomService()
-        try await LoopbackServer.run { request, _ in
-            service.action(for: request)
-        } _: { server in
-            let authority = try OAuthAuthority.test(server.address, endpoints: Self.endpoints(at: server.address))
-            try await withThrowingTaskGroup { group in
-                for _ in 0..<8 {
-                    group.addTask { for _ in 0..<125 { try await Self.expectEnd(of: authority) } }
-                }
-                try await group.waitForAll()
-            }
-        }
-    }
-
-    /// Signs in on another device. The sign-in must succeed, or end when its code expires.
-    private static func expectEnd(of authority: OAuthAuthority) async throws {
-        let clock = InstantClock()
-        let store = try await AccountStore.testing(signedIn: nil)
-        do {
-            try await store.signIn(with: authority, clock: clock, showing: { _ in })
-            #expect(store.account?.username == "jane")
-        } catch {
-            #expect("\(error)".contains("the code has expired"))
-            #expect(clock.now.offset == .seconds(600))
-        }
-        #expect(clock.now.offset <= .seconds(600))
     }
 
     @Test("Reports a service without a device endpoint")

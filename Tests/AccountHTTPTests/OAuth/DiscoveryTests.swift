@@ -159,15 +159,4 @@ struct DiscoveryTests {
             #expect(try await authority.endpoints()[.token] == server.address + "/token")
         }
     }
-
-    @Test("Refuses a discovery document of more than 1 MiB")
-    func tooLong() async throws {
-        try await LoopbackServer.run { _, address in
-            .json(discoveryDocument(address) + String(repeating: " ", count: ServiceResponse.bodyLimit))
-        } _: { server in
-            let authority = try OAuthAuthority.test(server.address)
-            let thrown = await asyncFailure { try await authority.endpoints() }
-            #expect(kind(thrown) == .unclear("…"))
-        }
-    }
 }

@@ -94,13 +94,6 @@ struct MachineAuthorityTests {
         }
     }
 
-    @Test func `Sends the client secret in the form if the service requires it`() async throws {
-        try await run(#","token_endpoint_auth_methods_supported":["client_secret_post"]"#) { server in
-            _ = try await authority(server).signIn()
-            #expect(forms(server) == ["grant_type=client_credentials&client_id=nightly&client_secret=\(Self.secret)"])
-        }
-    }
-
     @Test func `Requires the client secret for each token request`() async throws {
         try await run { server in
             let account = try await authority(server).signIn()

@@ -36,19 +36,6 @@ extension OAuthAuthorityTests {
         }
     }
 
-    @Test("Reports a wrong password with the service's message")
-    func wrongPassword() async throws {
-        try await LoopbackServer.run { _, _ in
-            .json(#"{"error":"invalid_grant","error_description":"Wrong password."}"#, status: 400)
-        } _: { server in
-            let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncFailure {
-                try await authority.signIn(username: "jane", password: Secret(canary))
-            }
-            #expect(thrown == .oauthError(.invalidGrant, description: "Wrong password."))
-        }
-    }
-
     @Test("Uses the entered user name if user info does not identify the user")
     func givenUsername() async throws {
         try await LoopbackServer.run { request, _ in

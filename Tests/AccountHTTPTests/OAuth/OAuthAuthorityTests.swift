@@ -188,28 +188,6 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Reads the second document once for a revocation endpoint")
-    func revocationElsewhere() async throws {
-        try await LoopbackServer.run { request, address in
-            switch request.target {
-            case "/realm/.well-known/openid-configuration":
-                .json(discoveryDocument(address + "/realm", without: "revocation_endpoint"))
-            case "/.well-known/oauth-authorization-server/realm":
-                .json(#"{"issuer":"\#(address)/realm","revocation_endpoint":"\#(address)/revoke"}"#)
-            case "/revoke": .response(200)
-            default: .json(#"{"sub":"248289761001"}"#)
-            }
-        } _: { server in
-            let authority = try OAuthAuthority.test(server.address + "/realm")
-            let kept = account(at: authority.issuer)
-            _ = try await authority.verify(kept)
-            #expect(server.targets == ["/realm/.well-known/openid-configuration", "/realm/userinfo"])
-            for _ in 0..<2 { #expect(try await authority.revoke(kept) == .done) }
-            #expect(
-                server.targets.dropFirst(2) == ["/.well-known/oauth-authorization-server/realm", "/revoke", "/revoke"])
-        }
-    }
-
     @Test(
         "Treats revocation as unsupported if the second document is unusable",
         arguments: [

@@ -205,16 +205,6 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `Discovers an endpoint again if its host does not speak TLS`() async throws {
-        try await withServer { server in
-            try await LoopbackServer.run(greeting: .send("HTTP/1.1 400 Bad Request\r\n\r\n")) { other in
-                let account = account(server, "https://127.0.0.1:\(other.port)/token")
-                _ = try await authority(server).refresh(account)
-                #expect(server.targets == [Self.configuration, "/token"])
-            }
-        }
-    }
-
     @Test func `Discovers an endpoint again if its host does not respond`() async throws {
         try await withServer { server in
             // The server accepts connections, but the TLS handshake does not progress.

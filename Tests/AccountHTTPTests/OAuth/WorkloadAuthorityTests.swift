@@ -289,15 +289,4 @@ struct WorkloadAuthorityTests {
             #expect(forms(server).count == 1)
         }
     }
-
-    @Test func `Stores and renews the session of a workload`() async throws {
-        try await run(Self.grants(Self.jwtBearer)) { server, path in
-            let authority = try authority(server, path)
-            let store = try await AccountStore.testing(signedIn: nil, clock: clock)
-            try await store.signIn { try await authority.signIn() }
-            clock.advance(by: .seconds(3600))
-            #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("a"))
-            #expect(forms(server).count == 2)
-        }
-    }
 }

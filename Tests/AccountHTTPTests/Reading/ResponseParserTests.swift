@@ -4,6 +4,7 @@ import Testing
 
 @testable import AccountHTTP
 
+/// The meaning of each response, as a table. The tests of the authorities only check that they use it.
 @Suite("Parsing responses")
 struct ResponseParserTests {
     struct Row: Sendable, CustomTestStringConvertible {

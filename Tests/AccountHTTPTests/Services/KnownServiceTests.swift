@@ -255,15 +255,6 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("Sends no revocation to GitHub, which requires a client secret")
-    func gitHubRevocation() async throws {
-        try await LoopbackServer.run { server in
-            let outcome = try await authority(.github, server.address).revoke(account(at: server.address))
-            #expect(outcome == .notSupported)
-            #expect(server.requests.isEmpty)
-        }
-    }
-
     @Test("Does not treat GitHub's error about a code as a rejected refresh token")
     func otherCodesAtRefresh() async throws {
         for code in ["bad_verification_code", "incorrect_device_code"] {

@@ -1,36 +1,55 @@
-import BoundedWaiting
-import Foundation
 import NIOSSL
 
-/// A self-signed certificate that is created on demand.
+/// A self-signed certificate that is valid from 2024 to 2123, so that the tests need no program to create one. The key
+/// protects nothing.
 struct TestCertificate {
-    let certificate: NIOSSLCertificate
-    private let key: NIOSSLPrivateKey
+    /// The certificate of `localhost`.
+    static let localhost = """
+        -----BEGIN CERTIFICATE-----
+        MIIBeDCCAR6gAwIBAgIBATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDAR0ZXN0MCAX
+        DTI0MDEwMTAwMDAwMFoYDzIxMjQwMTAxMDAwMDAwWjAPMQ0wCwYDVQQDDAR0ZXN0
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEbdQuxuiS3bevO8ytKsD8Y+WxTzY0
+        skDeb2dVQUVRxxARPID8QIcOr3eclMAWbX9rxPEYdSD6NYCwDuBr5EOuiqNpMGcw
+        HQYDVR0OBBYEFCUq7a7F6cvaS/jzpUnPj1YMDBzwMB8GA1UdIwQYMBaAFCUq7a7F
+        6cvaS/jzpUnPj1YMDBzwMA8GA1UdEwEB/wQFMAMBAf8wFAYDVR0RBA0wC4IJbG9j
+        YWxob3N0MAoGCCqGSM49BAMCA0gAMEUCIQCVLOhPXaGcNETPcHCh/YRd2Ke3bXtm
+        39iagL7xu1fSyQIgQ7TVc0niDlz0bZaQ3JlpbVGx2UpH4FBDdYXRKHR942A=
+        -----END CERTIFICATE-----
+        """
 
-    /// Creates a certificate for `name`, such as `DNS:localhost` or `IP:127.0.0.1`.
-    init(for name: String) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "AccountHTTPTests-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let (certificateFile, keyFile) = (folder.appending(path: "cert.pem"), folder.appending(path: "key.pem"))
-        let openssl = Process()
-        openssl.executableURL = URL(filePath: "/usr/bin/env")
-        openssl.arguments = [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-subj", "/CN=test", "-addext", "subjectAltName=\(name)", "-days", "2",
-            "-keyout", keyFile.path, "-out", certificateFile.path,
-        ]
-        openssl.standardError = FileHandle.nullDevice
-        try openssl.run()
-        try openssl.waitForEnd()
-        guard openssl.terminationStatus == 0 else { throw CocoaError(.fileNoSuchFile) }
-        certificate = try NIOSSLCertificate.fromPEMFile(certificateFile.path)[0]
-        key = try NIOSSLPrivateKey(file: keyFile.path, format: .pem)
+    /// The certificate of `other.example`, with the same key.
+    static let otherExample = """
+        -----BEGIN CERTIFICATE-----
+        MIIBfDCCASKgAwIBAgIBAjAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDAR0ZXN0MCAX
+        DTI0MDEwMTAwMDAwMFoYDzIxMjQwMTAxMDAwMDAwWjAPMQ0wCwYDVQQDDAR0ZXN0
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEbdQuxuiS3bevO8ytKsD8Y+WxTzY0
+        skDeb2dVQUVRxxARPID8QIcOr3eclMAWbX9rxPEYdSD6NYCwDuBr5EOuiqNtMGsw
+        HQYDVR0OBBYEFCUq7a7F6cvaS/jzpUnPj1YMDBzwMB8GA1UdIwQYMBaAFCUq7a7F
+        6cvaS/jzpUnPj1YMDBzwMA8GA1UdEwEB/wQFMAMBAf8wGAYDVR0RBBEwD4INb3Ro
+        ZXIuZXhhbXBsZTAKBggqhkjOPQQDAgNIADBFAiEAoWrLgyIaji/w3g0jp5125PlY
+        l4cuvJkwu0lL8a4g7rECIDdsrWyta4+OSz4TB9DwSlkpVNew2a86JvHyw2ikQZk9
+        -----END CERTIFICATE-----
+        """
+
+    private static let key = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgF83GTWdJvRQm0gH1
+        e5+i25ayVNo5PCCVIJZMMuRgLUmhRANCAARt1C7G6JLdt687zK0qwPxj5bFPNjSy
+        QN5vZ1VBRVHHEBE8gPxAhw6vd5yUwBZtf2vE8Rh1IPo1gLAO4GvkQ66K
+        -----END PRIVATE KEY-----
+        """
+
+    let certificate: NIOSSLCertificate
+
+    /// Reads a certificate in PEM form, such as ``localhost``.
+    init(_ certificate: String) throws {
+        self.certificate = try NIOSSLCertificate(bytes: Array(certificate.utf8), format: .pem)
     }
 
     /// The TLS context of a server with this certificate.
     func serverContext() throws -> NIOSSLContext {
-        try NIOSSLContext(
+        let key = try NIOSSLPrivateKey(bytes: Array(Self.key.utf8), format: .pem)
+        return try NIOSSLContext(
             configuration: .makeServerConfiguration(
                 certificateChain: [.certificate(certificate)], privateKey: .privateKey(key)))
     }

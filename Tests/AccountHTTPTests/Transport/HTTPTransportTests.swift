@@ -10,6 +10,7 @@ import Testing
 
 @testable import AccountHTTP
 
+/// Failures as sockets and TLS report them. ``TransportFailureTests`` has the mapping of errors that no test server causes.
 @Suite("Requests over real sockets", .timeLimit(.minutes(15)))
 struct HTTPTransportTests {
     /// Sends a request with the canary as its token.
@@ -275,7 +276,7 @@ struct HTTPTransportTests {
 
     @Test("Rejects a self-signed certificate")
     func selfSigned() async throws {
-        let certificate = try TestCertificate(for: "DNS:localhost")
+        let certificate = try TestCertificate(TestCertificate.localhost)
         try await LoopbackServer.run(tls: certificate.serverContext()) { server in
             let signal = await asyncFailure { try await get("https://localhost:\(server.port)") }
             #expect(
@@ -286,7 +287,7 @@ struct HTTPTransportTests {
 
     @Test("Rejects a trusted certificate for another name")
     func otherName() async throws {
-        let certificate = try TestCertificate(for: "DNS:other.example")
+        let certificate = try TestCertificate(TestCertificate.otherExample)
         try await withTransport(trusting: certificate) { transport in
             try await LoopbackServer.run(tls: certificate.serverContext()) { server in
                 let address = "https://localhost:\(server.port)"
@@ -299,7 +300,7 @@ struct HTTPTransportTests {
 
     @Test("Accepts a trusted certificate for the right name")
     func trusted() async throws {
-        let certificate = try TestCertificate(for: "DNS:localhost")
+        let certificate = try TestCertificate(TestCertificate.localhost)
         try await withTransport(trusting: certificate) { transport in
             try await LoopbackServer.run(tls: certificate.serverContext()) { _, _ in
                 .json("{}")

@@ -1,7 +1,6 @@
 import AccountKit
 import AsyncHTTPClient
 import NIOCore
-import NIOHTTP1
 import NIOSSL
 import Testing
 
@@ -15,6 +14,7 @@ import Musl
 import Darwin
 #endif
 
+/// The mapping of errors to failures. ``HTTPTransportTests`` has the errors that a test server can cause.
 @Suite("Errors of the HTTP client")
 struct TransportFailureTests {
     private static let peer = Peer(host: "h", port: 443)
@@ -48,36 +48,6 @@ struct TransportFailureTests {
         let failure = TransportFailure.failure(for: error, from: Self.peer, .beforeHead)
         #expect(kind(failure) == expected)
         #expect(!String(reflecting: failure).contains(canary))
-    }
-
-    @Test("Reports a truncated response if the connection ends within the body")
-    func truncated() {
-        let errors: [any Error] = [
-            HTTPClientError.remoteConnectionClosed, NIOSSLError.uncleanShutdown, ChannelError.eof,
-            HTTPParserError.invalidEOFState, IOError(errnoCode: ECONNRESET, reason: "read"),
-        ]
-        for error in errors {
-            #expect(
-                kind(TransportFailure.failure(for: error, from: Self.peer, .inBody)) == .noResponse(.truncated),
-                "\(error)")
-        }
-    }
-
-    @Test("Reports an unknown host after a failed lookup (RFC 6761, section 6.4)")
-    func lookUp() {
-        let error = #expect(throws: SocketAddressError.UnknownHost.self) {
-            try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
-        }
-        #expect(
-            error.map { TransportFailure.failure(for: $0, from: Self.peer, .beforeHead) }
-                == .noResponse(.init(.unknownHost, host: "h", port: 443)))
-    }
-
-    @Test("Reports a garbled response if the server does not send HTTP")
-    func garbled() {
-        for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {
-            #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead)) == .noResponse(.garbled))
-        }
     }
 
     @Test("Distinguishes a failed TLS handshake from a closed connection")

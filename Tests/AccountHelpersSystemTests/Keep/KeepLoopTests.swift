@@ -37,21 +37,6 @@ import Testing
         }
     }
 
-    @Test func `Removes an expired token file after a suspension before a refresh`() async throws {
-        try await KeepStage.run { stage in
-            _ = try await stage.wait { $0.writes == 1 }
-            let path = stage.file.path
-            let wasThere = Mutex<Bool?>(nil)
-            stage.service.onRefresh { wasThere.withLock { $0 = FileManager.default.fileExists(atPath: path) } }
-            stage.clock.advance(by: .seconds(8 * 3600))
-            stage.ring()
-            let state = try await stage.wait { $0.writes == 2 }
-            #expect(state.words == ["written", "removed", "written"])
-            #expect(wasThere.withLock { $0 } == false)
-            #expect(stage.text == stage.service.token)
-        }
-    }
-
     @Test func `Keeps the token file offline until expiry, then recreates the file`()
         async throws
     {
@@ -79,37 +64,6 @@ import Testing
             }
             #expect(stage.text == stage.service.token)
             #expect(stage.state.calls == 0, "the user need not sign in")
-        }
-    }
-
-    @Test func `Removes the token file and reports once when the session ends`()
-        async throws
-    {
-        try await KeepStage.run { stage in
-            _ = try await stage.wait { $0.writes == 1 }
-            stage.service.isEnded = true
-            stage.clock.advance(by: .seconds(2400))
-            stage.ring()
-            _ = try await stage.wait { $0.calls == 1 }
-            #expect(!FileManager.default.fileExists(atPath: stage.file.path))
-            for _ in 1...60 {
-                stage.clock.advance(by: .seconds(60))
-                _ = try await stage.turn()
-            }
-            #expect(stage.state.calls == 1)
-            stage.service.isEnded = false
-            let other = stage.otherProcess()
-            let account = stage.service.account()
-            try await other.signIn { account }
-            _ = try await stage.wait { $0.writes == 2 }
-            #expect(stage.text == stage.service.token)
-            // The loop also writes the token that another process obtains.
-            try await other.refresh(with: stage.service)
-            _ = try await stage.wait { $0.writes == 3 }
-            #expect(stage.text == stage.service.token)
-            _ = try await other.signOut(with: stage.service)
-            let state = try await stage.wait { $0.words.last == "removed" }
-            #expect(state.calls == 1 && !FileManager.default.fileExists(atPath: stage.file.path))
         }
     }
 

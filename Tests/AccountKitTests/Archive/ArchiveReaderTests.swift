@@ -37,14 +37,6 @@ struct ArchiveReaderTests {
         #expect(signOut.reason == .signedOutByUser)
     }
 
-    @Test func `Changes nothing if no key opens the archive`() async throws {
-        try await store(Self.key).signIn { .fresh(at: clock.now) }
-        let before = storage.entries
-        #expect(await reader(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
-        #expect(await reader(TestKey(.command, 1)).load() == .unreadable(AccountError(.noKey, "")))
-        #expect(storage.entries == before)
-    }
-
     @Test func `Reads again if another process changes the keys during a read`() async throws {
         try await store(Self.key).signIn { .fresh(at: clock.now) }
         let other = TestKey(.command, 2)

@@ -188,15 +188,6 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
     }
 
-    @Test func `Keeps a revocation in the queue if it requires the passphrase`() async throws {
-        let store = try await signedIn(Person("one two").key)
-        let report = try await store.signOut(
-            with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
-        #expect(report.revocation == .queued(.noResponse(.timeout)))
-        #expect(storage.entries.keys.map(\.rawValue).sorted() == ["Revocation-1.plist", "SignOut.plist"])
-        #expect(try await self.store(Person().key).pendingRevocations().isEmpty, "reading the queue asks no question")
-    }
-
     @Test func `Refuses more than eight keys before the sign-in`() async throws {
         let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeySource }
         let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
@@ -374,24 +365,6 @@ struct AccountStoreKeysTests {
         let authority = ScriptedAuthority(clock: clock)
         _ = await self.store(Self.file).deliverRevocations(with: { _ in authority }, ignoringPauses: true)
         #expect(authority.requests == [.revoke])
-    }
-
-    @Test func `Keeps unsaved tokens when another process changes the keys`() async throws {
-        let faulty = FaultyArchiveStorage(storage)
-        let store = try await signedIn(Self.file, on: faulty)
-        // The second write stores the intent, the third the tokens.
-        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
-        _ = try? await store.refresh(with: ScriptedAuthority(clock: clock))
-        let tokens = try #require(store.account).credentials
-        let other = self.store(Self.file)
-        try await other.update { $0.profile.nickname = "Al" }
-        #expect(other.account?.credentials != tokens)
-        // The old tokens are spent, so only these are valid.
-        #expect(await store.load().account?.credentials == tokens)
-        #expect(store.account?.profile.nickname == "Al")
-        try await store.update { $0.profile.points = 1 }
-        #expect(await self.store(Self.file).load().account?.credentials == tokens)
-        #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
     }
 
     @Test func `Saves unsaved tokens with the new keys`() async throws {

@@ -1,6 +1,5 @@
 import AccountKit
 import AccountTesting
-import Synchronization
 import Testing
 
 struct AccountEventTests {
@@ -48,25 +47,6 @@ struct AccountEventTests {
         #expect(await Self.texts(early.0, count: 6) == expected)
         #expect(await Self.texts(early.1, count: 6) == expected)
         #expect(await Self.texts(late, count: 3) == expected.suffix(3))
-    }
-
-    @Test func `Reports the changes of another process as events after a load`() async throws {
-        let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-        let other = try await AccountStore.testing(signedIn: nil, storage: storage)
-        let events = store.events()
-        try await other.signIn { Fixture.alice }
-        _ = await store.load()
-        try await other.update { $0.profile.points = 2 }
-        _ = await store.load()
-        try await other.signIn { Fixture.bob }
-        _ = await store.load()
-        try await other.signOut()
-        _ = await store.load()
-        #expect(
-            await Self.texts(events, count: 4) == [
-                "loaded \(Fixture.alice.id)", "updated 2", "signed in bob", "signed out signedOutByUser",
-            ])
     }
 
     @Test func `Reports concurrent changes to every listener in the same order`() async throws {
@@ -147,64 +127,4 @@ struct AccountEventTests {
                 "durability unknown",
             ])
     }
-
-    @Test func `Does not restore an account that signed out during a slow load`() async throws {
-        let gate = Gate()
-        let storage = SlowStorage()
-        let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
-        gate.shut()
-        storage.putUp([gate])
-        let load = Task { await store.load() }
-        await gate.waitForSomebody()
-        try await store.signOut()
-        gate.open()
-        #expect(await load.value == .signedOut(SignOut(.signedOutByUser, date: ManualClock().now)))
-        #expect(store.account == nil)
-    }
-
-    @Test func `Uses the account of the later of two concurrent loads`()
-        async throws
-    {
-        let (first, second) = (Gate(), Gate())
-        let storage = SlowStorage()
-        let other = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage.base)
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-        first.shut()
-        second.shut()
-        storage.putUp([first, second])
-        let earlier = Task { await store.load() }
-        await first.waitForSomebody()
-        try await other.update { $0.profile.points = 2 }
-        let later = Task { await store.load() }
-        await second.waitForSomebody()
-        first.open()
-        #expect(await earlier.value.account?.profile.points == nil)
-        second.open()
-        #expect(await later.value.account?.profile.points == 2)
-        #expect(store.account?.profile.points == 2)
-    }
-}
-
-/// A storage whose reads without a lock wait after reading, the first at the first gate, the second at the second gate.
-private final class SlowStorage: ArchiveStorage {
-    let base = InMemoryArchiveStorage()
-    private let gates = Mutex<[Gate]>([])
-
-    func putUp(_ gates: [Gate]) { self.gates.withLock { $0 = gates } }
-
-    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        let stored = try await base.read(entry)
-        await gates.withLock { $0.isEmpty ? nil : $0.removeFirst() }?.pass()
-        return stored
-    }
-
-    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        try await base.beginTransaction(timeout: timeout)
-    }
-
-    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        try await base.acquireRefreshLease(timeout: timeout)
-    }
-
-    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 }

@@ -21,15 +21,6 @@ struct AccountStoreTests {
         #expect(store.account == account)
     }
 
-    @Test func `Refreshes an expired token without the user`() async throws {
-        let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(clock: clock)
-        let state = await store.checkSession(with: authority, timeout: nil)
-        #expect(state.account?.credentials.accessToken == Secret("access-2"))
-        #expect(authority.requests == [.refresh])
-    }
-
     @Test func `Keeps an account offline, and verifies it online`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
@@ -37,21 +28,6 @@ struct AccountStoreTests {
         #expect(await store.checkSession(with: authority, timeout: nil).text == "unverified access-1: offline")
         #expect(await store.checkSession(with: authority, timeout: nil).text == "verified access-1")
         #expect(store.account?.verifiedAt == clock.now)
-    }
-
-    @Test func `Verifies again if the last check is too old or dated in the future`()
-        async throws
-    {
-        let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(clock: clock)
-        var requestCount = 0
-        for (seconds, asks) in [(0.0, true), (899, false), (1, true), (-1, true), (0, false)] {
-            clock.advance(by: .seconds(seconds))
-            _ = await store.checkSession(with: authority, maximumAge: .seconds(900))
-            requestCount += asks ? 1 : 0
-            #expect(authority.requests.count == requestCount)
-        }
     }
 
     @Test(arguments: [-1e9, -1e6, -1, 0, 1, 1e6, 1e9])

@@ -39,26 +39,6 @@ struct BoundSessionTests {
         #expect(try await storedKey() == key)
     }
 
-    @Test func `Another process adopts the key with the tokens`() async throws {
-        let (first, second) = (try await store(bound), try await store())
-        #expect(await second.load().account?.credentials.proofKey == key)
-        try await first.refresh(with: ScriptedAuthority(clock: clock))
-        let adopted = try await second.usableAccount(minimumValidity: nil, with: ScriptedAuthority(clock: clock))
-        #expect(adopted.credentials.accessToken == Secret("access-2"))
-        #expect(adopted.credentials.proofKey == key)
-    }
-
-    @Test func `Keeps the key with tokens that cannot be saved`() async throws {
-        let faulty = FaultyArchiveStorage(storage)
-        let store = try await AccountStore.testing(signedIn: bound, clock: clock, storage: faulty)
-        // The first write is the record of the intent.
-        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
-        let renewed = try await store.refresh(with: ScriptedAuthority(clock: clock))
-        #expect(renewed.credentials.accessToken == Secret("access-2") && renewed.credentials.proofKey == key)
-        #expect(try await storage.stateForNewProcess().account?.credentials.accessToken == Secret("access-1"))
-        #expect(try await storedKey() == key)
-    }
-
     @Test func `Keeps the key in a queued revocation`() async throws {
         let store = try await store(bound)
         let service = ScriptedAuthority(revoke: [.refuse(.noResponse(.unreachable))], clock: clock)

@@ -10,6 +10,7 @@ import Foundation
 
 @testable import AccountKit
 
+/// Tokens for other APIs in a store: keeping, sharing and errors. ``DerivationFlowTests`` has the steps of a derivation.
 struct DerivedTokenTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
@@ -126,36 +127,6 @@ struct DerivedTokenTests {
         #expect(authority.requests == [.derive])
     }
 
-    @Test func `Runs a refresh and a derivation one after the other`() async throws {
-        let store = try await store()
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        authority.respond(to: .derive, with: [tokens("derived", refreshToken: "refresh-9")])
-        let refresh = Task { try await store.refresh(with: authority) }
-        await authority.waitForRequest(.refresh)
-        let derived = Task { try await other.accessToken(for: target, timeout: nil, with: authority) }
-        authority.release()
-        _ = try await refresh.value
-        #expect(try await derived.value == Secret("derived"))
-        #expect(authority.requests == [.refresh, .derive])
-        let credentials = try await stored().credentials
-        #expect(credentials.accessToken == Secret("access-2"))
-        #expect(credentials.refreshToken == Secret("refresh-9"))
-    }
-
-    @Test func `Stores a derived token even if the caller was cancelled`() async throws {
-        let store = try await store()
-        let authority = ScriptedAuthority(derive: [.hang], clock: clock)
-        let only = Task { try await store.accessToken(for: target, timeout: nil, with: authority) }
-        await authority.waitForRequest(.derive)
-        only.cancel()
-        await expectAccountError(.cancelled) { try await only.value }
-        authority.release()
-        await store.finishPendingRequests()
-        #expect(
-            try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
-    }
-
     @Test func `Refreshes an expired token before a token exchange`() async throws {
         let store = try await store(.expired(at: clock.now))
         let authority = ScriptedAuthority(clock: clock)
@@ -189,55 +160,6 @@ struct DerivedTokenTests {
                 #expect(try await store.unfinishedRefresh() == nil)
             }
         }
-    }
-
-    private static let refusals: [AuthorityError] = [
-        .oauthError(.invalidGrant, description: "AADSTS65001: consent is missing"), .rejected("closed"),
-    ]
-
-    @Test(arguments: refusals)
-    func `Keeps the session if the service refuses only the derived token`(refusal: AuthorityError) async throws {
-        let store = try await store()
-        let authority = ScriptedAuthority(derive: [.refuse(refusal)], clock: clock)
-        await expectAccountError(.misconfigured) {
-            try await store.accessToken(for: target, timeout: nil, with: authority)
-        }
-        #expect(authority.requests == [.derive, .refresh])
-        #expect(try await stored().credentials.accessToken == Secret("access-2"))
-        #expect(try await store.unfinishedRefresh() == nil)
-    }
-
-    @Test(arguments: refusals)
-    func `Ends the session if the service refuses the plain refresh too`(refusal: AuthorityError) async throws {
-        let store = try await store()
-        let authority = ScriptedAuthority(refresh: [.refuse(refusal)], derive: [.refuse(refusal)], clock: clock)
-        await expectAccountError(.notSignedIn) {
-            try await store.accessToken(for: target, timeout: nil, with: authority)
-        }
-        #expect(authority.requests == [.derive, .refresh])
-        #expect(store.account == nil)
-    }
-
-    @Test func `Keeps the session if the plain refresh gets no response`() async throws {
-        let store = try await store()
-        let authority = ScriptedAuthority(
-            refresh: [.refuse(.noResponse(.timeout))], derive: [.refuse(Self.refusals[0])], clock: clock)
-        await expectAccountError(.serviceUnavailable) {
-            try await store.accessToken(for: target, timeout: nil, with: authority)
-        }
-        #expect(authority.requests == [.derive, .refresh])
-        #expect(try await stored() == Account.fresh(at: clock.now))
-        #expect(try await store.unfinishedRefresh() != nil)
-    }
-
-    @Test func `Keeps the session if the service refuses a token exchange`() async throws {
-        let store = try await store()
-        let authority = ScriptedAuthority(derive: [.refuse(Self.refusals[0])], clock: clock)
-        await expectAccountError(.misconfigured) {
-            try await store.accessToken(for: audience, timeout: nil, with: authority)
-        }
-        #expect(authority.requests == [.derive])
-        #expect(try await stored() == Account.fresh(at: clock.now))
     }
 
     @Test func `Returns the stored derived token while the service is unreachable`() async throws {
@@ -330,23 +252,6 @@ struct DerivedTokenTests {
             try await store.accessToken(for: audience, timeout: nil, with: authority)
         }
         #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh, .tokenExchange])
-    }
-
-    // MARK: Saving
-
-    @Test func `Saves an unsaved derived token and its new refresh token later`() async throws {
-        let faulty = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: faulty)
-        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
-        let authority = ScriptedAuthority(derive: [tokens("derived", refreshToken: "refresh-2")], clock: clock)
-        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived"))
-        clock.advance(by: .seconds(1))
-        _ = await store.load()
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: faulty)
-        let account = try #require(await other.load().account)
-        #expect(account.credentials.refreshToken == Secret("refresh-2"))
-        #expect(account.credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived"))
-        #expect(authority.requests == [.derive])
     }
 
     // MARK: Ending

@@ -12,7 +12,6 @@ import Foundation
 struct MachineSessionTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
-    private let rejection = ScriptedAuthority.Response.refuse(.oauthError(.invalidClient, description: "unknown"))
 
     private func store(_ account: Account? = nil) async throws -> AccountStore {
         try await .testing(signedIn: account ?? .machine(at: clock.now), clock: clock, storage: storage)
@@ -30,51 +29,6 @@ struct MachineSessionTests {
         #expect(stored.credentials.machine == MachineGrant())
         #expect(stored.credentials.refreshToken == nil)
         #expect(stored.verifiedAt == clock.now)
-    }
-
-    @Test func `Sends one request for the expired token of several processes`() async throws {
-        _ = try await store(.machine(at: clock.now.addingTimeInterval(-7200)))
-        let service = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
-            for _ in 0..<20 {
-                let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-                group.addTask { try await store.accessToken(timeout: nil, with: service) }
-            }
-            await service.waitForRequest(.refresh)
-            service.release()
-            return try await group.reduce(into: []) { $0.append($1) }
-        }
-        #expect(tokens == Array(repeating: Secret("access-2"), count: 20))
-        #expect(service.requests == [.refresh])
-    }
-
-    @Test func `Keeps a machine's session after every response of the service`() async throws {
-        let refusals: [AuthorityError] = [
-            .oauthError(.invalidClient), .oauthError(.invalidGrant), .oauthError("unauthorized_client"),
-            .oauthError(.invalidScope), .oauthError(.accessDenied), .rejected("gone"), .unauthorized,
-            .bearerChallenge(error: "invalid_token"), .badRequest,
-        ]
-        for refusal in refusals {
-            let storage = InMemoryArchiveStorage()
-            let store = try await AccountStore.testing(
-                signedIn: .machine(at: clock.now, expiringIn: .zero), clock: clock, storage: storage)
-            let service = ScriptedAuthority(refresh: [.refuse(refusal)], clock: clock)
-            for _ in 0..<4 {
-                _ = try? await store.accessToken(timeout: nil, with: service)
-                clock.advance(by: .seconds(600))
-            }
-            #expect(service.requests == Array(repeating: .refresh, count: 4), "\(refusal)")
-            #expect(try await storage.stateForNewProcess().account?.id == "nightly", "\(refusal)")
-        }
-    }
-
-    @Test func `A process with a wrong secret does not delay the others`() async throws {
-        let store = try await store(.machine(at: clock.now, expiringIn: .zero))
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-        let wrong = ScriptedAuthority(refresh: [rejection], clock: clock)
-        await expectAccountError(.misconfigured) { try await store.accessToken(timeout: nil, with: wrong) }
-        let right = ScriptedAuthority(clock: clock)
-        #expect(try await other.accessToken(timeout: nil, with: right) == Secret("access-2"))
     }
 
     @Test func `Only the process with a refused client pauses`() async throws {
@@ -155,24 +109,6 @@ struct MachineSessionTests {
         #expect(await store.confirmMachine(with: service, timeout: nil).text == "unverified access-3: offline")
     }
 
-    @Test func `Adopts another process's token in a check`() async throws {
-        let store = try await store()
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-        let service = ScriptedAuthority(refresh: [.hang], clock: clock)
-        clock.advance(by: .seconds(3600))
-        let first = Task { await store.checkSession(with: service, timeout: nil) }
-        await service.waitForRequest(.refresh)
-        let second = Task { await other.checkSession(with: service, timeout: nil) }
-        service.release()
-        #expect(await first.value.text == "verified access-2")
-        // The second process adopts the token, or requests its own if it begins later.
-        guard case .verified = await second.value else {
-            Issue.record("the machine is not verified")
-            return
-        }
-        #expect(!service.requests.contains(.verify))
-    }
-
     @Test func `Requests another token when an API rejects a machine's token`() async throws {
         let store = try await store()
         let service = ScriptedAuthority(clock: clock)
@@ -191,17 +127,6 @@ struct MachineSessionTests {
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let service = ScriptedAuthority(clock: clock)
         #expect(try await other.accessToken(timeout: nil, with: service) == Secret("access-2"))
-    }
-
-    @Test func `Revokes the new token of a machine that has signed out`() async throws {
-        let store = try await store(.machine(at: clock.now, expiringIn: .zero))
-        let service = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let token = Task { try await store.accessToken(timeout: nil, with: service) }
-        await service.waitForRequest(.refresh)
-        _ = try await store.signOut()
-        service.release()
-        await expectAccountError(.notSignedIn) { try await token.value }
-        #expect(service.requests == [.refresh, .revoke])
     }
 
     /// A service whose requests cannot be prepared, because this process has no client secret.

@@ -112,19 +112,6 @@ struct OfflineKeysTests {
         #expect(try await !store.isCurrent(key))
     }
 
-    @Test func `Opens the offline key only with the archive's new keys`() async throws {
-        let first = store([TestKey(.keyFile, 1)])
-        try await first.signIn { alice }
-        let key = try await first.offlineKey()
-        try await first.addKey(from: TestKey(.command, 2))
-        let slots = try await first.keySlots()
-        let both = store([TestKey(.keyFile, 1), TestKey(.command, 2)])
-        try await both.removeKey(try #require(slots.first { $0.kind == .keyFile }).id)
-        let second = store([TestKey(.command, 2)])
-        #expect(opens(note(with: key), try await second.offlineKey()))
-        #expect(try await second.isCurrent(key))
-    }
-
     @Test func `Reads the offline key after a sign-in without a passphrase prompt`()
         async throws
     {

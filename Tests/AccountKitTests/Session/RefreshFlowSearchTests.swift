@@ -1,6 +1,9 @@
 @testable import AccountKit
 import Testing
 
+/// The promises of a refresh that hold after every sequence of results: which tokens are sent, saved, kept in memory or
+/// revoked, when an account is cleared, and that the outcome is the content of the last read. This is the lowest level
+/// that can see a flow break them. ``RefreshFlowTests`` has only the cases that this search does not reach.
 struct RefreshFlowSearchTests {
     private typealias Run = FlowRun<RefreshOutcome>
 
@@ -55,7 +58,8 @@ struct RefreshFlowSearchTests {
             case .load: contents.map { .content($0) }
             case .prepareExchange:
                 [
-                    .done, .refused(.notSent(.noResponse(.timeout))), .refused(.noResponse(.cancelled)),
+                    // Before a token is sent, no failure is a rejection of the token.
+                    .done, .refused(.oauthError(.invalidGrant)), .refused(.noResponse(.cancelled)),
                     .postponed(.init(.serverError)),
                 ]
             case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }
@@ -112,19 +116,27 @@ struct RefreshFlowSearchTests {
                     "prepare exchange", "begin", "load", "withdraw revocation", "prepare save", subject.begin, "end",
                     "request tokens",
                 ])
+            let hasFailed = events.suffix(7).contains { if case .failed = $0 { true } else { false } }
+            #expect(!hasFailed, "the response could not be saved: \(actions)")
             #expect(sent.credentials.hasSameTokens(as: subject.account.credentials))
-        case .prepareExchange: #expect(!isLocked, "other processes wait for the service: \(actions)")
-        case .revoke(let account, _):
+        case .prepareExchange(let account, _):
+            #expect(!isLocked, "other processes wait for the service: \(actions)")
+            #expect(lastContent?.account?.isSameGrant(as: account) == true, "\(actions)")
+        case .revoke(let account, let pending):
             #expect(!isLocked, "other processes wait for the service: \(actions)")
             #expect(account.credentials.hasSameTokens(as: subject.newTokens))
+            let isQueued = events.contains { if case .queued = $0 { true } else { false } }
+            #expect((pending != nil) == isQueued, "\(actions)")
+        case .queueRevocation(let account, let isSignOut):
+            #expect(isLocked && !isSignOut, "\(actions)")
+            #expect(account.credentials.hasSameTokens(as: subject.newTokens))
+            // After the lease was renewed, the stored tokens may belong to the same sign-in.
+            let maySpare = lastContent?.account?.isSameUser(as: subject.account) == true
+            let endsOnlyItself = supportsPerGrantRevocation && !actions.contains("renew lease")
+            #expect(!maySpare || endsOnlyItself, "the stored session would end: \(actions)")
         case .clear(_, let revision):
             #expect(isLocked, "\(actions)")
-            let isDefinite = events.contains { event in
-                if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
-                if case .refused(.rejected) = event { return true }
-                return false
-            }
-            #expect(isDefinite, "\(actions)")
+            #expect(actions.contains("request tokens") && events.contains(where: Self.isDefinite), "\(actions)")
             guard case .present(let stored, revision)? = lastContent else {
                 Issue.record("cleared an account that it had not read: \(actions)")
                 return
@@ -139,9 +151,22 @@ struct RefreshFlowSearchTests {
             #expect(stored.isSameGrant(as: subject.account), "\(actions)")
             #expect(account.profile == stored.profile, "a change is undone: \(actions)")
             #expect(account.credentials.hasSameTokens(as: subject.newTokens))
-        case .recordIntent, .beginExchange, .recordFailure, .prepareSave, .forgetRefreshRecord, .withdrawRevocation,
-            .queueRevocation:
-            #expect(isLocked, "\(actions)")
+            #expect(account.verifiedAt == Fixture.now)
+            #expect(actions.sinceLastLoad.contains("withdraw revocation"), "\(actions)")
+        case .recordFailure(_, let mayBeSpent):
+            #expect(isLocked && lastContent?.account?.isSameGrant(as: subject.account) == true, "\(actions)")
+            guard case .refused(let failure)? = events.last(where: Self.isRefusal) else {
+                Issue.record("\(actions)")
+                return
+            }
+            // A refresh that was not sent has not read the record of an earlier one, so that record remains.
+            let isKnown = actions.contains("request tokens")
+            let isSpent = subject == .user && !failure.wasCertainlyNotCarriedOut
+            #expect(mayBeSpent == (!isKnown || isSpent), "\(actions)")
+        case .forgetRefreshRecord:
+            let isSaved = events.contains { if case .saved = $0 { true } else { false } }
+            #expect(isLocked && isSaved, "\(actions)")
+        case .recordIntent, .beginExchange, .prepareSave, .withdrawRevocation: #expect(isLocked, "\(actions)")
         case .finish: check(run.outcome!, run, of: subject, events, lastContent, supportsPerGrantRevocation)
         default: break
         }
@@ -175,10 +200,14 @@ struct RefreshFlowSearchTests {
             #expect(!actions.contains("save") && !actions.contains("keep unsaved") && !actions.contains("revoke"))
         }
         switch outcome {
-        case .renewed: #expect(isSaved)
+        case .renewed: #expect(isSaved && actions.contains("forget refresh record"), "\(actions)")
         case .kept: #expect(!hasResponse, "a response is discarded: \(actions)")
         case .unsaved: #expect(hasResponse && actions.contains("keep unsaved"), "\(actions)")
-        case .signedOut(let signOut): #expect(signOut == Fixture.ended || actions.contains("clear"), "\(actions)")
+        case .signedOut(let signOut):
+            let isCleared = zip(actions, events).contains { name, event in
+                if name == "clear", case .done = event { true } else { false }
+            }
+            #expect(signOut == Fixture.ended || isCleared, "\(actions)")
         case .adopted(let account):
             #expect(!account.credentials.hasSameTokens(as: subject.account.credentials), "\(actions)")
         case .unreadable: break
@@ -189,6 +218,44 @@ struct RefreshFlowSearchTests {
                 Issue.record("\(actions)")
                 return
             }
+        }
+        // Unless the lock is unavailable after it, the last read determines the outcome.
+        guard let lastContent, !actions.sinceLastLoad.contains("begin") else { return }
+        switch lastContent {
+        case .absent(let signOut): #expect(outcome.text == "signed out: \(signOut.reason)", "\(actions)")
+        case .unreadable(let error): #expect(outcome.text == "unreadable: \(error.code)", "\(actions)")
+        case .present(let stored, _) where !stored.isSameGrant(as: subject.account):
+            #expect(outcome.text == "adopted \(stored.credentials.accessToken.reveal())", "\(actions)")
+        case .present(let stored, _):
+            if let account = outcome.account { #expect(account.profile == stored.profile, "\(actions)") }
+            guard subject == .user, let refusal = events.lastIndex(where: Self.isRefusal),
+                actions[refusal...].contains("load")
+            else { return }
+            let isDefinite = actions[refusal] == "request tokens" && Self.isDefinite(events[refusal])
+            #expect(actions.contains(isDefinite ? "clear" : "record failure"), "\(actions)")
+        }
+    }
+
+    private static func isRefusal(_ event: EffectResult) -> Bool { if case .refused = event { true } else { false } }
+
+    private static func isDefinite(_ event: EffectResult) -> Bool {
+        switch event {
+        case .refused(.oauthError(.invalidGrant, _)), .refused(.rejected): true
+        default: false
+        }
+    }
+}
+
+extension [String] {
+    /// The calls since the last read of the account, including that read.
+    fileprivate var sinceLastLoad: ArraySlice<String> { self[(lastIndex(of: "load") ?? startIndex)...] }
+}
+
+extension RefreshOutcome {
+    fileprivate var account: Account? {
+        switch self {
+        case .renewed(let account), .adopted(let account), .kept(let account, _), .unsaved(let account, _): account
+        case .signedOut, .unreadable: nil
         }
     }
 }

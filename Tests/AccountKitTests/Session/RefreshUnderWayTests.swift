@@ -10,38 +10,31 @@ import Foundation
 
 @testable import AccountKit
 
-/// Actions of other tasks and processes while a refresh waits for the service.
+/// The callers and observers of a refresh that waits for the service. ``RefreshFlowSearchTests`` and the simulation have
+/// the actions of other processes during a refresh.
 struct RefreshUnderWayTests {
     /// A refresh of Alice's tokens that one process has sent, and a second process.
     private final class Scene: Sendable {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
-        let faulty: FaultyArchiveStorage
         let store: AccountStore
         let other: AccountStore
         let authority: SteppedAuthority
         let gate = Gate()
         let refresh: Task<Account, any Error>
 
-        init(
-            supportsPerGrantRevocation: Bool = false, answering answer: AuthorityError? = nil,
-            revocation: @escaping @Sendable () async throws -> RevocationOutcome = { .done }
-        ) async throws {
-            faulty = FaultyArchiveStorage(base)
+        init(answering answer: AuthorityError? = nil) async throws {
             store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
             // The lock timeout of this store is zero, so each call fails if the refresh holds the lock.
             other = AccountStore(
-                storage: faulty, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-                lockTimeout: .zero)
+                storage: base, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock, lockTimeout: .zero)
             _ = await other.load()
             gate.shut()
-            authority = SteppedAuthority(
-                supportsPerGrantRevocation: supportsPerGrantRevocation,
-                tokens: { [gate] in
-                    await gate.pass()
-                    if let answer { throw answer }
-                    return Fixture.newTokens
-                }, revocation: revocation)
+            authority = SteppedAuthority(tokens: { [gate] in
+                await gate.pass()
+                if let answer { throw answer }
+                return Fixture.newTokens
+            })
             refresh = Task { [store, authority] in try await store.refresh(with: authority) }
             await gate.waitForSomebody()
         }
@@ -97,116 +90,6 @@ struct RefreshUnderWayTests {
         #expect(try await store.unfinishedRefresh() == nil)
         // Checking for an unfinished refresh acquires no lease, because there is no record.
         #expect(endCount.withLock { $0 } == (isLeaseLost ? 2 : 1))
-    }
-
-    @Test func `Allows a load, update, sign-in or sign-out during a refresh`() async throws {
-        let scene = try await Scene()
-        #expect(await scene.other.load().account?.username == "alice")
-        try await scene.other.update { $0.profile.points = 7 }
-        try await scene.other.signIn { Fixture.bob }
-        try await scene.other.signOut()
-        // The same process is not blocked either.
-        #expect(await scene.store.load().text == "signed out: signedOutByUser")
-        try await scene.store.signIn { Fixture.bob }
-        try await scene.store.signOut()
-        #expect(scene.authority.requests == ["tokens"])
-        _ = try await scene.finish()
-        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
-    }
-
-    @Test func `Saves the tokens of a refresh together with a concurrent change`() async throws {
-        let scene = try await Scene()
-        try await scene.other.update { $0.profile.points = 7 }
-        let stored = try await scene.finish().account
-        #expect(stored?.profile.points == 7)
-        #expect(stored?.credentials.accessToken == Secret("access-2"))
-        #expect(try await scene.refresh.value == stored)
-        #expect(try await scene.store.unfinishedRefresh() == nil)
-    }
-
-    @Test func `Revokes the new tokens if the user signed out during the refresh`() async throws {
-        let scene = try await Scene()
-        try await scene.other.signOut()
-        #expect(try await scene.finish().text == "signed out: signedOutByUser")
-        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
-        #expect(scene.authority.revoked == ["access-2"])
-        #expect(try await scene.store.pendingRevocations().isEmpty)
-        #expect(scene.base.entries[.refreshRecord] == nil)
-    }
-
-    @Test func `Queues the revocation if the service is unreachable after a sign-out`() async throws {
-        let scene = try await Scene(revocation: { throw AuthorityError.noResponse(.timeout) })
-        try await scene.other.signOut()
-        #expect(try await scene.finish().text == "signed out: signedOutByUser")
-        #expect(scene.authority.revoked == ["access-2"])
-        #expect(try await scene.store.pendingRevocations().count == 1)
-
-        let later = SteppedAuthority()
-        #expect(
-            await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true).map(\.outcome) == [.done])
-        #expect(later.revoked == ["access-2"])
-        #expect(try await scene.store.pendingRevocations().isEmpty)
-    }
-
-    @Test func `Revokes the new tokens if another user signed in during the refresh`() async throws {
-        let scene = try await Scene()
-        try await scene.other.signIn { Fixture.bob }
-        #expect(try await scene.finish().account == Fixture.bob)
-        await expectAccountError(.conflict) { try await scene.refresh.value }
-        // The replaced tokens are in the queue.
-        #expect(scene.authority.revoked == ["access-2"])
-        #expect(try await scene.store.pendingRevocations().count == 1)
-    }
-
-    @Test(arguments: [true, false])
-    func `Revokes new tokens of a replaced sign-in only if no session would end`(
-        supportsPerGrantRevocation: Bool
-    ) async throws {
-        let scene = try await Scene(supportsPerGrantRevocation: supportsPerGrantRevocation)
-        try await scene.other.signIn { Fixture.replaced }
-        #expect(try await scene.finish().account == Fixture.replaced)
-        #expect(try await scene.refresh.value == Fixture.replaced)
-        #expect(scene.authority.revoked == (supportsPerGrantRevocation ? ["access-2"] : []))
-        #expect(try await scene.store.pendingRevocations().map(\.waitsForSignOut) == [true], "the previous tokens")
-    }
-
-    @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .rejected("closed"), .noResponse(.timeout)])
-    func `Keeps a sign-in that happened during a failed refresh`(failure: AuthorityError) async throws {
-        for stored in [Fixture.replaced, Fixture.bob] {
-            let scene = try await Scene(answering: failure)
-            try await scene.other.signIn { stored }
-            #expect(try await scene.finish().account == stored)
-            if stored == Fixture.bob {
-                await expectAccountError(.conflict) { try await scene.refresh.value }
-            } else {
-                #expect(try await scene.refresh.value == stored)
-            }
-            #expect(scene.base.entries[.refreshRecord] == nil, "the next refresh does not wait for it either")
-        }
-    }
-
-    @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .noResponse(.timeout)])
-    func `Leaves no record of a failed refresh after a sign-out`(failure: AuthorityError) async throws {
-        let scene = try await Scene(answering: failure)
-        try await scene.other.signOut()
-        #expect(try await scene.finish().text == "signed out: signedOutByUser")
-        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
-        #expect(scene.base.entries.keys.map(\.rawValue) == ["SignOut.plist"])
-    }
-
-    @Test func `Keeps the refreshed session after an interrupted sign-out`() async throws {
-        let scene = try await Scene()
-        // The sign-out queues the spent tokens and fails before it removes the account.
-        for number in 1...2 { scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
-        await expectAccountError(FaultyArchiveStorage.diskFull.code) {
-            try await scene.other.signOut(with: SteppedAuthority())
-        }
-        #expect(try await scene.store.pendingRevocations().count == 1)
-        #expect(try await scene.finish().account?.credentials.accessToken == Secret("access-2"))
-        #expect(try await scene.store.pendingRevocations().isEmpty)
-        let later = SteppedAuthority(supportsPerGrantRevocation: true)
-        await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true)
-        #expect(later.requests.isEmpty, "a service may end the whole session with one token")
     }
 
     // MARK: Waiting callers
@@ -269,20 +152,6 @@ struct RefreshUnderWayTests {
         // The abandoned refresh either has ended or finds the new tokens.
         let lease = try await scene.base.acquireRefreshLease(timeout: .seconds(10))
         await lease.end()
-        #expect(authority.requests.isEmpty)
-    }
-
-    @Test func `Waits for another process's refresh and adopts the new tokens`() async throws {
-        let scene = try await Scene()
-        let storage = FaultyArchiveStorage(scene.base)
-        storage.inject(.stalls, of: .lease)
-        let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: storage)
-        let authority = SteppedAuthority()
-        let second = Task { try await third.refresh(with: authority, timeout: nil) }
-        await storage.waitForStall()
-        storage.release()
-        _ = try await scene.finish()
-        #expect(try await second.value.credentials.accessToken == Secret("access-2"))
         #expect(authority.requests.isEmpty)
     }
 

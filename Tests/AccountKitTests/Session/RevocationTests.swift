@@ -11,6 +11,8 @@ import Foundation
 
 @testable import AccountKit
 
+/// The revocation queue: pauses, limits and results. The simulation checks that each sign-out reaches the service, and
+/// that no revocation ends a session in use.
 struct RevocationTests {
     private let clock = ManualClock()
 
@@ -31,14 +33,6 @@ struct RevocationTests {
         let (current, old) = (account(stored, Secret("1")), account(revoked, Secret("2")))
         #expect(current.isEnded(byRevoking: old, supportsPerGrantRevocation: false))
         #expect(!current.isEnded(byRevoking: old, supportsPerGrantRevocation: true))
-    }
-
-    @Test func `Leaves no queue entry after a successful revocation`() async throws {
-        let storage = InMemoryArchiveStorage()
-        let (store, report) = try await signedOut(storage, answering: .accept)
-        #expect(report.revocation == .done)
-        #expect(try await store.pendingRevocations().isEmpty)
-        #expect(storage.entries.keys.map(\.rawValue) == ["SignOut.plist"])
     }
 
     @Test(
@@ -135,50 +129,6 @@ struct RevocationTests {
         #expect(report.revocation == .lost(.noResponse(.timeout)), "no revocation is left for later")
         #expect(await store.load().account == nil)
         #expect(try await store.pendingRevocations().isEmpty)
-    }
-
-    @Test func `Keeps the queued revocation of a running sign-out during a delivery`() async throws {
-        let base = InMemoryArchiveStorage()
-        let (storage, otherStorage) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: otherStorage)
-        let authority = ScriptedAuthority(clock: clock)
-
-        // The sign-out has queued the tokens and not yet cleared the account when another process reads the queue.
-        storage.inject(.stalls, of: .remove)
-        let signOut = Task {
-            try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
-        }
-        await storage.waitForStall()
-        otherStorage.inject(.stalls, of: .begin)
-        let delivery = Task {
-            await other.deliverRevocations(with: { _ in authority }, ignoringPauses: true).map(\.outcome)
-        }
-        await otherStorage.waitForStall()
-        storage.release()
-        #expect(try await signOut.value.revocation == .queued(.noResponse(.timeout)))
-        otherStorage.release()
-        // The archive changed after the read without the lock, so the delivery sent nothing based on that read.
-        let first = await delivery.value
-        let second = await other.deliverRevocations(with: { _ in authority }, ignoringPauses: true).map(\.outcome)
-        #expect(first + second == [.done])
-        #expect(authority.requests == [.revoke], "the revocation was lost")
-        #expect(try await store.pendingRevocations().isEmpty)
-    }
-
-    @Test func `Discards the revocation of an interrupted sign-out in a refresh`() async throws {
-        let storage = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(clock: clock)
-        for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
-        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
-        #expect(try await store.pendingRevocations().count == 1)
-
-        try await store.refresh(with: authority)
-        #expect(try await store.pendingRevocations().isEmpty)
-        await store.deliverRevocations { _ in authority }
-        #expect(authority.requests == [.refresh], "a service may end the whole session with one token")
-        #expect(await store.load().account?.username == "alice")
     }
 
     @Test func `Keeps at most eight queued revocations for at most thirty days`() async throws {
@@ -330,15 +280,6 @@ struct RevocationTests {
         let authority = SteppedAuthority()
         await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
         #expect(authority.revoked.sorted() == ["access-1", "other-access"])
-    }
-
-    @Test func `Revokes all earlier sign-ins of a user when another user signs in`() async throws {
-        let store = try await replacedSignIn()
-        try await store.signIn { Fixture.bob }
-        let authority = SteppedAuthority()
-        await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
-        #expect(authority.revoked.sorted() == ["access-1", "other-access"])
-        #expect(await store.load().account == Fixture.bob)
     }
 
     /// A revocation may end all sessions of the user, including those on other machines.

@@ -166,22 +166,6 @@ struct SharedStorageTests {
 
     // MARK: The place
 
-    @Test func `Does not open an archive at another place`() async throws {
-        let team = InMemoryArchiveStorage(sharedPlace: "team")
-        try await store(team).signIn { .fresh(at: clock.now) }
-        let bytes = try #require(team.entries[.account]?.bytes)
-        for place in ["team2", "tea", "", nil] {
-            let other = InMemoryArchiveStorage(sharedPlace: place)
-            other.overwrite(.account, with: bytes)
-            #expect(
-                await store(other).load() == .unreadable(AccountError(.authenticationFailed, "")), "\(place ?? "files")"
-            )
-        }
-        let same = InMemoryArchiveStorage(sharedPlace: "team")
-        same.overwrite(.account, with: bytes)
-        #expect(await store(same).load().text == "unverified access-1: notChecked", "like after a restored backup")
-    }
-
     @Test func `Opens an earlier version's archive, and binds it to a place on a write`() async throws {
         let earlier = InMemoryArchiveStorage()
         try await store(earlier).signIn { .fresh(at: clock.now) }

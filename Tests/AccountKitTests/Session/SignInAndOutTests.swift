@@ -76,31 +76,6 @@ struct SignInAndOutTests {
         #expect(try await store.unfinishedRefresh() == nil)
     }
 
-    @Test(
-        arguments: [
-            ([.accept], .done), ([.refuse(.noResponse(.unreachable))], .queued(.noResponse(.unreachable))),
-            ([.refuse(.oauthError(.invalidGrant))], .refused(.oauthError(.invalidGrant))),
-            (
-                [.refuse(.unavailable(status: 503, retryAfter: nil))],
-                .queued(.unavailable(status: 503, retryAfter: nil))
-            ),
-        ] as [([ScriptedAuthority.Response], SignOutReport.Revocation)])
-    func `Signs out whatever the service responds`(
-        answers: [ScriptedAuthority.Response], revocation: SignOutReport.Revocation
-    ) async throws {
-        let clock = ManualClock()
-        let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(revoke: answers, clock: clock)
-        let report = try await store.signOut(with: authority)
-        #expect(report.revocation == revocation)
-        #expect(report.account?.username == "alice")
-        #expect(store.account == nil)
-        #expect(storage.entries[.account] == nil)
-        #expect(try await store.signOut(with: authority).account == nil)
-        #expect(authority.requests == [.revoke], "a second sign-out sends no request")
-    }
-
     @Test func `Removes the local account before sending the revocation`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
@@ -113,15 +88,5 @@ struct SignInAndOutTests {
         signOut.cancel()
         authority.release()
         #expect(try await signOut.value.revocation == .done)
-    }
-
-    @Test func `Does not open the archive of a session in another session or app`() async throws {
-        let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
-        for (app, session) in [("other", SessionName.default), ("testing", try SessionName("work"))] {
-            let store = AccountStore(
-                storage: storage, appIdentifier: app, session: session, keySources: [InMemoryKey()])
-            #expect(await store.load().text == "unreadable: wrongKeyOrDamaged")
-        }
     }
 }

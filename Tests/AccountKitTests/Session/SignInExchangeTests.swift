@@ -157,21 +157,6 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `Returns the account after a cancellation during the save`(way: Way) async throws {
-        let faulty = FaultyArchiveStorage(storage)
-        let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
-        faulty.inject(.stalls, of: .replace)
-        let authority = SteppedAuthority()
-        let signIn = Task { try await way.signIn(store, authority) }
-        await faulty.waitForStall()
-        signIn.cancel()
-        faulty.release()
-        let account = try await signIn.value
-        #expect(try await storage.stateForNewProcess().account == account)
-        #expect(authority.revoked.isEmpty)
-    }
-
-    @Test(arguments: Way.allCases)
     func `Stores no account after a cancellation during the wait for the lock`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
         let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
@@ -224,27 +209,6 @@ struct SignInExchangeTests {
         #expect(authority.revoked == ["access-2"])
     }
 
-    @Test(arguments: [false, true])
-    func `Keeps the stored session after an interrupted sign-in of the same user`(
-        supportsPerGrantRevocation: Bool
-    ) async throws {
-        let store = try await store(signedIn: Fixture.alice)
-        let recorder = ExchangeRecorder()
-        store.observeExchanges(recorder)
-        let authority = SteppedAuthority(
-            supportsPerGrantRevocation: supportsPerGrantRevocation,
-            tokens: {
-                recorder.interrupt()
-                var tokens = Fixture.newTokens
-                tokens.clientID = "test"
-                return tokens
-            }, user: { Fixture.alice.id })
-        await expectAccountError(.cancelled) { try await Way.device.signIn(store, authority) }
-        #expect(authority.revoked == (supportsPerGrantRevocation ? ["access-2"] : []))
-        // The tokens are revoked when the user signs out.
-        #expect(try await store.pendingRevocations().count == (supportsPerGrantRevocation ? 0 : 1))
-    }
-
     @Test(arguments: Way.allCases)
     func `Revokes the tokens of a sign-in that cannot be stored`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
@@ -257,19 +221,6 @@ struct SignInExchangeTests {
         #expect(authority.revoked == ["access-2"])
         #expect(await store.load().account == nil)
         #expect(try await store.pendingRevocations().isEmpty)
-    }
-
-    @Test(arguments: Way.allCases)
-    func `Changes nothing after a refused sign-in`(way: Way) async throws {
-        let store = try await store(signedIn: Fixture.alice)
-        let before = storage.entries
-        let recorder = ExchangeRecorder()
-        store.observeExchanges(recorder)
-        let authority = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.accessDenied) })
-        await expectAccountError(.signInRefused) { try await way.signIn(store, authority) }
-        #expect(storage.entries == before)
-        #expect(!authority.requests.contains("revoke") && !authority.requests.contains("user"))
-        #expect(recorder.counts == [1, 0])
     }
 
     @Test func `Shows the result in the browser before the sign-in ends`() async throws {

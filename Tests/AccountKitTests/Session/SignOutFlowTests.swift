@@ -2,6 +2,7 @@
 import AccountTesting
 import Testing
 
+/// Every sequence of results of a sign-out. ``SharedStorageTests`` has the archive that other machines may open.
 struct SignOutFlowTests {
     private typealias Run = FlowRun<Result<SignOutFlow.Ended, AccountError>>
 
@@ -10,68 +11,6 @@ struct SignOutFlowTests {
     private static let pending = RevocationQueue.Pending(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
         payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
-
-    @Test func `Clears and returns the account on sign-out`() async throws {
-        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: false))
-        try await run.expect("begin", then: .done)
-        try await run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
-        guard case .clear(Self.signOut, Fixture.other) = run.action else {
-            Issue.record("\(run.actions)")
-            return
-        }
-        await run.answer(.done)
-        guard case .success(.account(let account, nil)) = run.outcome else {
-            Issue.record("\(run.actions)")
-            return
-        }
-        #expect(account == Fixture.bob)
-    }
-
-    @Test func `Queues the tokens before clearing the account on sign-out`() async throws {
-        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: true))
-        try await run.expect("begin", then: .done)
-        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try await run.expect("queue revocation", then: .queued(Self.pending))
-        try await run.expect("clear", then: .done)
-        guard case .success(.account(_, let pending?)) = run.outcome else {
-            Issue.record("\(run.actions)")
-            return
-        }
-        #expect(pending.entry == Self.pending.entry)
-    }
-
-    @Test(arguments: Fixture.unreadable, [true, false])
-    func `Quarantines a damaged archive on sign-out, but no inaccessible archive`(
-        error: AccountError, isToBeTold: Bool
-    ) async throws {
-        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold))
-        try await run.expect("begin", then: .done)
-        try await run.expect("load", then: .content(.unreadable(error)))
-        if error.code == .inaccessible || error.code == .insecureContainer {
-            expectAccountError(error.code) { try run.outcome?.get() }
-            return
-        }
-        guard case .quarantine(Self.signOut) = run.action else {
-            Issue.record("\(run.actions)")
-            return
-        }
-        await run.answer(.quarantined(place: "aside"))
-        guard case .success(.quarantined(place: "aside")) = run.outcome else {
-            Issue.record("\(run.actions)")
-            return
-        }
-    }
-
-    @Test(arguments: Fixture.unreadable, [true, false])
-    func `Keeps an unreadable archive on sign-out if other machines may open it`(
-        error: AccountError, isToBeTold: Bool
-    ) async throws {
-        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold, keepsUnreadable: true))
-        try await run.expect("begin", then: .done)
-        try await run.expect("load", then: .content(.unreadable(error)))
-        expectAccountError(error.code) { try run.outcome?.get() }
-        #expect(run.outcome != nil)
-    }
 
     @Test(arguments: [true, false])
     func `Reports a sign-out only if it happened, despite any failed calls`(isToBeTold: Bool) async {
@@ -89,6 +28,18 @@ struct SignOutFlowTests {
             switch run.action {
             case .beginTransaction, .finish: break
             default: #expect(run.isInTransaction(after: events), "\(run.actions)")
+            }
+            if case .clear(let signOut, let revision) = run.action {
+                #expect(signOut == Self.signOut && revision == Fixture.old)
+                #expect(run.actions.contains("queue revocation") == isToBeTold, "a crash would lose the tokens")
+            }
+            if case .quarantine(let signOut) = run.action {
+                guard signOut == Self.signOut, case .content(.unreadable(let error))? = events.last,
+                    error.isAboutContent
+                else {
+                    Issue.record("an inaccessible archive is moved: \(run.actions)")
+                    return
+                }
             }
             guard let outcome = run.outcome else { return }
             let wasPresent = events.contains { if case .content(.present) = $0 { true } else { false } }

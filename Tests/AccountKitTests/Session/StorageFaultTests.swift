@@ -159,31 +159,6 @@ struct StorageFaultTests {
         }
     }
 
-    @Test func `Uses unsaved tokens in the process, and saves the tokens later`()
-        async throws
-    {
-        let scene = try await Scene(.checkExpired)
-        for number in 2...3 {
-            // The first write is the intent. Both attempts to save the response fail.
-            scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
-        }
-        let state = await scene.store.checkSession(with: scene.service, timeout: nil)
-        #expect(state.text == "unverified access-2: notSaved")
-        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
-        #expect(try await scene.base.stateForNewProcess().account == scene.before)
-        #expect(try await scene.store.unfinishedRefresh() == scene.clock.now)
-
-        #expect(await scene.store.load().text == "unverified access-2: notChecked")
-        #expect(try await scene.store.accessToken(timeout: nil, with: scene.service) == Secret("access-2"))
-        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
-
-        try await scene.store.update { $0.profile.points = 7 }
-        let stored = try await scene.base.stateForNewProcess().account
-        #expect(stored?.credentials.accessToken == Secret("access-2"))
-        #expect(stored?.profile.points == 7)
-        #expect(try await scene.store.unfinishedRefresh() == nil)
-    }
-
     @Test func `Keeps the record of a lost refresh when saving earlier tokens`() async throws {
         let scene = try await Scene(.checkExpired)
         for number in 2...3 {
@@ -196,24 +171,6 @@ struct StorageFaultTests {
         try await scene.store.update { $0.profile.points = 7 }
         #expect(try await scene.base.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
         #expect(try await scene.store.unfinishedRefresh() != nil, "the refresh token of access-2 may be spent")
-    }
-
-    @Test func `Drops unsaved tokens after another process's sign-in or sign-out`() async throws {
-        for signsIn in [true, false] {
-            let scene = try await Scene(.checkExpired)
-            for number in 2...3 {
-                scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
-            }
-            _ = await scene.store.checkSession(with: scene.service, timeout: nil)
-            let other = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
-            if signsIn {
-                try await other.signIn(username: "bob", password: Secret("password"), with: scene.service)
-            } else {
-                try await other.signOut()
-            }
-            #expect(await scene.store.load().account?.username == (signsIn ? "bob" : nil))
-            #expect(scene.store.account?.username == (signsIn ? "bob" : nil))
-        }
     }
 }
 

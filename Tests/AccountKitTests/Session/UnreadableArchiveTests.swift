@@ -81,23 +81,6 @@ struct UnreadableArchiveTests {
         #expect(await store.load().text == "unverified access-1: notChecked")
     }
 
-    @Test func `Opens an archive again after its missing key is restored`() async throws {
-        struct MissingKey: KeySource {
-            var kind: KeyKind { .keyFile }
-            func key() async throws -> ArchiveKey? { nil }
-            func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "no new keys here") }
-        }
-        let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
-        for (source, code) in [
-            (MissingKey() as any KeySource, AccountError.Code.noKey), (InMemoryKey(byte: 8), .authenticationFailed),
-        ] {
-            let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: [source])
-            #expect(await store.load() == .unreadable(AccountError(code, "")))
-        }
-        #expect(try await storage.stateForNewProcess().text == "unverified access-1: notChecked")
-    }
-
     @Test func `Loads, signs in and signs out despite an unreadable sign-out record`() async throws {
         let storage = HookedStorage(onRead: { entry in
             if entry == .signOut { throw AccountError(.damaged, "too large") }

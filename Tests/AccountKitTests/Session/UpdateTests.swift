@@ -31,12 +31,6 @@ struct UpdateTests {
         try await store.update { $0.profile.points = 8 }
     }
 
-    @Test func `Throws an error for an update without an account`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil, storage: base)
-        await expectAccountError(.notSignedIn) { try await store.update { $0.profile.points = 7 } }
-        #expect(base.entries.isEmpty)
-    }
-
     @Test(arguments: ["alice", "nobody", "damaged"])
     func `Changes nothing in a failed update, whichever storage call fails`(before: String) async throws {
         if before != "nobody" { _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base) }

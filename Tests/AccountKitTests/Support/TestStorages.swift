@@ -12,9 +12,6 @@ struct HookedStorage: ArchiveStorage {
     /// Called after an entry is read without the lock.
     var afterRead: @Sendable (ArchiveEntry) async -> Void = { _ in }
 
-    /// Called after the lock is released.
-    var onEnd: @Sendable () async -> Void = {}
-
     /// Called after a listener is added.
     var onListen: @Sendable (ArchiveEntry) -> Void = { _ in }
 
@@ -109,10 +106,7 @@ struct HookedStorage: ArchiveStorage {
             try await base.restore(entry, from: place)
         }
 
-        func end() async {
-            await base.end()
-            await hooks.onEnd()
-        }
+        func end() async { await base.end() }
     }
 }
 
