@@ -66,6 +66,16 @@ struct AuthorizationResponseTests {
         if isAccepted { #expect(try outcome(query, namingIssuer: namesIssuer) == Secret("c")) }
     }
 
+    @Test func `Accepts only the exact spelling of an issuer that an API names`() throws {
+        var issuer = try Issuer("https://id.example")
+        issuer.form = .verbatim("https://id.example")
+        for (suffix, isAccepted) in [("", true), ("/", false)] {
+            let response = try #require(AuthorizationResponse(query: "code=c&iss=https://id.example\(suffix)"))
+            let thrown = failure { try response.code(from: issuer, namingIssuer: true, hiding: []) }
+            #expect(kind(thrown) == (isAccepted ? nil : .unclear("…")))
+        }
+    }
+
     @Test(
         "Reports an authorization error with a sanitized description",
         arguments: [

@@ -218,9 +218,10 @@ struct APIAuthorityTests {
         }
     }
 
-    @Test func `Refuses the browser without PKCE, and registers nothing`() async throws {
+    @Test(arguments: [#"["plain"]"#, "[]", "null"])
+    func `Refuses the browser without PKCE, and registers nothing`(methods: String) async throws {
         try await LoopbackServer.run { request, address in
-            Self.respond(to: request, at: address, metadata: ["code_challenge_methods_supported": #"["plain"]"#])
+            Self.respond(to: request, at: address, metadata: ["code_challenge_methods_supported": methods])
         } _: { server in
             let authority = try Self.authority(server)
             await #expect(throws: AuthorityError.self) { try await authority.beginBrowserSignIn() }
@@ -247,6 +248,22 @@ struct APIAuthorityTests {
             #expect("\(try #require(failure))".contains(text))
             #expect(!server.targets.contains("/device"))
             #expect(try await registrations.registration(at: server.address) == nil)
+        }
+    }
+
+    @Test(arguments: ["https://evil.example/register/1", "http://127.0.0.1:1/register/1"])
+    func `Stores no management address at another server`(address: String) async throws {
+        let registrations = Self.registrations()
+        try await LoopbackServer.run {
+            $0.target == "/register"
+                ? .json(
+                    #"{"client_id":"registered","registration_client_uri":"\#(address)","#
+                        + #""registration_access_token":"\#(canary)"}"#, status: 201)
+                : Self.respond(to: $0, at: $1)
+        } _: { server in
+            _ = try await Self.authority(server, .registration(in: registrations, name: "Notes")).beginDeviceSignIn()
+            let stored = try #require(try await registrations.registration(at: server.address))
+            #expect(stored.management == nil)
         }
     }
 

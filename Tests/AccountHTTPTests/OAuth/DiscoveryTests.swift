@@ -93,6 +93,15 @@ struct DiscoveryTests {
         #expect(kind(failure { try discovery.endpoints(in: far) }) == .misconfigured("…"))
     }
 
+    @Test func `An issuer that an API names has no endpoint in a private network`() throws {
+        let body = #"{"issuer":"https://id.example","token_endpoint":"https://10.0.0.1/t"}"#
+        for isFromAPI in [true, false] {
+            let discovery = try Discovery(issuer: Issuer("https://id.example"), isFromAPI: isFromAPI)
+            let thrown = failure { try discovery.endpoints(in: .json(200, body)) }
+            #expect(kind(thrown) == (isFromAPI ? .misconfigured("…") : nil))
+        }
+    }
+
     // MARK: Over a socket
 
     @Test("Shares one discovery request among concurrent and later callers")

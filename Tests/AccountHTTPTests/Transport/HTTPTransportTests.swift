@@ -76,10 +76,8 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test(
-        "Follows no redirect, and sends no token to the other server",
-        arguments: [301, 302, 303, 307, 308])
-    func redirect(_ status: Int) async throws {
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func `Follows no redirect, and sends no token to the other server`(status: Int) async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"sub":"248289761001"}"#)
         } _: { other in
@@ -311,8 +309,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("Rejects a server without TLS, and reports a closed handshake")
-    func noTLS() async throws {
+    @Test func `Rejects a server without TLS, and reports a closed handshake`() async throws {
         try await LoopbackServer.run(greeting: .send("HTTP/1.1 400 Bad Request\r\n\r\n")) { server in
             let address = "127.0.0.1:\(server.port)"
             let thrown = await asyncFailure { try await get("https://\(address)") }
