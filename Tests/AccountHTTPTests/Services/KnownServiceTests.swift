@@ -72,16 +72,6 @@ struct KnownServiceTests {
     }
 
     @Test(
-        "Recognizes a known service by its host",
-        arguments: [
-            ("https://github.com/", "github"), ("https://login.microsoftonline.com/contoso.example/v2.0", "microsoft"),
-            ("https://gitlab.com", "gitlab"), ("https://accounts.google.com", "google"),
-        ])
-    func byHost(issuer: String, name: String) throws {
-        #expect(try OAuthAuthority(issuer: issuer, clientID: "tool").service?.name == name)
-    }
-
-    @Test(
         "Does not recognize other hosts as a known service",
         arguments: [
             "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
@@ -96,17 +86,6 @@ struct KnownServiceTests {
     func scopes() throws {
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
-    }
-
-    @Test("Names the registration page if the client ID is missing")
-    func registration() async throws {
-        try await LoopbackServer.run { server in
-            let authority = try authority(.github, server.address, clientID: nil)
-            let thrown = await asyncFailure { try await authority.beginDeviceSignIn() }
-            guard case .misconfigured(let text)? = thrown else { throw try #require(thrown) }
-            #expect(text.contains("https://github.com/settings/developers"))
-            #expect(server.requests.isEmpty)
-        }
     }
 
     // MARK: GitHub
