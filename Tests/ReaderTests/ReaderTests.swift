@@ -134,21 +134,6 @@ struct ReaderTests {
 
     // MARK: Refusing
 
-    @Test func `Exits with status 77 in Python for a wrong key, app or session`() async throws {
-        let archive = try await signIn()
-        let other = home.url.appending(path: "other.key")
-        try Data(repeating: 1, count: 32).write(to: other)
-        for (key, app, session) in [
-            (other, "com.example.gists", "default"), (key, "com.example.other", "default"),
-            (key, "com.example.gists", "work"),
-        ] {
-            let outcome = try PythonReader.read(archive, "--key", key.path, "--app", app, "--session", session)
-            #expect(outcome.status == 77)
-            #expect(outcome.output == "")
-            #expect(outcome.errors.contains("wrong key"))
-        }
-    }
-
     @Test func `Detects every flipped bit of a new archive in Python`() async throws {
         let archive = try await signIn()
         let count = try Data(contentsOf: archive).count

@@ -172,19 +172,15 @@ struct BrowserSignInTests {
             let right = "/callback?code=\(Self.code)&state=\(visit.state)"
             var responses = [
                 try await visit.callBack("code=\(Self.code)", state: "wrong"),
-                try await visit.callBack("error=access_denied", state: ""),
                 try await RawClient.get("/", port: port),
-                try await visit.result(),
                 try await RawClient.get(right, port: port, method: "POST"),
                 try await RawClient.get(right, port: port, host: "evil.example:\(port)"),
-                try await RawClient.get(right + "&code=b", port: port),
-                try await RawClient.send("GET \(right) HTTP/1.1\r\n\r\n", port: port),
                 try await RawClient.send("\u{16}\u{3}\u{1} no HTTP\r\n\r\n", port: port),
                 try await RawClient.send(
                     "GET \(right) HTTP/1.1\r\nHost: localhost:\(port)\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
                     port: port),
             ]
-            #expect(responses.map(\.status) == [400, 400, 404, 404, 400, 400, 400, 400, 400, 400])
+            #expect(responses.map(\.status) == [400, 404, 400, 400, 400, 400])
             #expect(responses[0].body.contains("Wrong state"))
             #expect(server.requests.isEmpty)
 

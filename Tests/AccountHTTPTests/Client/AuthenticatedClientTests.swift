@@ -62,29 +62,6 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Sends a token from the environment, and checks the token if refused")
-    func given() async throws {
-        try await LoopbackServer.run(answer: taking("given")) { server in
-            for (token, answer) in [
-                ("given", ScriptedAuthority.Response.accept), ("other", .refuse(.rejected("dead"))),
-            ] {
-                let authority = ScriptedAuthority(signIn: [answer])
-                let store = AccountStore(
-                    token: Secret(token), from: "NOTES_TOKEN", appIdentifier: "com.example.notes", session: .default)
-                let client = try AuthenticatedClient(
-                    origin: server.address, store: store, authority: authority, timeout: .seconds(20))
-                if token == "given" {
-                    #expect(try await client.get("/").head.status == .ok)
-                    #expect(authority.requests == [])
-                } else {
-                    let error = await expectAccountError(.notSignedIn) { try await client.get("/") }
-                    #expect(error?.hint?.contains("`unset NOTES_TOKEN`") == true)
-                    #expect(authority.requests == [.signIn])
-                }
-            }
-        }
-    }
-
     @Test("Refreshes a refused token and resends the request with its body once")
     func refused() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in

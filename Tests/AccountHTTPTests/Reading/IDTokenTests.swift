@@ -41,11 +41,4 @@ struct IDTokenTests {
         }
         #expect(kind(thrown) == expected)
     }
-
-    @Test("Expects no nonce in the ID token if the request sent none")
-    func withoutNonce() throws {
-        let token = try #require(
-            IDToken(jsonWebToken(#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060}"#)))
-        try token.check(issuer: Issuer("https://id.example"), clientID: "tool", nonce: nil, at: FixedClock().now)
-    }
 }

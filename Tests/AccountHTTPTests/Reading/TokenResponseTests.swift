@@ -55,11 +55,6 @@ struct TokenResponseTests {
         #expect(credentials.scopes == [])
     }
 
-    @Test("Accepts a list of scopes in a token response")
-    func scopeList() throws {
-        #expect(try credentials(#"{"access_token":"a","scope":["x","y"]}"#).scopes == ["x", "y"])
-    }
-
     @Test(
         "Accepts only tokens of the type Bearer",
         arguments: [
