@@ -28,15 +28,13 @@ struct BrowserSignInTests {
     ///
     /// - Returns: The result. The listener has closed by then, and no response contained a secret.
     private func signIn(
-        scopes: [String] = ["openid"],
-        answer: (@Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action)? = nil,
         service: Service = Service(), deliveryTime: Duration = .seconds(600),
         browse: (BrowserVisit, _ server: LoopbackServer) async throws -> [RawClient.Response]
     ) async throws -> Result<Account, any Error> {
-        try await LoopbackServer.run { request, address in
-            answer?(request, address) ?? service.answer(request.target)
+        try await LoopbackServer.run { request, _ in
+            service.answer(request.target)
         } _: { server in
-            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: scopes)
+            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: ["openid"])
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
             let visit = try BrowserVisit(signIn.url)
             let task = Task { try await signIn.run() }
