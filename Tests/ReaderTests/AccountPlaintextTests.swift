@@ -258,7 +258,7 @@ struct AccountPlaintextTests {
 
     @Test func `Refuses a malformed or truncated plaintext`() {
         // Use the secret twice, and no access token.
-        for secrets in [Self.secret(1) + Self.secret(1), [], Self.secret(2)] {
+        for secrets in [Self.secret(1) + Self.secret(1), [], Self.secret(2)] as [[UInt8]] {
             expect(.damaged, of: Self.section(secrets) + Self.section(Self.record))
         }
         // Use records that are not accounts.

@@ -34,7 +34,7 @@ struct BrowserSignInTests {
         try await LoopbackServer.run { request, _ in
             service.answer(request.target)
         } _: { server in
-            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: ["openid"])
+            let signIn = try await OAuthAuthority.testBrowser(server.address)
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
             let visit = try BrowserVisit(signIn.url)
             let task = Task { try await signIn.run() }
