@@ -25,14 +25,6 @@ struct TokenResponseTests {
                     issuedAt: FixedClock().now, expiresAt: FixedClock().now.addingTimeInterval(3600)))
     }
 
-    @Test("Accepts a token response with only an access token")
-    func least() throws {
-        let credentials = try credentials(#"{"access_token":"a"}"#)
-        #expect(
-            credentials
-                == Credentials(accessToken: Secret("a"), clientID: "tool", issuedAt: FixedClock().now))
-    }
-
     @Test(
         "Rejects a token response without a valid access token",
         arguments: [

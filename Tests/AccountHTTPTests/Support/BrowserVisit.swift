@@ -44,7 +44,7 @@ extension OAuthAuthority {
     /// A service with an authorization endpoint.
     static func testBrowser(_ address: String) throws -> OAuthAuthority {
         try .test(
-            address, scopes: ["openid"],
+            address,
             endpoints: OAuthEndpoints(
                 token: "\(address)/token", userInfo: "\(address)/userinfo", authorization: "\(address)/authorize"))
     }

@@ -144,19 +144,4 @@ import Foundation
             account: account)
         #expect(name == expected)
     }
-
-    // MARK: A refused token
-
-    @Test func `Refreshes git's refused token if the token is current and renewable`() {
-        let now = Date(timeIntervalSince1970: 1_800_000_000)
-        var credentials = Credentials(accessToken: Secret("now"), refreshToken: Secret("r"), issuedAt: now)
-        #expect(credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-        #expect(!credentials.isWorthRefreshing(insteadOf: Secret("before"), at: now))
-        credentials.expiresAt = now
-        #expect(!credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-        credentials.expiresAt = now.addingTimeInterval(60)
-        #expect(credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-        credentials.refreshToken = nil
-        #expect(!credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-    }
 }

@@ -66,12 +66,6 @@ struct UserProfileTests {
         #expect(profile.groups == ["staff"])
     }
 
-    @Test func `Replaces fields with newer fields in a merge, and keeps other fields`() {
-        var profile: UserProfile = ["name": "Alice", "points": 1]
-        profile.merge(["points": 2, "email": "alice@example.com"])
-        #expect(profile == ["name": "Alice", "points": 2, "email": "alice@example.com"])
-    }
-
     // MARK: An app's own type
 
     private struct Settings: Codable, Equatable {
