@@ -34,37 +34,6 @@ import Testing
         #expect(try process.end() == signal)
     }
 
-    @Test(arguments: signals)
-    func `Ends the process on a signal at once if no exchange is running`(signal: Int32) throws {
-        let process = try GuardedProcess()
-        try process.tell("begin 60")
-        try process.tell("end")
-        process.send(signal)
-        #expect(try process.end() == signal)
-    }
-
-    @Test(arguments: [SIGTERM, SIGHUP, SIGQUIT], [false, true])
-    func `Continues an exchange after a first Ctrl-C that follows a signal`(signal: Int32, onTerminal: Bool) throws {
-        let process = try GuardedProcess(onTerminal: onTerminal)
-        try process.tell("begin 60")
-        process.send(signal)
-        #expect(try process.tell("interrupted") == "yes")
-        process.send(SIGINT)
-        #expect(try process.tell("interrupted") == "yes")
-        try process.command("end")
-        #expect(try process.end() == signal)
-    }
-
-    @Test func `Stops an exchange on a second Ctrl-C in a terminal after one second`() throws {
-        let process = try GuardedProcess(onTerminal: true)
-        try process.tell("begin 60")
-        let start = ContinuousClock.now
-        process.send(SIGINT)
-        _ = try process.errors(until: "at once.")
-        #expect(try process.interruptUntilEnd() == SIGINT)
-        #expect(start.duration(to: .now) >= .seconds(1))
-    }
-
     @Test func `Never interrupts an exchange on Ctrl-C without a terminal`() throws {
         let process = try GuardedProcess()
         try process.tell("begin 60")
@@ -143,25 +112,5 @@ import Testing
         try process.command("end")
         #expect(try process.end() == SIGTERM)
         #expect(try process.errors(until: "nothing") == "")
-    }
-
-    @Test(arguments: signals)
-    func `Prints a cancellation message if a signal interrupts a wait`(signal: Int32) throws {
-        let process = try GuardedProcess()
-        try process.tell("wait")
-        process.send(signal)
-        #expect(try process.end() == signal)
-        #expect(try process.errors(until: "Cancelled.\n") == "Cancelled.\n")
-    }
-
-    @Test func `Finishes an exchange that began during a wait despite a signal`() throws {
-        let process = try GuardedProcess()
-        try process.tell("wait")
-        try process.tell("begin 60")
-        process.send(SIGINT)
-        #expect(try process.tell("interrupted") == "yes")
-        try process.command("end")
-        #expect(try process.end() == SIGINT)
-        #expect(try process.errors(until: "Cancelled.\n") == "Cancelled.\n")
     }
 }

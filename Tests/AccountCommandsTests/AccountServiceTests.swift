@@ -16,12 +16,6 @@ import Foundation
         resources: ["https://a.example", "https://b.example"],
         parameters: ["prompt": "login"])
 
-    @Test(arguments: [whole, AccountService(), AccountService(issuer: "https://auth.example.com")])
-    func `Encodes and decodes a remembered service without changes`(service: AccountService) throws {
-        let bytes = try PropertyListEncoder().encode(service)
-        #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes) == service)
-    }
-
     @Test func `Decodes a service that the previous version of AccountKit encoded`() throws {
         struct Previous: Codable {
             var name: String?

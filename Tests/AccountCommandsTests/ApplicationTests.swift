@@ -63,23 +63,6 @@ import Testing
         #expect(AccountCommand<Notes>.configuration.version == accountKitVersion)
     }
 
-    @Test func `Lists only the options of the app's service in the help`() {
-        let help = AccountCommand<Notes>.helpMessage(for: LoginCommand<Notes>.self, columns: 200)
-        for option in ["--password", "--password-stdin", "--username", "--session", "--json"] {
-            #expect(help.contains(option), "\(option)")
-        }
-        for option in [
-            "--issuer", "--client-id", "--service", "--scope", "--device", "--web", "--paste", "--with-token", "--qr",
-            "--redirect-uri", "--audience", "--resource", "--parameter", "browser",
-        ] {
-            #expect(!help.contains(option), "\(option)")
-        }
-        let whole = AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200)
-        for option in ["--issuer", "--client-id", "--service", "--scope", "--device", "--web", "--with-token"] {
-            #expect(whole.contains(option), "\(option)")
-        }
-    }
-
     @Test func `The help of login lists the service first and common options last`() throws {
         let help = HelpText.withCommonOptionsLast(
             AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200))

@@ -34,14 +34,6 @@ import Foundation
         #expect(try KeptToken(.access, of: credentials, in: .default).expiresAt == credentials.expiresAt)
     }
 
-    @Test func `Names the command that gets a missing ID token`() throws {
-        let credentials = Credentials(accessToken: Secret("access"), issuedAt: Self.issued)
-        let session = try SessionName("work")
-        let error = #expect(throws: AccountError.self) { try KeptToken(.id, of: credentials, in: session) }
-        #expect(error?.code == .misconfigured)
-        #expect(error?.description.contains("login --session work --scope openid") == true)
-    }
-
     @Test(arguments: ["opaque", #"{"iat":1900000000}"#, #"{"exp":"1900007200"}"#])
     func `Refuses an ID token without an expiry`(claims: String) {
         let idToken = claims.hasPrefix("{") ? token(claims) : Secret(claims)

@@ -47,17 +47,6 @@ import Testing
     }
 
     @Test(arguments: [
-        "state", "STATE", "redirect_uri", "client_id", "client_secret", "scope", "code_challenge", "code_verifier",
-        "nonce",
-        "response_type", "response_mode", "code_challenge_method", "grant_type", "request_uri",
-    ])
-    func `Refuses an authorization parameter that AccountKit sets`(name: String) throws {
-        let error = try #require(throws: (any Error).self) { try parse("--parameter", "\(name)=x") }
-        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
-        #expect(LoginCommand<App>.message(for: error).contains(name))
-    }
-
-    @Test(arguments: [
         "http://127.0.0.1:8400/callback", "http://127.0.0.1/", "http://localhost:8400/a/b", "http://[::1]:1",
         "http://127.0.0.1",
     ])
@@ -75,18 +64,6 @@ import Testing
         let error = try #require(throws: (any Error).self) { try parse("--redirect-uri", uri) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains("--redirect-uri"))
-    }
-
-    @Test(arguments: ["https://files.example/", "urn:example:mail", "api://1234-5678"])
-    func `Accepts an absolute URI as a resource`(uri: String) throws {
-        #expect(try parse("--resource", uri).request.resources == [uri])
-    }
-
-    @Test(arguments: ["files", "https://files.example/#part", "", ":x", "1a:x", "a b:x", "https:", "https://a b/"])
-    func `Rejects an invalid resource URI`(uri: String) throws {
-        let error = try #require(throws: (any Error).self) { try parse("--resource", uri) }
-        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
-        #expect(LoginCommand<App>.message(for: error).contains("--resource"))
     }
 
     @Test(arguments: [["--parameter", "prompt"], ["--parameter", "=login"], ["--parameter", ""]])
@@ -128,9 +105,5 @@ import Testing
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(options) }
         #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
         #expect(LoginCommand<App>.message(for: error).contains("--"))
-    }
-
-    @Test func `Includes the app's own text in the help`() {
-        #expect(LoginCommand<App>.helpMessage(columns: 80).contains("Without --client-id it is called example."))
     }
 }

@@ -25,16 +25,10 @@ import AccountSupport
             let shown = "https://login.example.com/authorize?state=a&amp;nonce=b&quot;&lt;script>"
             #expect(text.contains("content=\"0; url=\(shown)\""))
             #expect(text.contains("href=\"\(shown)\""))
-            page.remove()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
-        }
-    }
-
-    @Test func `Returns a URL that leads to the file of the redirect page`() throws {
-        try run { folder in
-            let page = try RedirectPage(to: Self.address, in: folder, below: folder)
             #expect(page.url.utf8.allSatisfy { 0x21...0x7E ~= $0 })
             #expect(URL(string: page.url)?.path(percentEncoded: false) == page.path)
+            page.remove()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
         }
     }
 

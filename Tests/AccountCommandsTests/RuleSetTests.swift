@@ -36,11 +36,6 @@ import Foundation
         }
     }
 
-    @Test func `Returns no session for a URL that no rule matches`() throws {
-        #expect(try session(RuleSet(), "https://a.example") == nil)
-        #expect(try session(RuleSet([rule("https://a.example", "a")]), "https://b.example") == nil)
-    }
-
     @Test func `Prefers a rule for a directory among rules for the same URL`() throws {
         let rules = RuleSet([
             try rule("https://a.example", "any"), try rule("https://a.example", "work", directory: "/home/a/work"),
@@ -110,15 +105,6 @@ import Foundation
         #expect(rules.rules.count == 1)
         #expect(rules.add(unlessRuled: try rule("https://b.example", "b")) == nil)
         #expect(rules.rules.count == 2)
-    }
-
-    @Test func `Encodes and decodes rules without changes`() throws {
-        let rules = RuleSet([
-            try rule("https://a.example/a%20b", "a", username: "alice", directory: "/home/é"),
-            try rule("http://[::1]:8080", "b"),
-        ])
-        let bytes = try PropertyListEncoder().encode(rules)
-        #expect(try PropertyListDecoder().decode(RuleSet.self, from: bytes) == rules)
     }
 
     @Test func `Refuses a stored rule with an invalid URL`() throws {

@@ -5,10 +5,6 @@ import Testing
 @Suite struct StyledTextTests {
     private let text: StyledText = "Signed in as \(bold: "alice") at \("example.com")."
 
-    @Test func `Writes neither colors nor symbols without a terminal`() {
-        #expect(text.rendered(with: .success, isStyled: false) == "Signed in as alice at example.com.")
-    }
-
     @Test func `Writes a message with a colored symbol and bold names on a terminal`() {
         #expect(
             text.rendered(with: .success, isStyled: true)

@@ -62,10 +62,6 @@ import Testing
         #expect(!text.contains("unknown"))
     }
 
-    @Test func `Suggests a key subcommand for a mistyped key subcommand`() async throws {
-        #expect(try await message(for: ["key", "ad"]) == "Unknown subcommand 'ad'. Did you mean 'add'?")
-    }
-
     @Test(arguments: [
         ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "ab", 1),
         ("abc", "xabc", 1), ("abc", "axc", 1), ("abcd", "badc", 2),

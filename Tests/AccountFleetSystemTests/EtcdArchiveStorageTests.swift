@@ -14,13 +14,6 @@ import Testing
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
-    @Test func `Writes etcd keys below the prefix, the app and the session`() async throws {
-        let cluster = try cluster()
-        try await cluster.storage("keys").write([1])
-        let keys = try cluster.etcdctl("get", "--prefix", "--keys-only", "keys/")
-        #expect(keys.split(separator: "\n") == ["keys/exerciser/default/Account.plist"], "locks are gone too")
-    }
-
     @Test func `Lists only the sessions that have entries in etcd`() async throws {
         let cluster = try cluster()
         let container = try cluster.folder.container()

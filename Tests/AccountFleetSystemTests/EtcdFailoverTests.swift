@@ -8,12 +8,6 @@ import Testing
 
 /// Tests with three nodes.
 @Suite(.serialized) struct EtcdFailoverTests {
-    @Test func `Meets all storage requirements with three etcd nodes`() async throws {
-        let cluster = try await EtcdCluster(nodeCount: 3)
-        try await cluster.waitUntilReady()
-        try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
-    }
-
     /// Each writer adds its own marks, one after the other, while the leader is killed and restarted.
     @Test func `Neither loses nor repeats a confirmed write if the leader is killed`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)

@@ -99,15 +99,6 @@ struct BlockingWorkTests {
         gate.signal()
         #expect(await working.value == 1)
     }
-
-    @Test func `Runs blocking work outside the cooperative threads`() async {
-        let own = await BlockingWork.run { pthread_self() }
-        let others = await withTaskGroup(of: pthread_t.self) { group in
-            for _ in 0..<32 { group.addTask { currentThread() } }
-            return await group.reduce(into: []) { $0.append($1) }
-        }
-        #expect(!others.contains(own))
-    }
 }
 
 private final class Flag: Sendable {
@@ -119,5 +110,3 @@ private final class Counts: Sendable {
     let most = Atomic(0)
     let done = Atomic(0)
 }
-
-private func currentThread() -> pthread_t { pthread_self() }

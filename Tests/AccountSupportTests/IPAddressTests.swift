@@ -14,11 +14,6 @@ struct IPAddressTests {
         #expect(LoopbackHost.contains(host) == isLoopback)
     }
 
-    @Test(arguments: LoopbackHost.addresses)
-    func `Recognizes every address of localhost as a loopback host`(address: String) {
-        #expect(LoopbackHost.contains(address))
-    }
-
     @Test(arguments: [
         ("127.0.0.1", "127.0.0.1"), ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"), ("0::1", "::1"), ("::", "::"),
         ("0:1:0:1:0:1:0:1", "0:1:0:1:0:1:0:1"), ("::ffff:7F00:1", "::ffff:127.0.0.1"),

@@ -2,7 +2,7 @@
 import Testing
 
 /// Known services, each simulated by the example server with that service's quirks. The unit tests in
-/// `KnownServiceTests` of AccountHTTP test each quirk.
+/// `KnownServiceTests` of AccountHTTP test the quirks that do not decide whether a sign-in succeeds.
 @Suite(.queued(minutes: 10))
 struct KnownServiceTests {
     /// A service and its expected behavior.

@@ -1,7 +1,7 @@
 @testable import EndToEndSupport
 import Testing
 
-/// A session without a refresh token. `StateTextTests` tests the advice.
+/// A session without a refresh token. `OfflineAccessTests` tests the advice.
 @Suite(.queued)
 struct UnrenewableTests {
     @Test func `Reports the end of the session, and prints no expired token`() async throws {

@@ -49,18 +49,6 @@ final class GuardedProcess {
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
-    /// Sends SIGINT repeatedly until the process has ended.
-    ///
-    /// - Returns: The signal that ended it, or 0 if it was not SIGINT.
-    func interruptUntilEnd() throws -> Int32 {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while process.isRunning, ContinuousClock.now < deadline {
-            send(SIGINT)
-            sched_yield()
-        }
-        return try end()
-    }
-
     /// Waits until standard error contains `text`, and returns all its text so far.
     func errors(until text: String) throws -> String {
         var seen = ""

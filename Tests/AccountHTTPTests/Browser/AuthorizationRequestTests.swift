@@ -44,13 +44,4 @@ struct AuthorizationRequestTests {
         #expect(request.redirectURI == "http://127.0.0.1:4711/callback")
         #expect(request.state == "s")
     }
-
-    @Test("Exchanges the code with the verifier and the same redirect URI")
-    func form() {
-        let form = request().form(with: Secret("a/b"))
-        #expect(
-            String(decoding: form.bytes, as: UTF8.self) == "grant_type=authorization_code&code=a%2Fb" + Self.redirect
-                + "&code_verifier=dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
-        #expect(form.secrets.count == 2)
-    }
 }

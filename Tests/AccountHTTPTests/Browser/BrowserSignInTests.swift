@@ -13,13 +13,11 @@ struct BrowserSignInTests {
     /// The responses from the token and user info endpoints, set when the sign-in has begun and its nonce is known.
     private final class Service: Sendable {
         private let claims = Mutex("")
-        private let user = Mutex(#"{"sub":"1","preferred_username":"jane"}"#)
 
         func setClaims(_ text: String) { claims.withLock { $0 = text } }
-        func setUser(_ text: String) { user.withLock { $0 = text } }
 
         func answer(_ target: String) -> LoopbackServer.Action {
-            if target != "/token" { return .json(user.withLock(\.self)) }
+            if target != "/token" { return .json(#"{"sub":"1","preferred_username":"jane"}"#) }
             let claims = claims.withLock(\.self)
             let idToken = claims.isEmpty ? "" : #","id_token":"\#(jsonWebToken(claims).reveal())""#
             return .json(#"{"access_token":"\#(tokens[0])","refresh_token":"\#(tokens[1])"\#(idToken)}"#)
@@ -30,15 +28,13 @@ struct BrowserSignInTests {
     ///
     /// - Returns: The result. The listener has closed by then, and no response contained a secret.
     private func signIn(
-        scopes: [String] = ["openid"],
-        answer: (@Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action)? = nil,
         service: Service = Service(), deliveryTime: Duration = .seconds(600),
         browse: (BrowserVisit, _ server: LoopbackServer) async throws -> [RawClient.Response]
     ) async throws -> Result<Account, any Error> {
-        try await LoopbackServer.run { request, address in
-            answer?(request, address) ?? service.answer(request.target)
+        try await LoopbackServer.run { request, _ in
+            service.answer(request.target)
         } _: { server in
-            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: scopes)
+            let signIn = try await OAuthAuthority.testBrowser(server.address)
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
             let visit = try BrowserVisit(signIn.url)
             let task = Task { try await signIn.run() }
@@ -137,21 +133,6 @@ struct BrowserSignInTests {
         #expect(account.credentials.clientID == "tool")
     }
 
-    @Test("Requests user info without an ID token, and escapes the user name")
-    func withoutIDToken() async throws {
-        let service = Service()
-        service.setUser(#"{"sub":"1","preferred_username":"<b onload=x>&\"\u202e"}"#)
-        let result = try await signIn(scopes: [], service: service) { visit, _ in
-            #expect(visit.query["nonce"] == nil)
-            #expect(visit.query["scope"] == nil)
-            let redirect = try await visit.callBack("code=\(Self.code)")
-            let page = try await visit.result()
-            #expect(page.body.contains("<strong>&lt;b onload=x&gt;&amp;&quot;</strong>"))
-            return [redirect, page]
-        }
-        #expect(try result.get().id == "1")
-    }
-
     @Test("Returns the account even if the browser requests no result page")
     func noDelivery() async throws {
         let result = try await signIn(deliveryTime: .zero) { visit, _ in
@@ -161,35 +142,6 @@ struct BrowserSignInTests {
     }
 
     // MARK: Refused or failed
-
-    @Test("Ends the wait after a refusal, and shows the refusal on the page")
-    func denied() async throws {
-        let result = try await signIn { visit, server in
-            let redirect = try await visit.callBack("error=access_denied&error_description=Not+<today>")
-            let page = try await visit.result()
-            #expect(redirect.status == 303)
-            #expect(page.body.contains("The sign-in was refused"))
-            #expect(page.body.contains("Not &lt;today&gt;"))
-            #expect(server.requests.isEmpty)
-            return [redirect, page]
-        }
-        #expect(result.signal == .oauthError(.accessDenied, description: "Not <today>"))
-    }
-
-    @Test("Reports a rejected authorization code without a second request")
-    func expiredCode() async throws {
-        let result = try await signIn { request, _ in
-            .json(
-                #"{"error":"invalid_grant","error_description":"Too old"}"#,
-                status: request.target == "/token" ? 400 : 500)
-        } browse: { visit, _ in
-            let redirect = try await visit.callBack("code=\(Self.code)")
-            let page = try await visit.result()
-            #expect(page.body.contains("has expired or was already used (Too old)"))
-            return [redirect, page]
-        }
-        #expect(result.signal == .oauthError(.invalidGrant, description: "Too old"))
-    }
 
     @Test("Rejects an ID token that is expired, invalid or for another client", arguments: ["nonce", "exp", "form"])
     func wrongIDToken(_ flaw: String) async throws {
@@ -218,19 +170,15 @@ struct BrowserSignInTests {
             let right = "/callback?code=\(Self.code)&state=\(visit.state)"
             var responses = [
                 try await visit.callBack("code=\(Self.code)", state: "wrong"),
-                try await visit.callBack("error=access_denied", state: ""),
                 try await RawClient.get("/", port: port),
-                try await visit.result(),
                 try await RawClient.get(right, port: port, method: "POST"),
                 try await RawClient.get(right, port: port, host: "evil.example:\(port)"),
-                try await RawClient.get(right + "&code=b", port: port),
-                try await RawClient.send("GET \(right) HTTP/1.1\r\n\r\n", port: port),
                 try await RawClient.send("\u{16}\u{3}\u{1} no HTTP\r\n\r\n", port: port),
                 try await RawClient.send(
                     "GET \(right) HTTP/1.1\r\nHost: localhost:\(port)\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
                     port: port),
             ]
-            #expect(responses.map(\.status) == [400, 400, 404, 404, 400, 400, 400, 400, 400, 400])
+            #expect(responses.map(\.status) == [400, 404, 400, 400, 400, 400])
             #expect(responses[0].body.contains("Wrong state"))
             #expect(server.requests.isEmpty)
 
@@ -317,19 +265,6 @@ struct BrowserSignInTests {
             #expect(try await page.value.body.contains("You are signed in"))
             #expect(server.targets.filter { $0 == "/token" }.count == 1)
         }
-    }
-
-    @Test("Shows an app's own failure, such as a full disk, on the result page")
-    func ownFailure() async throws {
-        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(
-            deliveryTime: .seconds(600))
-        let visit = try BrowserVisit(signIn.url)
-        let wait = Task { try await signIn.waitForResponse() }
-        try #require(await visit.callBack("code=\(Self.code)").status == 303)
-        try await wait.value
-        let page = Task { try await visit.result() }
-        await signIn.finish(with: .failure(AccountError(.inaccessible, "the disk is full")))
-        #expect(try await page.value.body.contains("You are not signed in: the disk is full."))
     }
 
     // MARK: Released

@@ -44,19 +44,6 @@ struct RedirectURITests {
         }
     }
 
-    @Test("Names an occupied registered port and the fix")
-    func taken() async throws {
-        try await LoopbackServer.run { server in
-            let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
-            let error = await #expect(throws: AccountError.self) { try await authority.beginBrowserSignIn() }
-            #expect(error?.code == .inaccessible)
-            #expect(error?.description.contains("another program is using port \(server.port) of 127.0.0.1") == true)
-            #expect(error?.description.contains("register another redirect URI") == true)
-            #expect(error?.description.contains("--redirect-uri") == true)
-            #expect(error?.description.contains("errno") == false)
-        }
-    }
-
     // MARK: The listener
 
     @Test func `Closes a browser connection that sends no complete request`() async throws {
@@ -95,23 +82,6 @@ struct RedirectURITests {
 
     // MARK: Pasted URLs
 
-    @Test("Accepts a pasted redirect URL in place of the browser's request")
-    func pasted() async throws {
-        try await LoopbackServer.run { request, _ in
-            .json(request.target == "/token" ? #"{"access_token":"access-1"}"# : #"{"sub":"1"}"#)
-        } _: { server in
-            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: []).beginBrowserSignIn(
-                deliveryTime: .seconds(600))
-            let visit = try BrowserVisit(signIn.url)
-            let redirectURI = try #require(visit.query["redirect_uri"])
-            let task = Task { try await signIn.run() }
-            try signIn.receive(" \(redirectURI)?code=\(Self.code)&state=\(visit.state)#_=_\n")
-            #expect(try await task.value.id == "1")
-            #expect(server.requests.first?.body.contains("code=\(Self.code)") == true)
-            #expect(await !RawClient.isOpen(visit.port))
-        }
-    }
-
     @Test("Refuses a pasted URL other than the redirect URL, and keeps waiting")
     func wronglyPasted() async throws {
         let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
@@ -136,20 +106,5 @@ struct RedirectURITests {
         try await wait.value
         #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?\(answer)") }
         await signIn.finish(with: .failure(CancellationError()))
-    }
-
-    @Test("Accepts a pasted refusal, but rejects a URL with another issuer")
-    func pastedRefusal() async throws {
-        for (query, expected) in [
-            ("error=access_denied", AuthorityError.oauthError(.accessDenied)),
-            ("code=\(Self.code)&iss=https://evil.example", .unclear("…")),
-        ] {
-            let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(
-                deliveryTime: .zero)
-            let visit = try BrowserVisit(signIn.url)
-            try signIn.receive("\(visit.query["redirect_uri"] ?? "")?\(query)&state=\(visit.state)")
-            #expect(kind(await asyncFailure { try await signIn.waitForResponse() }) == expected)
-            await signIn.finish(with: .failure(CancellationError()))
-        }
     }
 }

@@ -15,13 +15,11 @@ struct AuthenticatedClientTests {
 
     /// A client of `server` for alice, whose token was issued an hour ago.
     private func client(
-        _ server: LoopbackServer, _ authority: ScriptedAuthority, signedIn account: Account? = old,
-        maximumResponseLength: Int = 1 << 20
+        _ server: LoopbackServer, _ authority: ScriptedAuthority, signedIn account: Account? = old
     ) async throws -> (client: AuthenticatedClient, store: AccountStore) {
         let store = try await AccountStore.testing(signedIn: account)
         let client = try AuthenticatedClient(
-            origin: server.address, store: store, authority: authority, timeout: .seconds(20),
-            maximumResponseLength: maximumResponseLength)
+            origin: server.address, store: store, authority: authority, timeout: .seconds(20))
         return (client, store)
     }
 
@@ -61,29 +59,6 @@ struct AuthenticatedClientTests {
             #expect(sent.headers["x-trace"] == "7")
             #expect(sent.headers["content-type"] == "application/json")
             #expect(sent.headers["user-agent"]?.hasPrefix("AccountKit/") == true)
-        }
-    }
-
-    @Test("Sends a token from the environment, and checks the token if refused")
-    func given() async throws {
-        try await LoopbackServer.run(answer: taking("given")) { server in
-            for (token, answer) in [
-                ("given", ScriptedAuthority.Response.accept), ("other", .refuse(.rejected("dead"))),
-            ] {
-                let authority = ScriptedAuthority(signIn: [answer])
-                let store = AccountStore(
-                    token: Secret(token), from: "NOTES_TOKEN", appIdentifier: "com.example.notes", session: .default)
-                let client = try AuthenticatedClient(
-                    origin: server.address, store: store, authority: authority, timeout: .seconds(20))
-                if token == "given" {
-                    #expect(try await client.get("/").head.status == .ok)
-                    #expect(authority.requests == [])
-                } else {
-                    let error = await expectAccountError(.notSignedIn) { try await client.get("/") }
-                    #expect(error?.hint?.contains("`unset NOTES_TOKEN`") == true)
-                    #expect(authority.requests == [.signIn])
-                }
-            }
         }
     }
 
@@ -188,16 +163,6 @@ struct AuthenticatedClientTests {
             }
             #expect((store.account == nil) == hasEnded)
             #expect(authority.requests == [.verify])
-        }
-    }
-
-    @Test("Stops reading an API response that is too long")
-    func tooLong() async throws {
-        try await LoopbackServer.run { _, _ in
-            .json(String(repeating: "x", count: 1001))
-        } _: { server in
-            let (client, _) = try await client(server, ScriptedAuthority(), maximumResponseLength: 1000)
-            await expectAccountError(.requestFailed) { try await client.get("/") }
         }
     }
 

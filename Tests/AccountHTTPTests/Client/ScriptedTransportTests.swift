@@ -13,22 +13,11 @@ struct ScriptedTransportTests {
 
     private let clock = ManualClock()
 
-    private func api(_ transport: ScriptedTransport, age: Duration = .seconds(600)) async throws -> AuthenticatedClient
-    {
+    private func api(_ transport: ScriptedTransport) async throws -> AuthenticatedClient {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
-        clock.advance(by: age)
         return try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             transport: transport.send)
-    }
-
-    @Test func `Refreshes a token that a scripted transport refuses, and resends once`() async throws {
-        let transport = ScriptedTransport([.expiredToken, .json(#"[{"id": 1}]"#)])
-        let gists: [Gist] = try await api(transport).get("/gists?page=2").decoded()
-        #expect(gists == [Gist(id: 1)])
-        #expect(transport.requests.map(\.head.path) == ["/gists?page=2", "/gists?page=2"])
-        #expect(transport.requests.map(\.head.authority) == ["api.example.com", "api.example.com"])
-        #expect(transport.requests.map(\.head.headerFields[.authorization]) == ["Bearer access-1", "Bearer access-2"])
     }
 
     @Test func `Sends JSON, and returns an empty response from an empty script`() async throws {

@@ -68,7 +68,7 @@ struct OAuthRequestOptionsTests {
     @Test(
         arguments: [
             ("response_type", nil), ("client_id", "client ID"), ("client_secret", "client secret"),
-            ("redirect_uri", "redirect URI"), ("scope", "scopes"), ("state", nil), ("nonce", nil),
+            ("redirect_uri", "redirect URI"), ("scope", "scopes"), ("State", nil), ("nonce", nil),
             ("code_challenge", nil),
             ("code_challenge_method", nil), ("code", nil), ("grant_type", nil), ("code_verifier", nil),
             ("resource", "resources"), ("audience", "audience"),

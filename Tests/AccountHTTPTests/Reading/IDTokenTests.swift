@@ -41,16 +41,4 @@ struct IDTokenTests {
         }
         #expect(kind(thrown) == expected)
     }
-
-    @Test("Expects no nonce in the ID token if the request sent none")
-    func withoutNonce() throws {
-        let token = try #require(
-            IDToken(jsonWebToken(#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060}"#)))
-        try token.check(issuer: Issuer("https://id.example"), clientID: "tool", nonce: nil, at: FixedClock().now)
-    }
-
-    @Test("Rejects text that is not an ID token", arguments: ["", "a.b", "a.b.c.d", "a.!.c"])
-    func noToken(_ text: String) {
-        #expect(IDToken(Secret(text)) == nil)
-    }
 }

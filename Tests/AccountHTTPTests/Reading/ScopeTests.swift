@@ -21,22 +21,4 @@ struct ScopeTests {
             #expect(try ResponseParser(.token).credentials(in: response, for: "tool").scopes == scopes)
         }
     }
-
-    @Test func `Never sends the stored scopes to the service`() async throws {
-        try await LoopbackServer.run { request, _ in
-            switch request.target {
-            case "/token": .json(#"{"access_token":"b"}"#)
-            case "/userinfo": .json(#"{"sub":"248289761001"}"#)
-            default: .response(200)
-            }
-        } _: { server in
-            var kept = account(at: server.address, refreshToken: "r")
-            kept.credentials.scopes = ["openid\tprofile", "a\"b", "öffnen", "\u{1B}[31m", ""]
-            let authority = try OAuthAuthority.direct(server)
-            _ = try await authority.verify(kept)
-            _ = try await authority.refresh(kept)
-            #expect(try await authority.revoke(kept) == .done)
-            #expect(server.requests.allSatisfy { !$0.body.contains("scope") })
-        }
-    }
 }

@@ -72,16 +72,6 @@ struct KnownServiceTests {
     }
 
     @Test(
-        "Recognizes a known service by its host",
-        arguments: [
-            ("https://github.com/", "github"), ("https://login.microsoftonline.com/contoso.example/v2.0", "microsoft"),
-            ("https://gitlab.com", "gitlab"), ("https://accounts.google.com", "google"),
-        ])
-    func byHost(issuer: String, name: String) throws {
-        #expect(try OAuthAuthority(issuer: issuer, clientID: "tool").service?.name == name)
-    }
-
-    @Test(
         "Does not recognize other hosts as a known service",
         arguments: [
             "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
@@ -96,17 +86,6 @@ struct KnownServiceTests {
     func scopes() throws {
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
         #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
-    }
-
-    @Test("Names the registration page if the client ID is missing")
-    func registration() async throws {
-        try await LoopbackServer.run { server in
-            let authority = try authority(.github, server.address, clientID: nil)
-            let thrown = await asyncFailure { try await authority.beginDeviceSignIn() }
-            guard case .misconfigured(let text)? = thrown else { throw try #require(thrown) }
-            #expect(text.contains("https://github.com/settings/developers"))
-            #expect(server.requests.isEmpty)
-        }
     }
 
     // MARK: GitHub
@@ -288,43 +267,17 @@ struct KnownServiceTests {
 
     // MARK: Google
 
-    @Test("Reads Google's status 428 for polls and the field verification_url")
-    func googleDevice() async throws {
-        try await LoopbackServer.run { request, address in
-            switch request.target {
-            case "/device":
-                .json(
-                    """
-                    {"device_code":"d","user_code":"GQVQ-JKEC","verification_url":"https://www.google.com/device",\
-                    "expires_in":1800,"interval":5}
-                    """)
-            case "/token": .json(#"{"error":"authorization_pending"}"#, status: 428)
-            default:
-                .json(
-                    """
-                    {"issuer":"\(address)","token_endpoint":"\(address)/token",\
-                    "device_authorization_endpoint":"\(address)/device"}
-                    """)
-            }
-        } _: { server in
-            let authority = try authority(.google, server.address, secret: Secret("not a secret"))
-            let authorization = try await authority.beginDeviceSignIn()
-            #expect(authorization.verificationURI == "https://www.google.com/device")
-            let thrown = await asyncFailure { try await authority.pollDeviceSignIn(authorization) }
-            #expect(thrown == .oauthError(.authorizationPending))
-            let bodies = server.requests.filter { $0.method == "POST" }.map(\.body)
-            #expect(bodies.count == 2)
-            #expect(bodies.allSatisfy { $0.contains("client_id=tool&client_secret=not+a+secret") })
-        }
-    }
-
-    @Test("Treats status 428 as a pending authorization only at Google")
-    func otherStatus() async throws {
+    @Test(
+        "Treats status 428 as a pending authorization only at Google",
+        arguments: [(.google, .oauthError(.authorizationPending)), (nil, .unclear("…"))]
+            as [(KnownService?, AuthorityError)])
+    func pendingStatus(_ service: KnownService?, _ failure: AuthorityError) async throws {
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"authorization_pending"}"#, status: 428)
         } _: { server in
-            let authority = try OAuthAuthority.direct(server)
-            #expect(kind(await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }) == .unclear("…"))
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: "tool", service: service, endpoints: .all(at: server.address))
+            #expect(kind(await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }) == failure)
         }
     }
 
@@ -337,21 +290,6 @@ struct KnownServiceTests {
             _ = await asyncFailure { try await authority.refresh(account(at: server.address, refreshToken: "r")) }
             #expect(server.requests.last?.body.contains("client_id=tool") == true)
             #expect(server.requests.last?.body.contains("theirs") == false)
-        }
-    }
-
-    @Test("Requests a refresh token from Google in the authorization URL")
-    func googleBrowser() async throws {
-        try await LoopbackServer.run { _, address in
-            .json(
-                """
-                {"issuer":"\(address)","token_endpoint":"\(address)/token","authorization_endpoint":"\(address)/auth"}
-                """)
-        } _: { server in
-            let address = try await authority(.google, server.address).beginBrowserSignIn().url
-            #expect(address.contains("&access_type=offline&prompt=consent"))
-            let other = try await OAuthAuthority.test(server.address).beginBrowserSignIn().url
-            #expect(!other.contains("access_type"))
         }
     }
 

@@ -140,33 +140,6 @@ struct ClientKeyTests {
         #expect(!"\(ClientKey.text(Secret(pem)))".contains("BEGIN"))
     }
 
-    @Test func `Authenticates a client with the key at each request`() async throws {
-        try await LoopbackServer.run { request, address in
-            switch request.target {
-            case "/.well-known/openid-configuration": .json(discoveryDocument(address))
-            case "/token": .json(#"{"access_token":"a","expires_in":3600}"#)
-            default: .response(200)
-            }
-        } _: { server in
-            let clock = ManualClock(Self.date)
-            let key = ClientKey.text(Secret(P256.Signing.PrivateKey().pemRepresentation))
-            let authority = try MachineAuthority(
-                issuer: server.address, clientID: "nightly", clientKey: key, timeout: .seconds(20), clock: clock)
-            let account = try await authority.signIn()
-            #expect(account.credentials.machine == MachineGrant() && account.credentials.clientSecret == .unknown)
-            _ = try await authority.refresh(account)
-            let forms = server.requests.filter { $0.target == "/token" }.map(\.body)
-            #expect(forms.count == 2 && forms[0] != forms[1])
-            let type = "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
-            #expect(
-                forms.allSatisfy {
-                    $0.hasPrefix(
-                        "grant_type=client_credentials&client_id=nightly&client_assertion_type=\(type)&client_assertion=ey"
-                    )
-                })
-        }
-    }
-
     /// A key only for these tests, because creating an RSA key takes seconds in a debug build.
     private static let rsaKey = """
         -----BEGIN PRIVATE KEY-----

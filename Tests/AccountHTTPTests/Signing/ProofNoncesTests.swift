@@ -103,11 +103,5 @@ struct ProofNoncesTests {
         #expect(dates == [1_800_000_000, 1_800_003_600])
         #expect(try claims(request("https://id.example/token"))["iat"]?.number == 1_800_003_600)
     }
-
-    @Test func `Leaves a request without a key unchanged`() async throws {
-        var request = ServiceRequest(url: try ServiceURL("https://id.example/token"))
-        try nonces.prove(&request, at: FixedClock().now)
-        #expect(request.headerFields[.dpop] == nil && !request.isWorthRepeating(after: Self.tokenDemand))
-    }
 }
 #endif

@@ -42,9 +42,9 @@ extension BrowserSignIn {
 
 extension OAuthAuthority {
     /// A service with an authorization endpoint.
-    static func testBrowser(_ address: String, scopes: [String] = ["openid"]) throws -> OAuthAuthority {
+    static func testBrowser(_ address: String) throws -> OAuthAuthority {
         try .test(
-            address, scopes: scopes,
+            address,
             endpoints: OAuthEndpoints(
                 token: "\(address)/token", userInfo: "\(address)/userinfo", authorization: "\(address)/authorize"))
     }

@@ -61,21 +61,6 @@ struct WorkloadSourceTests {
 
     // MARK: GitHub Actions
 
-    @Test func `Requests an assertion of GitHub for the audience`() async throws {
-        try await LoopbackServer.run { _, _ in
-            .json(#"{"count":1,"value":"h.p.s"}"#)
-        } _: { server in
-            let address = server.address + "/token?api-version=2.0"
-            let assertion = try await assertion(
-                from: .gitHubActions,
-                ["ACTIONS_ID_TOKEN_REQUEST_URL": address, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner"])
-            #expect(assertion == Secret("h.p.s"))
-            let request = try #require(server.requests.last)
-            #expect(request.target == "/token?api-version=2.0&audience=https%3A%2F%2Flogin.example.com%2Fa+b")
-            #expect(request.headers["authorization"] == "Bearer runner")
-        }
-    }
-
     @Test(arguments: ["ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"])
     func `Names the permission if GitHub offers no assertion`(missing: String) async throws {
         var environment = ["ACTIONS_ID_TOKEN_REQUEST_URL": "https://a", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner"]

@@ -37,63 +37,7 @@ import Testing
         }
     }
 
-    @Test func `Keeps the token file offline until expiry, then recreates the file`()
-        async throws
-    {
-        try await KeepStage.run { stage in
-            let first = try #require(try await stage.wait { $0.writes == 1 }.alarm)
-            let token = stage.text
-            stage.service.isOffline = true
-            stage.clock.now = first
-            stage.ring()
-            while true {
-                let alarm = try #require(try await stage.wait { $0.failures > 0 }.alarm)
-                #expect(stage.text == token)
-                stage.forget()
-                stage.clock.now = alarm
-                let isEnd = alarm >= stage.service.end.addingTimeInterval(-5)
-                stage.ring()
-                if isEnd { break }
-            }
-            _ = try await stage.wait { $0.words.contains("removed") }
-            #expect(!FileManager.default.fileExists(atPath: stage.file.path))
-            stage.service.isOffline = false
-            while stage.state.writes < 2 {
-                stage.clock.advance(by: .seconds(600))
-                _ = try await stage.turn()
-            }
-            #expect(stage.text == stage.service.token)
-            #expect(stage.state.calls == 0, "the user need not sign in")
-        }
-    }
-
-    @Test func `Removes the token file on a signal, and completes a running exchange`() async throws {
-        let stage = try await KeepStage()
-        defer { stage.clean() }
-        let end = Task { await stage.loop.run() }
-        _ = try await stage.wait { $0.writes == 1 }
-        let (held, release) = AsyncStream.makeStream(of: Void.self)
-        stage.service.onAsyncRefresh { for await _ in held { return } }
-        stage.clock.advance(by: .seconds(2400))
-        stage.ring()
-        try await stage.service.waitForRefresh()
-        stage.inputs?.yield(.signal(15))
-        _ = try await stage.wait { $0.words.last == "stopping" }
-        #expect(!FileManager.default.fileExists(atPath: stage.file.path))
-        #expect(!stage.store.hasFinishedExchanges)
-        release.finish()
-        guard case .signal(15) = await end.value else {
-            Issue.record("the signal did not end it")
-            return
-        }
-        #expect(stage.store.hasFinishedExchanges)
-        let stored = await stage.otherProcess().load().account
-        #expect(stored?.credentials.accessToken.reveal() == stage.service.token)
-    }
-}
-
-extension KeepLoopTests {
-    @Test func `Continues to wait for new tokens after further signals`() async throws {
+    @Test func `Removes the file on a signal, but still waits for a running exchange`() async throws {
         let stage = try await KeepStage()
         defer { stage.clean() }
         let end = Task {
@@ -102,12 +46,14 @@ extension KeepLoopTests {
         }
         _ = try await stage.wait { $0.writes == 1 }
         let (held, release) = AsyncStream.makeStream(of: Void.self)
-        stage.service.onAsyncRefresh { for await _ in held { return } }
+        stage.service.onRefresh { for await _ in held { return } }
         stage.clock.advance(by: .seconds(2400))
         stage.ring()
         try await stage.service.waitForRefresh()
         for signal in [SIGTERM, SIGINT, SIGINT] { stage.inputs?.yield(.signal(signal)) }
         _ = try await stage.wait { $0.words.last == "stopping" }
+        #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+        #expect(!stage.store.hasFinishedExchanges)
         release.finish()
         let (ended, hasFinished) = await end.value
         guard case .signal(SIGTERM) = ended else {

@@ -10,9 +10,6 @@ import Synchronization
 final class KeepStage: KeepSurroundings {
     struct State: Sendable {
         var writes = 0
-        var calls = 0
-        var failures = 0
-        var turns = 0
         var alarm: Date?
         /// The expiry of the last written token.
         var end: Date?
@@ -87,9 +84,6 @@ final class KeepStage: KeepSurroundings {
 
     func ring() { inputs?.yield(.alarm) }
 
-    /// Resets the number of failures.
-    func forget() { inside.withLock { $0.state.failures = 0 } }
-
     /// Waits until the loop is idle and its state meets a condition.
     func wait(_ isSo: @escaping @Sendable (State) -> Bool) async throws -> State {
         let (states, told) = AsyncStream.makeStream(of: State.self)
@@ -103,20 +97,7 @@ final class KeepStage: KeepSurroundings {
         throw CancellationError()
     }
 
-    /// Rings the alarm, and waits for the end of the following turn.
-    func turn() async throws -> State {
-        // Read before ringing, because the turn may end at once.
-        let turns = state.turns
-        ring()
-        return try await wait { $0.turns > turns }
-    }
-
-    func setAlarm(_ date: Date?) {
-        change { state in
-            state.alarm = date
-            state.turns += 1
-        }
-    }
+    func setAlarm(_ date: Date?) { change { $0.alarm = date } }
 
     func report(_ report: KeepReport) {
         switch report {
@@ -129,9 +110,7 @@ final class KeepStage: KeepSurroundings {
                 inside.state.end = token.expiresAt
             }
         case .removed: change { $0.words.append("removed") }
-        case .needsPerson: change { $0.calls += 1 }
-        case .failed: inside.withLock { $0.state.failures += 1 }
-        case .standing: break
+        case .needsPerson, .failed, .standing: break
         case .stopping: change { $0.words.append("stopping") }
         }
     }
@@ -155,7 +134,6 @@ final class RotatingService: AccountAuthority {
         var end = Date.distantPast
         var token = ""
         var isOffline = false
-        var isEnded = false
         var onRefresh: @Sendable () async -> Void = {}
         var waiting: [AsyncStream<Void>.Continuation] = []
         var requests = 0
@@ -167,18 +145,12 @@ final class RotatingService: AccountAuthority {
     init(clock: ManualClock) { self.clock = clock }
 
     var token: String { state.withLock(\.token) }
-    var end: Date { state.withLock(\.end) }
     var isOffline: Bool {
         get { state.withLock(\.isOffline) }
         set { state.withLock { $0.isOffline = newValue } }
     }
-    var isEnded: Bool {
-        get { state.withLock(\.isEnded) }
-        set { state.withLock { $0.isEnded = newValue } }
-    }
 
-    func onRefresh(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onRefresh = { body() } } }
-    func onAsyncRefresh(_ body: @escaping @Sendable () async -> Void) { state.withLock { $0.onRefresh = body } }
+    func onRefresh(_ body: @escaping @Sendable () async -> Void) { state.withLock { $0.onRefresh = body } }
 
     func waitForRefresh() async throws {
         let (requests, told) = AsyncStream.makeStream(of: Void.self)
@@ -215,7 +187,6 @@ final class RotatingService: AccountAuthority {
         for told in waiting { told.yield() }
         await hook()
         if isOffline { throw AuthorityError.noResponse(.unreachable) }
-        if isEnded { throw AuthorityError.rejected("ended") }
         return credentials()
     }
 

@@ -161,22 +161,11 @@ import Testing
 
 /// A folder in memory that is removed after the test.
 enum KeepFolder {
-    static func run<Result>(_ test: (String) throws -> Result) throws -> Result {
-        let path = try make()
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        return try test(path)
-    }
-
-    static func run<Result>(_ test: (String) async throws -> Result) async throws -> Result {
-        let path = try make()
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        return try await test(path)
-    }
-
-    private static func make() throws -> String {
+    static func run(_ test: (String) throws -> Void) throws {
         let path = "/dev/shm/keep-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        return path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try test(path)
     }
 }

@@ -19,11 +19,6 @@ import Testing
                 isInstalled: installed.contains))
     }
 
-    @Test func `Reports nothing if docker is not installed`() throws {
-        #expect(try findings(nil, installed: []).isEmpty)
-        #expect(try findings(#"{"credsStore":"secretservice"}"#, installed: []).isEmpty)
-    }
-
     @Test(arguments: [nil, "{}", #"{"credsStore":"pass","credHelpers":{"ghcr.io":"gh"}}"#, #"{"credHelpers":[1]}"#])
     func `Explains the setup if docker uses another helper`(text: String?) throws {
         let findings = try findings(text, installed: ["skopeo", "podman"])
@@ -33,33 +28,10 @@ import Testing
         #expect(findings[0].advice.contains(Self.path))
     }
 
-    @Test func `Reports a docker registry without a rule as a problem`() throws {
-        let text = #"{"credHelpers":{"ghcr.io":"account","registry.example:5000":"account","quay.io":"other"}}"#
-        let findings = try findings(
-            text, installed: ["docker", "docker-credential-account"], rules: "https://ghcr.io/team")
-        #expect(findings.map(\.isNote) == [false, true])
-        #expect(findings[0].problem.contains("registry.example:5000, which has no rule"))
-        #expect(findings[0].advice.contains("`account rule add https://registry.example:5000/`"))
-        #expect(findings[1].problem.contains("ghcr.io, registry.example:5000 (\(Self.path))"))
-    }
-
-    @Test func `Names the missing link if docker cannot find the helper`() throws {
-        let findings = try findings(
-            #"{"credHelpers":{"ghcr.io":"account"}}"#, installed: ["docker"], rules: "https://ghcr.io")
-        #expect(findings.map(\.isNote) == [false, true])
-        #expect(findings[0].problem.contains("docker-credential-account"))
-        #expect(findings[0].advice.contains("ln -s account"))
-    }
-
     @Test func `Explains the effect of docker's credsStore setting`() throws {
         let findings = try findings(#"{"credsStore":"account"}"#, installed: ["docker-credential-account"])
         #expect(findings.map(\.isNote) == [true, true])
         #expect(findings[0].problem.contains("every registry"))
         #expect(findings[1].problem.contains("`docker login`"))
-    }
-
-    @Test(arguments: ["", "[]", "{", "null"])
-    func `Rejects a docker config that is not a JSON object`(text: String) {
-        #expect(DockerSetup(Array(text.utf8), path: Self.path) == nil)
     }
 }

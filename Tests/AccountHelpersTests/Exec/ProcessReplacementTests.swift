@@ -14,12 +14,8 @@ import Darwin
 @Suite struct ProcessReplacementTests {
     @Test(
         arguments: [
-            ("nosuch", ENOENT, 127, "nosuch: command not found"), ("", ENOENT, 127, "'': command not found"),
-            ("/no/such", ENOENT, 127, "/no/such: no such file"),
             ("/etc/passwd", ENOENT, 127, "/etc/passwd needs an interpreter or a dynamic loader that does not exist"),
-            ("/etc/passwd/x", ENOTDIR, 126, "/etc/passwd/x: no such file"),
-            ("/etc/passwd", EACCES, 126, "/etc/passwd: permission denied"),
-            ("tool", EACCES, 126, "tool: permission denied"), ("/tmp", EACCES, 126, "/tmp is a folder"),
+            ("tool", EACCES, 126, "tool: permission denied"),
             ("./tool", ENOEXEC, 126, "./tool is not a program for this machine"),
         ] as [(String, Int32, Int32, String)])
     func `Explains why a program cannot be run, with the exit code of a shell`(

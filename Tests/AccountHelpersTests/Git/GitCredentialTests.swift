@@ -25,33 +25,6 @@ import Foundation
 
     // MARK: Requests of git
 
-    @Test func `Parses the credential requests of git 2.39`() throws {
-        let read = try request("protocol=https\nhost=git.example.com:8443\nusername=alice\npath=team/x.git\n\n")
-        #expect(read.url == (try RuleURL("https://git.example.com:8443/team/x.git")))
-        #expect(read.username == "alice")
-        #expect(!read.takesBearer)
-        #expect(read.refused == nil)
-    }
-
-    @Test func `Parses the credential requests of git 2.46`() throws {
-        let read = try request(
-            """
-            capability[]=authtype
-            capability[]=state
-            protocol=https
-            host=git.example.com
-            wwwauth[]=Bearer realm="x"
-            wwwauth[]=basic realm="x"
-            state[]=other.helper=1
-            password_expiry_utc=1900000000
-            ephemeral=1
-
-            """)
-        #expect(read.capabilities == ["authtype", "state"])
-        #expect(read.challenges == ["Bearer realm=\"x\"", "basic realm=\"x\""])
-        #expect(read.takesBearer)
-    }
-
     @Test func `Uses the last of several git values, and clears a list if one is empty`() throws {
         let read = try request("host=a.example\nhost=b.example\nwwwauth[]=Bearer\nwwwauth[]=\nwwwauth[]=Basic\n")
         #expect(read.host == "b.example")
@@ -122,14 +95,6 @@ import Foundation
 
     // MARK: Responses to git
 
-    @Test func `Returns a password and its expiry to git`() {
-        let token = HelperToken(
-            token: Secret("t0ken"), username: "alice", expiresAt: Date(timeIntervalSince1970: 1_900_000_000.9))
-        #expect(
-            text(GitCredentialResponse.pieces(token, username: "alice", asBearer: false))
-                == "username=alice\npassword=t0ken\npassword_expiry_utc=1900000000\n")
-    }
-
     @Test func `Writes a git capability before the lines that require it`() {
         let token = HelperToken(token: Secret("t0ken"), username: nil, expiresAt: nil)
         #expect(
@@ -142,10 +107,6 @@ import Foundation
     func `Rejects a token that contains more than one value`(token: String) {
         let error = #expect(throws: AccountError.self) { try Secret(token).fitForHeader() }
         #expect(error?.code == .misconfigured)
-    }
-
-    @Test func `Accepts a token that is a single header value`() throws {
-        #expect(try Secret("abc-._~+/=:!%").fitForHeader() == Secret("abc-._~+/=:!%"))
     }
 
     // MARK: The user name
@@ -182,20 +143,5 @@ import Foundation
             rule: try rule(url, username: username), requested: requested, challenges: challenges, service: service,
             account: account)
         #expect(name == expected)
-    }
-
-    // MARK: A refused token
-
-    @Test func `Refreshes git's refused token if the token is current and renewable`() {
-        let now = Date(timeIntervalSince1970: 1_800_000_000)
-        var credentials = Credentials(accessToken: Secret("now"), refreshToken: Secret("r"), issuedAt: now)
-        #expect(credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-        #expect(!credentials.isWorthRefreshing(insteadOf: Secret("before"), at: now))
-        credentials.expiresAt = now
-        #expect(!credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-        credentials.expiresAt = now.addingTimeInterval(60)
-        #expect(credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
-        credentials.refreshToken = nil
-        #expect(!credentials.isWorthRefreshing(insteadOf: Secret("now"), at: now))
     }
 }

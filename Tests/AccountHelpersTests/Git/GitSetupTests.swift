@@ -54,40 +54,6 @@ import Testing
         #expect(GitSetup.store(of: "!account git-credential '--store=etcd://a/b' --verbose") == "etcd://a/b")
     }
 
-    @Test func `Explains git's setup if no helper is configured`() throws {
-        let findings = GitSetup(output(("credential.helper", "store"))).findings(try surroundings())
-        #expect(findings.map(\.isNote) == [true])
-        #expect(
-            findings[0].advice.contains("`git config --global --add credential.helper '!account git-credential'`"))
-    }
-
-    @Test func `Advises adding a rule if git's helper has no URL and no rule exists`() throws {
-        let setup = GitSetup(output(("credential.helper", "!account git-credential")))
-        #expect(
-            setup.findings(try surroundings("https://a.example")).map(\.problem) == [
-                "git asks this tool for tokens at every URL that has a rule"
-            ])
-        let useless = setup.findings(try surroundings())
-        #expect(useless.map(\.isNote) == [true, true])
-        #expect(useless[1].advice.contains("account rule add"))
-    }
-
-    @Test func `Names the command to fix a git helper for a URL without a rule`() throws {
-        let setup = GitSetup(output(("credential.https://git.example.com.helper", "!/opt/bin/account git-credential")))
-        #expect(setup.findings(try surroundings("https://git.example.com")).map(\.isNote) == [true])
-        let findings = setup.findings(try surroundings("https://other.example.com"))
-        #expect(findings.map(\.isNote) == [false])
-        #expect(findings[0].problem.contains("https://git.example.com/, which has no rule"))
-        #expect(findings[0].advice.contains("`account rule add https://git.example.com/`"))
-    }
-
-    @Test func `Reports a git helper whose program is missing`() throws {
-        let setup = GitSetup(output(("credential.helper", "!/old/bin/account git-credential")))
-        let findings = setup.findings(try surroundings("https://a.example"))
-        #expect(findings.map(\.isNote) == [false])
-        #expect(findings[0].problem == "git asks /old/bin/account for tokens, but that program does not exist")
-    }
-
     @Test func `Hides a password in the URL of a git helper`() throws {
         let setup = GitSetup(output(("credential.https://me:s3cret@git.example.com.helper", "!account git-credential")))
         let findings = setup.findings(try surroundings())

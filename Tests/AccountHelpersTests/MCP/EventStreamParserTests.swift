@@ -25,13 +25,6 @@ struct EventStreamParserTests {
         #expect(parser.retryMilliseconds == 250)
     }
 
-    @Test func `Keeps the id and the pause for another connection`() throws {
-        var (_, parser) = try events("id: a\nretry: 5\n\ndata: half", by: 100)
-        parser.restart()
-        #expect(try parser.events(in: Array("data: x\n\n".utf8)).map(\.data) == [Array("x".utf8)])
-        #expect(parser.lastEventID == "a" && parser.retryMilliseconds == 5)
-    }
-
     /// Otherwise a resumed stream lacks the event that the connection interrupted.
     @Test(arguments: ["id: b\ndata: x", "id: b\ndata: x\n", "data: x\nid: b\n"])
     func `Ignores the id of an event that has not ended`(half: String) throws {

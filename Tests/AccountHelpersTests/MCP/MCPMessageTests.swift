@@ -30,17 +30,6 @@ struct MCPMessageTests {
         #expect(throws: flaw) { try message(text) }
     }
 
-    @Test func `Writes a message on one line`() throws {
-        let line = try message("{\n  \"id\": 1,\r\n  \"result\": \"a\\nb\"\n}").line
-        #expect(String(decoding: line, as: UTF8.self) == "{   \"id\": 1,    \"result\": \"a\\nb\" }\n")
-    }
-
-    @Test func `Reads the version of a request`() throws {
-        let meta = #""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#
-        #expect(try message(#"{"id":1,"method":"x","params":{\#(meta)}}"#).version == "2026-07-28")
-        #expect(try message(#"{"id":1,"method":"x"}"#).version == nil)
-    }
-
     @Test func `Splits input into lines, and skips lines that are too long`() {
         var lines = MCPLines(limit: 4)
         #expect(lines.lines(in: Array("ab".utf8)) == [])

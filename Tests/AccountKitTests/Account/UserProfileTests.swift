@@ -66,71 +66,6 @@ struct UserProfileTests {
         #expect(profile.groups == ["staff"])
     }
 
-    @Test func `Replaces fields with newer fields in a merge, and keeps other fields`() {
-        var profile: UserProfile = ["name": "Alice", "points": 1]
-        profile.merge(["points": 2, "email": "alice@example.com"])
-        #expect(profile == ["name": "Alice", "points": 2, "email": "alice@example.com"])
-    }
-
-    // MARK: Storing
-
-    /// The value of a field, and the value that a later read returns.
-    struct Value: CustomTestStringConvertible {
-        let value: ProfileValue
-        let back: ProfileValue
-
-        init(_ value: ProfileValue, readsAs back: ProfileValue? = nil) {
-            self.value = value
-            self.back = back ?? value
-        }
-
-        var testDescription: String { String("\(value)".prefix(60)) }
-    }
-
-    static let values: [Value] = [
-        Value(""), Value("Ünïcode 🔑 \u{0} \r\n"), Value(.string(String(repeating: "x", count: 100_000))),
-        // Strings that a property-list encoder reads as null.
-        Value("$null"), Value("$$null"), Value("$$$null"), Value("$nullable"), Value("null"), Value("$"),
-        Value(" $null"),
-        Value(["$null", "$$null"]), Value(["$null": "$null", "$$null": 1]), Value([["deep": ["$null"]]]),
-        Value(0), Value(1), Value(-1), Value(.integer(.max)), Value(.integer(.min)),
-        Value(0.5), Value(-1e-300), Value(1e300), Value(.real(.infinity)), Value(.real(-.infinity)),
-        // A real without a fraction reads back as an integer, if the integer fits.
-        Value(3.0, readsAs: 3), Value(-0.0, readsAs: 0), Value(1e18, readsAs: .integer(1_000_000_000_000_000_000)),
-        Value(9_223_372_036_854_775_808.0),
-        Value(true), Value(false),
-        Value(.date(date)), Value(.date(.distantPast)), Value(.date(.distantFuture)),
-        Value(.date(Date(timeIntervalSince1970: -0.25))),
-        Value(.data(Data())), Value(.data(Data([0, 255, 128]))), Value(.data(Data(count: 100_000))),
-        Value([]), Value([:]), Value([1, "two", 3.5, true, .date(date), .data(Data([1])), [], [:], [[1]]]),
-        Value(["a": ["b": ["c": [1, ["d": .date(date)]]]], "": "empty key", "ä.b/c": 1]),
-    ]
-
-    @Test(arguments: values) func `Saves and loads a profile field of any type`(value: Value) async throws {
-        let storage = InMemoryArchiveStorage()
-        var account = Account.fresh(at: ManualClock().now)
-        account.profile = ["other": "kept", "field": value.value]
-        _ = try await AccountStore.testing(signedIn: account, storage: storage)
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-        try await store.update { $0.username = "changed" }
-        let profile = try #require(try await storage.stateForNewProcess().account).profile
-        #expect(profile == ["other": "kept", "field": value.back])
-    }
-
-    @Test func `Saves and loads the string $null in every profile field`() async throws {
-        for text in ["$null", "$$null"] {
-            var credentials = Account.fresh(at: ManualClock().now).credentials
-            credentials.tokenType = text
-            credentials.scopes = [text]
-            credentials.clientID = text
-            let account = Account(
-                id: text, issuer: text, username: text, credentials: credentials, profile: [text: .string(text)])
-            let storage = InMemoryArchiveStorage()
-            _ = try await AccountStore.testing(signedIn: account, storage: storage)
-            #expect(try await storage.stateForNewProcess().account == account)
-        }
-    }
-
     // MARK: An app's own type
 
     private struct Settings: Codable, Equatable {
@@ -170,27 +105,6 @@ struct UserProfileTests {
         let profile = try #require(try await storage.stateForNewProcess().account).profile
         #expect(try profile.decoded(as: Settings.self) == settings)
         #expect(profile.email == "alice@example.com", "fields that the type does not have are kept")
-    }
-
-    @Test func `Decodes an app's type with only optional fields after a sign-in`() async throws {
-        struct Settings: Codable, Equatable {
-            var theme: String?
-            var pageSize: Int?
-        }
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
-        let fresh = try #require(store.account).profile
-        #expect(try fresh.decoded(as: Settings.self) == Settings())
-
-        let fields = try UserProfile(encoding: Settings(theme: "dark"))
-        try await store.update { $0.profile.merge(fields) }
-        let profile = try #require(store.account).profile
-        #expect(try profile.decoded(as: Settings.self) == Settings(theme: "dark"))
-        #expect(profile.email == fresh.email)
-        let more = try UserProfile(encoding: Settings(pageSize: 20))
-        try await store.update { $0.profile.merge(more) }
-        #expect(
-            try #require(store.account).profile.decoded() == Settings(theme: "dark", pageSize: 20),
-            "a property that is nil removes no field")
     }
 
     @Test func `Decodes a service's text and numbers as URL, Date, Decimal and Data`() throws {

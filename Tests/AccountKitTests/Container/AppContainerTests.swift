@@ -58,10 +58,6 @@ struct AppContainerTests {
         "/tmp/com.example.gists-\(SystemCall.effectiveUser)",
     ]
 
-    @Test func `Uses the folders of the XDG specification without XDG variables`() throws {
-        #expect(Self.paths(try Self.container([:])) == Self.defaults)
-    }
-
     @Test(arguments: ["", "relative", "./here", "~/share", "../up", " /leading space"])
     func `Uses the default folders for empty and relative XDG variables`(value: String) throws {
         let environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, value) })
@@ -102,19 +98,6 @@ struct AppContainerTests {
         }
     }
     #endif
-
-    @Test func `Requires all XDG variables without a home directory`() throws {
-        let error = expectAccountError(.invalidArgument) { try Self.container([:], home: nil) }
-        #expect(error?.description.contains("HOME") == true)
-        for variable in Self.variables.prefix(4) {
-            var environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, "/x") })
-            environment[variable] = nil
-            let error = #expect(throws: AccountError.self) { try Self.container(environment, home: nil) }
-            #expect(error?.description.contains(variable) == true)
-        }
-        let environment = Dictionary(uniqueKeysWithValues: Self.variables.prefix(4).map { ($0, "/x") })
-        #expect(try Self.container(environment, home: nil).root == "/x/com.example.gists")
-    }
 
     // MARK: One root
 
