@@ -6,15 +6,13 @@ environment with prepare.sh, then run:
 
     server.py --database FILE [--port 0] [--access-token-seconds 3600]
               [--reuse-protection on|off] [--grace-seconds 0] [--hold FILE]
-              [--public-port PORT]
         Creates or migrates the SQLite database FILE and serves it on 127.0.0.1
         until SIGTERM or SIGINT, then exits with status 0. Prints one line on
         standard output once it is ready:
 
             listening on http://127.0.0.1:PORT/o
 
-        The URL is the issuer; with --public-port it has the port of a proxy that
-        clients use. Requests are logged to standard error. Users, tokens,
+        The URL is the issuer. Requests are logged to standard error. Users, tokens,
         browser sessions and the signing key are all in FILE, so another run
         with the same FILE and --port continues with the same data.
 
@@ -151,7 +149,6 @@ def parse_arguments():
     parser.add_argument(
         "--hold", metavar="FILE", type=Path, help="answer no request for a token as long as there is this file"
     )
-    parser.add_argument("--public-port", metavar="PORT", type=non_negative, help="the port of the issuer")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--revoke-all", action="store_true", help="revoke all tokens and exit")
     action.add_argument("--expire-all", action="store_true", help="expire all access tokens and exit")
@@ -500,7 +497,7 @@ def serve(arguments):
     except (OSError, OverflowError) as error:
         sys.exit(f"server.py: cannot listen on {HOST}:{arguments.port}: {error}")
     with server:
-        origin = f"http://{HOST}:{arguments.public_port or server.server_port}"
+        origin = f"http://{HOST}:{server.server_port}"
         configure(arguments, origin)
         load_project(arguments)
         populate()

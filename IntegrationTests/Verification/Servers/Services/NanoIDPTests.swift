@@ -1,5 +1,4 @@
 @testable import EndToEndSupport
-import Foundation
 import Testing
 
 /// Signing in, refreshing and signing out at nanoidp, whose refresh tokens are single-use.
@@ -106,26 +105,6 @@ struct NanoIDPTests {
             #expect(outcome.exitCode == 0, "\(outcome)")
             try await expectNoneSpentTwice(alice.account)
             try await expectRevoked(alice.account, at: alice.issuer)
-        }
-    }
-
-    @Test func `Stays signed in while the service is down and after its restart`() async throws {
-        try await Container.run { container in
-            let server = try await NanoIDPServer(in: container)
-            let account = try Tool.account(in: container)
-            let issuer = try await server.run { issuer in
-                try await Browser.run(in: container) { browser in
-                    let login = try await account.logIn(
-                        with: browser, following: NanoIDPPages.signIn,
-                        ["--issuer", issuer, "--client-id", "account-cli-public"])
-                    #expect(login.outcome.exitCode == 0, "\(login.outcome)")
-                }
-                return issuer
-            }
-            let offline = try await account("whoami", "--max-age", "0")
-            #expect(offline.output == "alice\n", "\(offline)")
-            let port = try #require(URL(string: issuer)?.port)
-            try await server.run(port: port) { _ in try await expectNoneSpentTwice(account) }
         }
     }
 }
