@@ -16,8 +16,8 @@ A refresh token is valid as long as the user's session at the service, and a ref
 not support revocation. Redirect URIs are compared exactly; URI is used for each client. Users must give their consent.
 
 The users are those of the package's Demo module: dwho (Doctor Who), rtyler and msmith, each with the user name as the
-password. Clients: account-cli-public (no secret), account-cli-secret (the secret is "s3crettests"), and account-cli-signed
-(no secret; its user info is a JWT).
+password. Clients: account-cli-public (no secret), account-cli-secret (the secret is "s3crettests"), and
+account-cli-signed (no secret; its user info is a JWT).
 """
 
 import argparse

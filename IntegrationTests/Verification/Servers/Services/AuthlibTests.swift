@@ -34,6 +34,23 @@ struct AuthlibTests {
         }
     }
 
+    @Test func `Names the secret or the scope that the service requires`() async throws {
+        let rows: [(method: String?, options: [String], advice: String)] = [
+            ("basic", [], "set ACCOUNT_CLIENT_SECRET"),
+            (nil, ["--no-default-scopes", "--scope", "profile"], "--scope openid"),
+        ]
+        for (method, options, advice) in rows {
+            try await run(secretMethod: method) { alice in
+                let words = ["login", "--issuer", alice.issuer, "--client-id", alice.client, "--username", "alice"]
+                let account = alice.account.with("ACCOUNT_CLIENT_SECRET", nil)
+                let login = try await account.run(
+                    words + ["--password-stdin"] + options, input: PythonServer.password + "\n")
+                #expect(login.exitCode == (method == nil ? 69 : 78), "\(login)")
+                #expect(login.errors.contains(advice), "\(login)")
+            }
+        }
+    }
+
     @Test(arguments: ["basic", "post"])
     func `Signs in as a client without a user`(method: String) async throws {
         try await run(secretMethod: method) { user in

@@ -117,6 +117,15 @@ struct LemonLDAPTests {
         }
     }
 
+    @Test func `Lists other sign-in methods if the service does not offer device flow`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--device", "--issuer", server.issuer, "--client-id", "account-cli-public"]
+            let login = try await account.run(words)
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("--web") && login.errors.contains("--password"), "\(login)")
+        }
+    }
+
     @Test func `Signs out if the user's session at the service has ended`() async throws {
         try await runSignedIn { server, account, container in
             try server.remove(server.userSession(of: try await account.storedToken()))
