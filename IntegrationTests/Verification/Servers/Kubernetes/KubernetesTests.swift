@@ -147,36 +147,6 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `kube-credential prints token and expiry in the requested API version`() async throws {
-        try await SignedInUser.run { user in
-            let token = try await user.account.storedToken()
-            let end = try await user.account("status", "--json").document().expiresAt
-            for version in ["v1", "v1beta1"] {
-                let answer = try answer(try await ask(user.account, version))
-                #expect(answer.apiVersion == Self.group + version)
-                #expect(answer.kind == "ExecCredential")
-                #expect(answer.status.token == token)
-                #expect(answer.status.expirationTimestamp == end)
-            }
-            #expect(try answer(try await ask(user.account)).apiVersion == Self.group + "v1")
-            #expect(
-                try answer(try await ask(user.account, nil, "--api-version", "v1beta1")).apiVersion == Self.group
-                    + "v1beta1")
-            // The requested version takes precedence over `--api-version` in the kubeconfig.
-            #expect(
-                try answer(try await ask(user.account, "v1", "--api-version", "v1beta1")).apiVersion == Self.group
-                    + "v1")
-
-            for outcome in [
-                try await ask(user.account, "v1alpha1"), try await ask(user.account, nil, "--api-version", "v2"),
-                try await user.account.with("KUBERNETES_EXEC_INFO", "{}")("kube-credential", "--any-cluster"),
-            ] {
-                #expect(outcome.exitCode == 64, "\(outcome)")
-                #expect(outcome.output == "")
-            }
-        }
-    }
-
     @Test func `kube-credential prints the token of the cluster rule's session`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
