@@ -13,8 +13,6 @@ struct KubernetesTests {
             let expirationTimestamp: String?
         }
 
-        let apiVersion: String
-        let kind: String
         let status: Status
     }
 
