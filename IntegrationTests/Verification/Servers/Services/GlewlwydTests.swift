@@ -35,19 +35,6 @@ struct GlewlwydTests {
         }
     }
 
-    /// Expects that concurrent commands that need a new token do not send a spent refresh token, at a service with
-    /// single-use refresh tokens. A command that starts after another command has finished refreshes again.
-    private func expectNoneSpentTwice(_ account: Tool) async throws {
-        for _ in 1...2 {
-            try await withThrowingTaskGroup { group in
-                for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
-                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
-            }
-            let verified = try await account.verify()
-            #expect(verified.output == "Alice Liddell\n", "\(verified)")
-        }
-    }
-
     @Test func `Signs in with the browser at the registered redirect URI`() async throws {
         try await run { alice in
             let login = try await alice.logIn("account-cli-public")
@@ -55,7 +42,7 @@ struct GlewlwydTests {
             #expect(login.address.callback == alice.redirectURI)
             #expect(login.page.heading == "You are signed in")
             #expect(try await alice.account.verify().output == "Alice Liddell\n")
-            try await expectNoneSpentTwice(alice.account)
+            try await alice.account.expectNoneSpentTwice(by: "Alice Liddell")
             // A client without a secret may not revoke.
             let logout = try await alice.account("logout", "--json")
             #expect(logout.exitCode == 0, "\(logout)")
@@ -81,7 +68,7 @@ struct GlewlwydTests {
                 }
             }
             #expect(outcome.exitCode == 0, "\(outcome)")
-            try await expectNoneSpentTwice(alice.account)
+            try await alice.account.expectNoneSpentTwice(by: "Alice Liddell")
         }
     }
 
@@ -92,7 +79,7 @@ struct GlewlwydTests {
             let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
             let login = try await alice.logIn("account-cli-secret", tool: account)
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
-            try await expectNoneSpentTwice(account)
+            try await account.expectNoneSpentTwice(by: "Alice Liddell")
             let token = try await account.storedToken()
             let logout = try await account("logout", "--json")
             #expect(logout.exitCode == 0, "\(logout)")

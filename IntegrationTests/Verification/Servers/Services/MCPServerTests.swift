@@ -10,17 +10,9 @@ struct MCPServerTests {
         try await PythonServerUser.run(path: "/named", userInfo: "/named/userinfo", secretMethod: secretMethod, test)
     }
 
-    /// Signs in on the page that the command opens, and follows the redirect.
     private static func logIn(_ alice: PythonServerUser, _ more: [String] = []) async throws {
-        let login = try await alice.account.logIn(alice.options + more) { try await signIn(at: $0, of: alice) }
+        let login = try await alice.account.logIn(alice.options + more) { try await alice.server.signInAtMCP(at: $0) }
         try #require(login.exitCode == 0, "\(login)")
-    }
-
-    private static func signIn(at address: String, of alice: PythonServerUser) async throws {
-        let page = try await HTTP.get(address).text
-        guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
-        let password = PythonServer.password.replacing(" ", with: "+")
-        _ = try await HTTP.postForm(alice.server.origin + path, "username=alice&password=\(password)")
     }
 
     @Test func `Signs in with the browser`() async throws {

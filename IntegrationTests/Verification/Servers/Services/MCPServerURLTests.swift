@@ -15,12 +15,7 @@ struct MCPServerURLTests {
             try await Container.run { container in
                 let account = try Tool.account(in: container)
                 let api = server.origin + "/api"
-                let login = try await account.logIn([api]) { address in
-                    let page = try await HTTP.get(address).text
-                    guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
-                    let password = PythonServer.password.replacing(" ", with: "+")
-                    _ = try await HTTP.postForm(server.origin + path, "username=alice&password=\(password)")
-                }
+                let login = try await account.logIn([api]) { try await server.signInAtMCP(at: $0) }
                 try #require(login.exitCode == 0, "\(login)")
                 let clients = try await HTTP.get(server.origin + "/control/clients").text
                 let client = try JSONDecoder().decode(Clients.self, from: Data(clients.utf8)).clients

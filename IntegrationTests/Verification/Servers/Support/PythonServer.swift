@@ -61,6 +61,14 @@ struct PythonServer: Sendable {
         return try JSONDecoder().decode([Request].self, from: Data(response.text.utf8))
     }
 
+    /// Signs alice in on the page of the MCP SDK's server, and follows the redirect.
+    func signInAtMCP(at address: String) async throws {
+        let page = try await HTTP.get(address).text
+        guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
+        let password = Self.password.replacing(" ", with: "+")
+        _ = try await HTTP.postForm(origin + path, "username=alice&password=\(password)")
+    }
+
     private func expect(_ response: HTTP.Response) async throws {
         guard response.status == 200 else { throw Unexpected("\(response.status) \(response.text)") }
     }
@@ -233,5 +241,22 @@ extension PythonServerUser {
         #expect(ended.exitCode == 77, "\(ended)")
         #expect(ended.errors.contains("\(issuer) ended this session "), "\(ended)")
         #expect(!container.exists(container.archive))
+    }
+}
+
+extension Tool {
+    /// Expects that concurrent commands that need a new token do not send a spent refresh token, at a service with
+    /// single-use refresh tokens. A command that starts after another command has finished refreshes again.
+    ///
+    /// - Parameter user: The output of `whoami`.
+    func expectNoneSpentTwice(by user: String) async throws {
+        for _ in 1...2 {
+            try await withThrowingTaskGroup { group in
+                for _ in 1...4 { group.addTask { try await self("token", "--min-validity", "86400") } }
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
+            }
+            let verified = try await verify()
+            #expect(verified.output == user + "\n", "\(verified)")
+        }
     }
 }
