@@ -26,9 +26,9 @@ SERVERS = [
         {
             "browser": "Signs in with the browser",
             "device": "Signs in with a code on another device unless the user denies it",
-            "password": "Signs in with a password",
-            "refresh": "Sends each single-use refresh token once",
-            "revocation": "logout revokes the tokens at the service",
+            "password": "Signs in with a password, refreshes, and revokes",
+            "refresh": "Signs in with a password, refreshes, and revokes",
+            "revocation": "Signs in with a password, refreshes, and revokes",
             "secret": "Tries the other client secret method once",
         },
         "Lists both ways to send a client secret, and accepts the one of the client. Leaves the promised `iss` out of its errors. "
@@ -39,10 +39,10 @@ SERVERS = [
         ["CanailleTests"],
         {
             "browser": "Signs in with the browser",
-            "password": "Signs in with a password, with and without a client secret",
-            "refresh": "Sends each single-use refresh token once",
-            "revocation": "logout revokes the tokens of a client with a secret",
-            "secret": "Signs in with a password, with and without a client secret",
+            "password": "Signs in with a password, refreshes, and revokes with a secret",
+            "refresh": "Signs in with a password, refreshes, and revokes with a secret",
+            "revocation": "Signs in with a password, refreshes, and revokes with a secret",
+            "secret": "Signs in with a password, refreshes, and revokes with a secret",
         },
         "A client without a secret may not revoke. A refresh token expires together with its access token. Access tokens of the same second are equal, so a refresh can return a token that is already revoked. `token --scope` narrows "
         "the session.",
@@ -53,7 +53,7 @@ SERVERS = [
         {
             "device": "Approving the request on another device signs the user in",
             "password": "Signs in, refreshes, works offline, detects the end, and signs out",
-            "refresh": "Ten processes with an expired token refresh once and stay signed in",
+            "refresh": "Ten processes refresh once, and a spent token ends the session",
             "revocation": "Signs in, refreshes, works offline, detects the end, and signs out",
         },
         "",
@@ -76,8 +76,8 @@ SERVERS = [
         ["LemonLDAPTests"],
         {
             "browser": "Signs in with the browser",
-            "password": "Signs in with a password",
-            "refresh": "Keeps the refresh token if a response omits refresh_token",
+            "password": "Signs in with a password, and keeps the only refresh token",
+            "refresh": "Signs in with a password, and keeps the only refresh token",
         },
         "Has no revocation endpoint; `logout` names the page at which the user signs out. Answers `invalid_request` to a refresh "
         "token that it has forgotten. May sign user info. Cannot read a client secret with `+` or `/` in the header: add "
@@ -88,7 +88,7 @@ SERVERS = [
         ["MCPServerTests"],
         {
             "browser": "Signs in with the browser",
-            "refresh": "Sends each single-use refresh token once",
+            "refresh": "Refreshes with single-use tokens, and detects the end",
             "secret": "Signs in with a client secret by the basic or the post method",
         },
         "A client without a secret may not revoke. Has no user info endpoint, so the service does not identify the user: "

@@ -4,17 +4,14 @@ The protocol code is django-oauth-toolkit's, as released; this file is only the
 project around it (settings, URLs, one user, three clients). Create a virtual
 environment with prepare.sh, then run:
 
-    server.py --database FILE [--port 0] [--access-token-seconds 3600]
-              [--reuse-protection on|off] [--grace-seconds 0] [--hold FILE]
-              [--public-port PORT]
+    server.py --database FILE [--port 0] [--reuse-protection on|off] [--hold FILE]
         Creates or migrates the SQLite database FILE and serves it on 127.0.0.1
         until SIGTERM or SIGINT, then exits with status 0. Prints one line on
         standard output once it is ready:
 
             listening on http://127.0.0.1:PORT/o
 
-        The URL is the issuer; with --public-port it has the port of a proxy that
-        clients use. Requests are logged to standard error. Users, tokens,
+        The URL is the issuer. Requests are logged to standard error. Users, tokens,
         browser sessions and the signing key are all in FILE, so another run
         with the same FILE and --port continues with the same data.
 
@@ -134,7 +131,6 @@ def parse_arguments():
     )
     parser.add_argument("--database", metavar="FILE", type=Path, required=True)
     parser.add_argument("--port", type=non_negative, default=0, help="0: one the system picks (default)")
-    parser.add_argument("--access-token-seconds", metavar="N", type=non_negative, default=3600)
     parser.add_argument(
         "--reuse-protection",
         choices=("on", "off"),
@@ -142,16 +138,8 @@ def parse_arguments():
         help="revoke the whole family of a refresh token that is used twice (default: off)",
     )
     parser.add_argument(
-        "--grace-seconds",
-        metavar="N",
-        type=non_negative,
-        default=0,
-        help="how long a rotated refresh token still gets the response it got first (default: 0)",
-    )
-    parser.add_argument(
         "--hold", metavar="FILE", type=Path, help="answer no request for a token as long as there is this file"
     )
-    parser.add_argument("--public-port", metavar="PORT", type=non_negative, help="the port of the issuer")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--revoke-all", action="store_true", help="revoke all tokens and exit")
     action.add_argument("--expire-all", action="store_true", help="expire all access tokens and exit")
@@ -259,10 +247,10 @@ def configure(arguments, origin):
         LOGGING_CONFIG=None,
         OAUTH2_PROVIDER={
             "SCOPES": SCOPES,
-            "ACCESS_TOKEN_EXPIRE_SECONDS": arguments.access_token_seconds,
+            "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
             "ROTATE_REFRESH_TOKEN": True,
             "REFRESH_TOKEN_REUSE_PROTECTION": arguments.reuse_protection == "on",
-            "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": arguments.grace_seconds,
+            "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,
             "PKCE_REQUIRED": True,
             "OIDC_ENABLED": True,
             # Fixed instead of derived from each request's Host header.
@@ -500,7 +488,7 @@ def serve(arguments):
     except (OSError, OverflowError) as error:
         sys.exit(f"server.py: cannot listen on {HOST}:{arguments.port}: {error}")
     with server:
-        origin = f"http://{HOST}:{arguments.public_port or server.server_port}"
+        origin = f"http://{HOST}:{server.server_port}"
         configure(arguments, origin)
         load_project(arguments)
         populate()

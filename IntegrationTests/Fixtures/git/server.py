@@ -1,6 +1,6 @@
 """A git server for the end-to-end tests: git's own `git http-backend` behind a token check.
 
-    server.py --folder FOLDER [--issuer URL] [--realm REALM] [--scheme Basic|Bearer]…
+    server.py --folder FOLDER [--issuer URL] [--scheme Basic|Bearer]…
         Serves the repositories in FOLDER on 127.0.0.1 until SIGTERM, then exits with status 0. Prints one line on standard
         output once it is ready:
 
@@ -57,7 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(302, b"", [("Location", server.redirect + self.path)])
         if not server.accepts(token_of(entry["authorization"])):
             entry["status"] = 401
-            challenges = [("WWW-Authenticate", f'{scheme} realm="{server.realm}"') for scheme in server.schemes]
+            challenges = [("WWW-Authenticate", f'{scheme} realm="Example"') for scheme in server.schemes]
             return self.reply(401, b"", challenges)
         status, headers, content = self.backend(body)
         entry["status"] = status
@@ -123,7 +123,6 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder = arguments.folder
         self.issuer = arguments.issuer
-        self.realm = arguments.realm
         self.schemes = arguments.scheme or ["Basic"]
         self.lock = threading.Lock()
         self.log = []
@@ -147,7 +146,6 @@ def main():
     )
     parser.add_argument("--folder", required=True)
     parser.add_argument("--issuer")
-    parser.add_argument("--realm", default="Example")
     parser.add_argument("--scheme", action="append")
     server = Server(parser.parse_args())
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())

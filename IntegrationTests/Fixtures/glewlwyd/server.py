@@ -88,7 +88,6 @@ def parse_arguments():
     parser.add_argument("--folder", metavar="FOLDER", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--redirect-uri", metavar="URI", action="append", default=[])
-    parser.add_argument("--access-token-seconds", metavar="N", type=int, default=3600)
     parser.add_argument("--dpop", choices=["on", "nonces"], help="accept proofs (RFC 9449), perhaps only with a nonce")
     parser.add_argument("--public-key", metavar="FILE", type=Path, help="the key of account-cli-key, a PEM file")
     parser.add_argument("--revoke-all", action="store_true", help="revoke alice's refresh tokens and exit")
@@ -190,7 +189,7 @@ def plugin(arguments, issuer):
             "jwt-key-size": "256",
             "key": key,
             "cert": openssl("pkey", "-pubout", text=key),
-            "access-token-duration": arguments.access_token_seconds,
+            "access-token-duration": 3600,
             "refresh-token-duration": 1209600,
             "code-duration": 600,
             "refresh-token-rolling": False,

@@ -16,9 +16,8 @@ A refresh token is valid as long as the user's session at the service, and a ref
 not support revocation. Redirect URIs are compared exactly; URI is used for each client. Users must give their consent.
 
 The users are those of the package's Demo module: dwho (Doctor Who), rtyler and msmith, each with the user name as the
-password. Clients: account-cli-public (no secret), account-cli-secret (the secret is "s3crettests"), account-cli-signed
-(no secret; its user info is a JWT), and account-cli-short (no secret; access tokens are valid for two seconds,
-and there are no refresh tokens).
+password. Clients: account-cli-public (no secret), account-cli-secret (the secret is "s3crettests"), and
+account-cli-signed (no secret; its user info is a JWT).
 """
 
 import argparse
@@ -39,7 +38,6 @@ CLIENTS = {
     "account-cli-public": {},
     "account-cli-secret": {"ClientSecret": SECRET, "Public": 0},
     "account-cli-signed": {"UserInfoSignAlg": "RS256"},
-    "account-cli-short": {"AccessTokenExpiration": 2, "RefreshToken": 0},
 }
 PSGI = """use Lemonldap::NG::Portal::Main;
 use Plack::Builder;

@@ -138,28 +138,6 @@ class Scenario:
             await self.control("POST", "expire")
             return {"before": before, "after": await self.call(client, "echo", text="after")}
 
-    async def five(self):
-        """Five clients call at the end of the token's life."""
-        async with anyio.create_task_group() as group:
-            ready = [anyio.Event() for _ in range(5)]
-            expired = anyio.Event()
-            texts = []
-
-            async def run(index):
-                async with self.client() as client:
-                    await self.call(client, "echo", text="before")
-                    ready[index].set()
-                    await expired.wait()
-                    texts.append(await self.call(client, "echo", text="after"))
-
-            for index in range(5):
-                group.start_soon(run, index)
-            for event in ready:
-                await event.wait()
-            await self.control("POST", "expire")
-            expired.set()
-        return {"texts": texts}
-
     async def restart(self):
         """Calls a tool across a restart of the server."""
         server = self.start_server()
@@ -258,19 +236,6 @@ class Scenario:
                 result = await client.call_tool("drop", {"broken": broken}, progress_callback=note)
                 seen["broken" if broken else "ended"] = f"{steps} {result.content[0].text}"
         return seen
-
-    async def many(self):
-        """Makes 100 calls at a time."""
-        async with self.client() as client:
-            texts = [None] * 100
-
-            async def run(index):
-                texts[index] = await self.call(client, "echo", text=str(index))
-
-            async with anyio.create_task_group() as group:
-                for index in range(100):
-                    group.start_soon(run, index)
-            return {"isRight": texts == [str(index) for index in range(100)]}
 
 
 def main():

@@ -2,7 +2,7 @@
 
 Every request needs an access token of the test authorization server. Run:
 
-    tools.py --port PORT --issuer URL [--json] [--stateless] [--resumable] [--invalid]
+    tools.py --port PORT --issuer URL [--json] [--resumable] [--invalid]
         Serves on 127.0.0.1 until SIGTERM. Prints one line on standard output once it is ready:
 
             listening on http://127.0.0.1:PORT
@@ -183,7 +183,6 @@ def main():
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--issuer", required=True)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--stateless", action="store_true")
     parser.add_argument("--resumable", action="store_true")
     parser.add_argument("--invalid", action="store_true")
     arguments = parser.parse_args()
@@ -194,7 +193,6 @@ def main():
         add_invalid(server)
     app = server.streamable_http_app(
         json_response=arguments.json,
-        stateless_http=arguments.stateless,
         event_store=Events() if arguments.resumable else None,
         max_request_body_size=1 << 27,
     )

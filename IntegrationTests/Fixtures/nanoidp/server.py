@@ -3,7 +3,7 @@
 The server is nanoidp's own, as released; this file writes its configuration and
 starts it. Create a virtual environment with prepare.sh, then run:
 
-    server.py --folder FOLDER --port PORT [--access-token-minutes 60]
+    server.py --folder FOLDER --port PORT
         Serves on 127.0.0.1 until SIGTERM or SIGINT, then exits with status 0.
         Prints one line on standard output once it is ready:
 
@@ -39,7 +39,6 @@ def parse_arguments():
     )
     parser.add_argument("--folder", metavar="FOLDER", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--access-token-minutes", metavar="N", type=int, default=60)
     return parser.parse_args()
 
 
@@ -53,7 +52,7 @@ def settings(arguments, origin):
             "refresh_token_rotation": True,
             "require_pkce": True,
             "dynamic_registration": {"enabled": True},
-            "token_expiry_minutes": arguments.access_token_minutes,
+            "token_expiry_minutes": 60,
             "scopes_supported": ["openid", "profile", "email", "offline_access"],
             "clients": [
                 {"client_id": "account-cli-public", "client_secret": "", "token_endpoint_auth_method": "none"},

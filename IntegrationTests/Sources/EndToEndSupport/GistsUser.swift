@@ -23,7 +23,6 @@ struct GistsUser: Sendable {
         let source: String
         let offline: Bool
         let gists: [Listed]
-        let gaps: [Int]
         let next: Int?
     }
 

@@ -152,9 +152,6 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: "Whether clients can bind tokens to a key (DPoP), and whether proofs need a nonce.")
     var dpop = ProofPolicy.off
 
-    @Option(help: ArgumentHelp("How long a device code is valid.", valueName: "seconds"))
-    var deviceCodeLifetime = 600
-
     @Option(help: ArgumentHelp("The minimum time between two polls of a device.", valueName: "seconds"))
     var deviceInterval = 5
 
@@ -184,7 +181,6 @@ struct AuthServer: AsyncParsableCommand {
         }
         guard (0...65_535).contains(port) else { throw ValidationError("--port must be between 0 and 65535.") }
         guard accessTokenLifetime >= 0 else { throw ValidationError("--access-token-lifetime must not be negative.") }
-        guard deviceCodeLifetime >= 0 else { throw ValidationError("--device-code-lifetime must not be negative.") }
         guard deviceInterval >= 0 else { throw ValidationError("--device-interval must not be negative.") }
         guard !expiringTokens || quirks == .github else {
             throw ValidationError("--expiring-tokens requires --quirks github.")
@@ -235,7 +231,6 @@ struct AuthServer: AsyncParsableCommand {
         settings.acceptsClientMetadata = clientMetadata
         settings.proofs = dpop
         settings.exchangeAudiences = exchangeAudiences
-        settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
         settings.users = UserDirectory(demoUsers: demoUsers)
         settings.name = name

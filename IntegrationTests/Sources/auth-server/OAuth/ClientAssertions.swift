@@ -14,7 +14,6 @@ import Foundation
 /// Source: RFC 7523, sections 2.2 and 3; OpenID Connect Core 1.0, section 9.
 final class ClientAssertions: Sendable {
     static let method = "private_key_jwt"
-    static let algorithms = ["ES256", "RS256", "EdDSA"]
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
     /// The PEM file with the client's public key. The server reads it for each assertion.

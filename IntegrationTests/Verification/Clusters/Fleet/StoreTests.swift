@@ -20,43 +20,18 @@ struct StoreTests {
         }
     }
 
-    /// How a client without a user identifies itself.
-    enum Machine: CaseIterable { case secret, key, workload }
-
-    @Test(arguments: Machine.allCases)
-    func `Machines share the session of a client without a user`(machine: Machine) async throws {
+    @Test func `Machines share the session of a client without a user`() async throws {
         let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
         try await Container.run { container in
-            let keys = try await ClientKeyPair(in: container)
-            let assertion = container.path("assertion")
-            let options: (server: [String], login: [String]) =
-                switch machine {
-                case .secret: (["--client-secret", "s3cret"], ["--client-credentials"])
-                case .key:
-                    (
-                        ["--client-public-key", keys.publicKey],
-                        ["--client-credentials", "--client-key", keys.privateKey]
-                    )
-                case .workload: (WorkloadPlatform.serverOptions, ["--workload", "file " + assertion])
-                }
-            try await ExampleServer.run(options.server) { server in
-                func renewAssertion() async throws {
-                    let text = try await WorkloadPlatform(audience: server.issuer).assertion()
-                    try Data(text.utf8).write(to: URL(filePath: assertion))
-                }
+            try await ExampleServer.run(["--client-secret", "s3cret"]) { server in
                 let account = try Tool.account(in: container).with("ACCOUNT_STORE", url)
-                    .with("ACCOUNT_CLIENT_SECRET", machine == .secret ? "s3cret" : nil)
-                try await renewAssertion()
-                let login = try await account.run(
-                    ["login", "--issuer", server.issuer, "--client-id", "account-cli"] + options.login)
+                    .with("ACCOUNT_CLIENT_SECRET", "s3cret")
+                let login = try await account(
+                    "login", "--issuer", server.issuer, "--client-id", "account-cli", "--client-credentials")
                 #expect(login.exitCode == 0, "\(login)")
-                try await renewAssertion()
                 try await server.clearLog()
                 try await Container.run { other in
-                    try FileManager.default.createDirectory(
-                        atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
-                        attributes: [.posixPermissions: 0o700])
-                    try FileManager.default.copyItem(atPath: container.key, toPath: other.key)
+                    try copyKey(of: container, to: other)
                     let old = try await account.storedToken()
                     let machine = account.with("ACCOUNT_HOME", other.home)
                     let refresh = try await machine("refresh")
@@ -70,6 +45,13 @@ struct StoreTests {
         }
     }
 
+    private func copyKey(of container: Container, to other: Container) throws {
+        try FileManager.default.createDirectory(
+            atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+        try FileManager.default.copyItem(atPath: container.key, toPath: other.key)
+    }
+
     @Test func `A second machine with the key shares the session and the refresh`() async throws {
         try await run { user, url in
             #expect(!FileManager.default.fileExists(atPath: user.container.archive))
@@ -77,10 +59,7 @@ struct StoreTests {
             #expect(status.archive == url)
             // A second machine, which has only the key.
             try await Container.run { other in
-                try FileManager.default.createDirectory(
-                    atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
-                    attributes: [.posixPermissions: 0o700])
-                try FileManager.default.copyItem(atPath: user.container.key, toPath: other.key)
+                try copyKey(of: user.container, to: other)
                 let machine = try Tool.account(in: other)
                 #expect(try await machine("whoami").exitCode == 77)
                 let whoami = try await machine("whoami", "--store", url)
@@ -148,7 +127,7 @@ struct StoreTests {
     @Test func `The error for an invalid store URL names the option or variable`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
-            for url in ["redis://127.0.0.1/x", "nonsense", "etcd://alice:secret@127.0.0.1/x", "etcd://127.0.0.1:0/x"] {
+            for url in ["redis://127.0.0.1/x", "etcd://alice:secret@127.0.0.1/x"] {
                 let option = try await account("whoami", "--store", url)
                 #expect(option.exitCode == 64, "\(option)")
                 #expect(option.errors.contains("--store: this is not the address of a store"), "\(option)")
@@ -163,19 +142,6 @@ struct StoreTests {
             let sessions = try await account("sessions", "--store", "redis://x", "--json")
             #expect(sessions.exitCode == 64)
             #expect(try sessions.document().error?.code == "invalidArgument")
-        }
-    }
-
-    @Test func `Exits with 75 if the shared store is unreachable`() async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container)
-                .with("ACCOUNT_STORE", "etcd://127.0.0.1:\(try FreePort.find())/x")
-            for command in ["whoami", "token", "sessions", "logout"] {
-                let outcome = try await account(command)
-                #expect(outcome.exitCode == 75, "\(outcome)")
-                #expect(outcome.errors.contains("cannot be reached"), "\(outcome)")
-                #expect(outcome.output == "")
-            }
         }
     }
 
@@ -233,21 +199,6 @@ struct StoreTests {
                     #expect(try await server.log()["reuseAlarms"] == 0)
                 }
             }
-        }
-    }
-
-    @Test func `Rejects another program's data in a store and leaves it unchanged`() async throws {
-        try await Container.run { container in
-            let etcd = try EtcdServer.shared
-            let key = "foreign/account/default/Account.plist"
-            try await etcd.put(key, "not ours")
-            let account = try Tool.account(in: container).with("ACCOUNT_STORE", etcd.url("foreign"))
-            let whoami = try await account("whoami")
-            #expect(whoami.exitCode == 65, "\(whoami)")
-            #expect(whoami.errors.contains("not an account archive"), "\(whoami)")
-            let move = try await account("store", "move", "--from", "file:")
-            #expect(move.exitCode != 0, "\(move)")
-            #expect(try await etcd.get(key) == "not ours".base64)
         }
     }
 

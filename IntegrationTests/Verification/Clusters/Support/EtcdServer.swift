@@ -60,8 +60,6 @@ struct EtcdServer: Sendable {
         }
     }
 
-    func put(_ key: String, _ value: String) async throws { try await put(key, base64: value.base64) }
-
     func put(_ key: String, base64 value: String) async throws {
         try await post("/v3/kv/put", ["key": key.base64, "value": value])
     }

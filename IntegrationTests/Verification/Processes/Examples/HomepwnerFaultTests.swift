@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// `homepwner` after a kill or a failed system call. Every confirmed change must be stored, and photos and items must
+/// `homepwner` after a kill at a system call. Every confirmed change must be stored, and photos and items must
 /// be consistent.
 @Suite(.queued)
 struct HomepwnerFaultTests {
@@ -42,40 +42,42 @@ struct HomepwnerFaultTests {
                 _ = try await household.add("Other", "--photo", household.container.path("1.jpg"))
             }
             arguments = operation.arguments(bear, photo: photo)
-            calls = try await Self.calls(arguments, in: household.copy("trace"))
+            calls = try await HomepwnerFaultTests.calls(
+                arguments, named: "openat,fcntl,fchmod,chmod,mkdir,write,fsync,rename,unlink",
+                in: household.copy("trace"))
         }
 
-        private static func calls(_ arguments: [String], in household: Household) async throws -> [Call] {
-            let file = household.container.path("calls")
-            let names = "openat,fcntl,fchmod,chmod,mkdir,write,fsync,rename,unlink"
-            let outcome = try await household.homepwner.command(arguments)
-                .run(by: "strace", "-f", "-qq", "-e", "trace=\(names)", "-e", "signal=none", "-o", file).run()
-            guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
-            var counts: [String: Int] = [:]
-            var calls: [Call] = []
-            var hasBegun = false
-            for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
-                guard let match = line.firstMatch(of: /^(\d+) +([a-z]+)\(/) else { continue }
-                // The command does not touch the household before this path appears.
-                hasBegun = hasBegun || line.contains(household.container.home)
-                let (thread, name) = (match.1, String(match.2))
-                counts[thread + name, default: 0] += 1
-                let call = Call(name: name, number: counts[thread + name, default: 0])
-                if hasBegun, !calls.contains(call) { calls.append(call) }
-            }
-            return calls
-        }
-
-        /// Runs the operation in a copy of the household, with a fault at one system call.
-        func run(_ fault: String, at call: Call) async throws -> (Household, Outcome) {
+        /// Runs the operation in a copy of the household, and kills it at one system call.
+        func kill(at call: Call) async throws -> (Household, Outcome) {
             let copy = try household.copy("\(call.name)-\(call.number)")
             let outcome = try await copy.homepwner.command(arguments)
                 .run(
                     by: "strace", "-f", "-qq", "-o", copy.container.path("calls"), "-e", "trace=\(call.name)", "-e",
-                    "inject=\(call.name):\(fault):when=\(call.number)"
+                    "inject=\(call.name):signal=KILL:when=\(call.number)"
                 ).run()
             return (copy, outcome)
         }
+    }
+
+    /// The system calls that a command makes once it touches the household.
+    static func calls(_ arguments: [String], named names: String, in household: Household) async throws -> [Call] {
+        let file = household.container.path("calls")
+        let outcome = try await household.homepwner.command(arguments)
+            .run(by: "strace", "-f", "-qq", "-e", "trace=\(names)", "-e", "signal=none", "-o", file).run()
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        var counts: [String: Int] = [:]
+        var calls: [Call] = []
+        var hasBegun = false
+        for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
+            guard let match = line.firstMatch(of: /^(\d+) +([a-z]+)\(/) else { continue }
+            // The command does not touch the household before this path appears.
+            hasBegun = hasBegun || line.contains(household.container.home)
+            let (thread, name) = (match.1, String(match.2))
+            counts[thread + name, default: 0] += 1
+            let call = Call(name: name, number: counts[thread + name, default: 0])
+            if hasBegun, !calls.contains(call) { calls.append(call) }
+        }
+        return calls
     }
 
     /// The items' names, and which of the items have photos.
@@ -95,7 +97,7 @@ struct HomepwnerFaultTests {
             #expect(before != after || operation == .setPhoto)
             var killCount = 0
             for call in scene.calls {
-                let (copy, outcome) = try await scene.run("signal=KILL", at: call)
+                let (copy, outcome) = try await scene.kill(at: call)
                 if outcome.exitCode == 137 { killCount += 1 }
                 let list = try await state(of: copy)
                 // A change is confirmed if the command printed its message or exited with 0.
@@ -109,36 +111,6 @@ struct HomepwnerFaultTests {
             // The distribution of the work among the threads varies, so some calls do not occur.
             #expect(killCount * 4 >= scene.calls.count * 3, "\(killCount) of \(scene.calls)")
             #expect(scene.calls.count > 8)
-        }
-    }
-
-    @Test func `Thirty processes lose no confirmed item if a third are killed`() async throws {
-        try await Household.run { household in
-            let photo = try household.photo("1.jpg", byte: 1)
-            let bear = try await household.add("Bear", "--photo", photo)
-            let homepwner = household.homepwner
-            let confirmed = try await withThrowingTaskGroup(returning: Set<String>.self) { group in
-                for number in 0..<30 {
-                    let adds = !number.isMultiple(of: 4)
-                    let arguments = adds ? ["add", "\(number)", "--photo", photo] : ["photo", "set", bear, photo]
-                    let delay = Double.random(in: 0.005..<0.15)
-                    group.addTask {
-                        let command = homepwner.command(arguments)
-                        let isKilled = number.isMultiple(of: 3)
-                        let outcome = try await
-                            (isKilled ? command.run(by: "timeout", "--signal=KILL", "\(delay)") : command).run()
-                        #expect(outcome.exitCode == 0 || isKilled && outcome.exitCode == 137, "\(outcome)")
-                        return adds && outcome.exitCode == 0 ? "\(number)" : nil
-                    }
-                }
-                return try await group.reduce(into: []) { names, name in if let name { names.insert(name) } }
-            }
-            _ = try await household.add("Last")
-            let items = try await household.items()
-            #expect(confirmed.isSubset(of: items.map(\.name)))
-            #expect(Set(items.map(\.name)).count == items.count)
-            #expect(items.allSatisfy { $0.photo || $0.name == "Last" })
-            #expect(try household.disagreement(isTidy: true) == nil)
         }
     }
 
@@ -162,40 +134,6 @@ struct HomepwnerFaultTests {
                 let index = calls.firstIndex { call in parts.allSatisfy { call.contains($0) } }
                 calls = calls[try #require(index, "no \(parts)")...].dropFirst()
             }
-        }
-    }
-
-    @Test(arguments: [Operation.addFirst, .remove])
-    func `On a full disk, homepwner reports the error and keeps the items`(
-        operation: Operation
-    ) async throws {
-        try await Household.run { household in
-            let scene = try await Scene(operation, in: household)
-            let before = try await state(of: household)
-            let after = try await state(
-                of: try Household(container: Container(root: household.container.path("trace"))))
-            var failureCount = 0
-            for call in scene.calls where ["mkdir", "write", "fsync", "rename"].contains(call.name) {
-                let (copy, outcome) = try await scene.run("error=ENOSPC", at: call)
-                let list = try await state(of: copy)
-                // A power cut can restore the old items until the new items are on disk, so the photos of the old items
-                // stay until then.
-                let isDurable = !outcome.errors.contains("did not confirm")
-                #expect(try copy.disagreement(isTidy: isDurable) == nil, "\(call): \(outcome)")
-                if outcome.exitCode == 0 {
-                    #expect(list == after, "\(call): \(outcome)")
-                } else {
-                    failureCount += 1
-                    // If each thread's first write fails, the command cannot write the message, either.
-                    let isTold =
-                        outcome.errors.contains("No space left on device") || outcome.errors.contains("enough space")
-                        || outcome.errors.isEmpty && call.name == "write"
-                    #expect(outcome.exitCode == 74 && isTold, "\(call): \(outcome)")
-                    let isSaved = outcome.errors.contains("was saved") || outcome.errors.contains("result could not")
-                    #expect(list == (isSaved ? after : before), "\(call): \(outcome)")
-                }
-            }
-            #expect(failureCount >= 4)
         }
     }
 }

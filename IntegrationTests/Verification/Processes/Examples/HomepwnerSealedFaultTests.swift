@@ -19,7 +19,9 @@ struct HomepwnerSealedFaultTests {
             let content = try Data(contentsOf: URL(filePath: photo))
 
             let dry = try user.household.copy("dry")
-            let calls = try await writingCalls(of: dry.homepwner.command(["seal"]), in: dry)
+            let calls = try await HomepwnerFaultTests.calls(
+                ["seal"], named: "openat,mkdir,write,fsync,rename,unlink", in: dry
+            ).filter { $0.name != "openat" }
             #expect(calls.count > 10, "\(calls)")
             var failureCount = 0
             for call in calls {
@@ -45,23 +47,5 @@ struct HomepwnerSealedFaultTests {
             // The distribution of the work among the threads varies, so some calls do not occur.
             #expect(failureCount * 2 >= calls.count, "\(failureCount) of \(calls)")
         }
-    }
-
-    /// The system calls by which a command changes files.
-    private func writingCalls(of command: Command, in household: Household) async throws -> [HomepwnerFaultTests.Call] {
-        let file = household.container.path("calls")
-        let outcome = try await command.run(
-            by: "strace", "-f", "-qq", "-e", "trace=mkdir,write,fsync,rename,unlink", "-e", "signal=none", "-o", file
-        ).run()
-        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
-        var counts: [String: Int] = [:]
-        var calls: [HomepwnerFaultTests.Call] = []
-        for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
-            guard let match = line.firstMatch(of: /^(\d+) +([a-z]+)\(/) else { continue }
-            counts["\(match.1) \(match.2)", default: 0] += 1
-            let call = HomepwnerFaultTests.Call(name: String(match.2), number: counts["\(match.1) \(match.2)"]!)
-            if !calls.contains(call) { calls.append(call) }
-        }
-        return calls
     }
 }

@@ -172,29 +172,6 @@ struct TPMKeyTests: KeyScenes {
         }
     }
 
-    @Test func `key rotate and key remove replace and remove a TPM key`() async throws {
-        try await runSealed { account, _, container in
-            let account = account.with("ACCOUNT_KEY", Self.key)
-            let before = try (container.entry(sealedKey(in: container)), await keys(account).slots)
-            let rotated = try await account("key", "rotate", "tpm")
-            #expect(rotated.exitCode == 0, "\(rotated)")
-            #expect(rotated.errors == "Replaced the TPM key and the key that encrypts the data.\n")
-            let after = try container.entry(sealedKey(in: container))
-            #expect(after?.permissions == 0o600)
-            #expect(after?.bytes != before.0?.bytes)
-            #expect(try await keys(account).slots.map(\.id)[1] != before.1[1].id)
-            #expect(try await account.with("ACCOUNT_KEY", nil)("whoami", "--offline").output == "wang\n")
-            let names = try FileManager.default.contentsOfDirectory(atPath: container.home + "/Library/Keys")
-            #expect(names == ["Account.tpm"])
-            #expect(try await account("doctor").exitCode == 0)
-
-            #expect(try await account("key", "remove", "tpm").exitCode == 0)
-            #expect(!container.exists(sealedKey(in: container)))
-            #expect(try await keys(account).slots.map(\.kind) == ["environment"])
-            #expect(try await account.with("ACCOUNT_KEY", nil)("whoami", "--offline").exitCode == 65)
-        }
-    }
-
     @Test func `A kill during key add leaves an archive that opens`() async throws {
         try await run { account, container in
             try await SimulatedTPM.run(in: container) { tpm in
@@ -271,18 +248,5 @@ struct TPMKeyTests: KeyScenes {
 
     private static func escaped(_ bytes: [UInt8]) -> String {
         bytes.map { "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
-    @Test func `key add tpm keeps a file that AccountKit did not create`() async throws {
-        try await run { account, container in
-            try await SimulatedTPM.run(in: container) { tpm in
-                try container.write(Array("mine".utf8), to: sealedKey(in: container))
-                let outcome = try await account.with(tpm)("key", "add", "tpm")
-                #expect(outcome.exitCode == 65, "\(outcome)")
-                #expect(outcome.errors.contains("is not a key that a TPM sealed"), "\(outcome)")
-                #expect(try container.entry(sealedKey(in: container))?.bytes == Array("mine".utf8))
-                #expect(try await keys(account.with(tpm)).slots.map(\.kind) == ["file"])
-            }
-        }
     }
 }

@@ -43,20 +43,6 @@ struct KilledProcessesTests {
         }
     }
 
-    @Test func `A session survives a kill during a refresh without token rotation`() async throws {
-        try await SignedInUser.run(serverOptions: ["--refresh-rotation", "off"]) { user in
-            try await user.server.expireTokens()
-            try await user.server.setFaults(
-                Fault(path: "/oauth/token", delayMilliseconds: 60_000, afterHandler: true, times: 1))
-            let exitCode = try await Interrupted.run(user.account.command(["whoami", "--max-age", "0"]), by: .kill) {
-                try await user.server.log()["refreshes"] >= 1
-            }
-            #expect(exitCode == 137)
-            #expect(try await user.account("whoami", "--max-age", "0").output == "alice\n")
-            #expect(try await user.account("status", "--json").document().unfinishedRefreshAt == nil)
-        }
-    }
-
     @Test func `Only the service ends a session when processes are killed at random`() async throws {
         try await SignedInUser.run { user in
             var random = SystemRandomNumberGenerator()

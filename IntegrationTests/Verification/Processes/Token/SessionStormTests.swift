@@ -10,25 +10,12 @@ struct SessionStormTests {
     /// The factor by which delays are shortened.
     private static let scale = 100
 
-    /// Generates the same numbers for the same seed (SplitMix64).
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var word = state
-            word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-            word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-            return word ^ (word >> 31)
-        }
-    }
-
     /// A process of a round: its command, and the signal that interrupts it after a number of milliseconds.
     private struct Process {
         let words: [String]
         let interruption: (signal: String, delay: Int)?
 
-        init(using random: inout Generator) {
+        init(using random: inout SeededRandom) {
             let commands = [
                 ["whoami", "--max-age", "0"], ["whoami", "--verify"], ["token", "--min-validity", "86400"], ["refresh"],
                 ["status"],
@@ -66,7 +53,7 @@ struct SessionStormTests {
     @Test func `Random signals and sign-outs lose no session and leave no valid token`() async throws {
         let seed = Self.seed
         print("The storm's seed is \(seed); STORM_SEED=\(seed) repeats it.")
-        var random = Generator(state: seed)
+        var random = SeededRandom(seed)
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             var username = "alice"
             for round in 1...100 {
@@ -119,5 +106,20 @@ struct SessionStormTests {
             for name in others.keys { #expect(try await user.server.liveTokens(of: name) == []) }
             #expect(try await user.server.log()["reuseAlarms"] == 0)
         }
+    }
+}
+
+/// SplitMix64: produces the same numbers for the same seed.
+private struct SeededRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
     }
 }

@@ -86,32 +86,6 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `webdav refreshes a rejected token once and reports an ended session`() async throws {
-        try await WebDAVUser.run { alice in
-            let source = alice.container.path("source")
-            try alice.container.write([UInt8](repeating: 7, count: 3 * Self.megabyte), to: source)
-            // AccountKit does not refresh a token that is less than a minute old.
-            let clock = try await WrongClock(in: alice.container)
-            func refuse() async throws {
-                let token = try await alice.webdav("account", "token", "--min-validity", "0")
-                try alice.container.write(Array(token.output.utf8), to: alice.container.path("refused"))
-            }
-            try await refuse()
-            let put = try await clock.run(alice.webdav, ahead: 120, ["put", source, "a"])
-            #expect(put.exitCode == 0, "\(put.errors.suffix(300))")
-            #expect(try await alice.isSame(source, alice.folder + "/a"))
-            #expect(try await alice.server.log()["refreshes"] == 1)
-            try await refuse()
-            let get = try await clock.run(alice.webdav, ahead: 240, ["get", "a", "--owner", "another"])
-            #expect(get.exitCode == 0, "\(get.errors.suffix(300))")
-            #expect(try await alice.server.log()["refreshes"] == 2)
-            try await refuse()
-            try await alice.server.endSessions()
-            let end = try await clock.run(alice.webdav, ahead: 360, ["get", "a", "--owner", "third"])
-            #expect(end.exitCode == 77, "\(end.errors.suffix(300))")
-        }
-    }
-
     @Test func `On a full disk, webdav leaves no partial file and later recovers`() async throws {
         try await WebDAVUser.run { alice in
             try await alice.serve("large", byteCount: 16 * Self.megabyte)

@@ -13,8 +13,6 @@ struct KubernetesTests {
             let expirationTimestamp: String?
         }
 
-        let apiVersion: String
-        let kind: String
         let status: Status
     }
 
@@ -64,11 +62,7 @@ struct KubernetesTests {
         ).run()
     }
 
-    /// Runs a test with alice signed in, and a cluster that accepts her tokens.
-    private func runCluster(
-        _ test: (_ user: SignedInUser, _ python: String, _ certificate: Certificate, _ server: String) async throws ->
-            Void
-    ) async throws {
+    @Test func `The Kubernetes client lists pods or reports why there is no token`() async throws {
         try await SignedInUser.run { user in
             let container = user.container
             let python = try await PythonEnvironment.prepare("kubernetes", importing: "kubernetes", in: container)
@@ -77,91 +71,29 @@ struct KubernetesTests {
                 "python3", "-B", BuiltProducts.fixture("kubernetes/server.py"), "--certificate", certificate.path,
                 "--key", certificate.keyPath, "--issuer", user.server.issuer,
             ]
-            try await ServerProcess.run(Command(words: words)) { try await test(user, python, certificate, $0) }
-        }
-    }
+            try await ServerProcess.run(Command(words: words)) { server in
+                let v1 = try write(container, server: server, certificate: certificate, version: "v1")
+                let beta = try write(container, server: server, certificate: certificate, version: "v1beta1")
+                let named = try write(
+                    container, server: server, certificate: certificate, version: "v1", providesClusterInfo: true)
+                for kubeconfig in [v1, beta] {
+                    let outcome = try await pods(python, container, kubeconfig)
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    #expect(outcome.output == "notes\n")
+                }
 
-    @Test func `The Kubernetes client lists pods or reports why there is no token`() async throws {
-        try await runCluster { user, python, certificate, server in
-            let container = user.container
-            let v1 = try write(container, server: server, certificate: certificate, version: "v1")
-            let beta = try write(container, server: server, certificate: certificate, version: "v1beta1")
-            let named = try write(
-                container, server: server, certificate: certificate, version: "v1", providesClusterInfo: true)
-            for kubeconfig in [v1, beta] {
-                let outcome = try await pods(python, container, kubeconfig)
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                #expect(outcome.output == "notes\n")
+                // A cluster that the client names requires a rule.
+                let without = try await pods(python, container, named)
+                #expect(without.exitCode != 0)
+                #expect(without.errors.contains("there is no rule for \(server)"), "\(without)")
+                #expect(try await user.account("rule", "add", server).exitCode == 0)
+                #expect(try await pods(python, container, named).output == "notes\n")
+
+                #expect(try await user.account("logout").exitCode == 0)
+                let signedOut = try await pods(python, container, v1)
+                #expect(signedOut.exitCode != 0)
+                #expect(signedOut.errors.contains("sign in with `account login`"), "\(signedOut)")
             }
-
-            // A cluster that the client names requires a rule.
-            let without = try await pods(python, container, named)
-            #expect(without.exitCode != 0)
-            #expect(without.errors.contains("there is no rule for \(server)"), "\(without)")
-            #expect(try await user.account("rule", "add", server).exitCode == 0)
-            #expect(try await pods(python, container, named).output == "notes\n")
-
-            #expect(try await user.account("logout").exitCode == 0)
-            let signedOut = try await pods(python, container, v1)
-            #expect(signedOut.exitCode != 0)
-            #expect(signedOut.errors.contains("sign in with `account login`"), "\(signedOut)")
-        }
-    }
-
-    @Test(arguments: CaptivePortal.allCases)
-    func `The Kubernetes client reports a captive portal without a sign-out`(portal: CaptivePortal) async throws {
-        try await runCluster { user, python, certificate, server in
-            let v1 = try write(user.container, server: server, certificate: certificate, version: "v1")
-            try await user.account.refuseToken()
-            try await user.server.setFaults(portal.fault)
-            let outcome = try await pods(python, user.container, v1)
-            #expect(outcome.exitCode != 0, "\(outcome)")
-            #expect(outcome.errors.contains(CaptivePortal.reason), "\(outcome)")
-            #expect(outcome.errors.contains("you are still signed in"), "\(outcome)")
-            #expect(!outcome.errors.contains("account login"), "\(outcome)")
-
-            let plugin = try await ask(user.account, "v1")
-            #expect(plugin.exitCode == 69, "\(plugin)")
-            #expect(plugin.output == "")
-            #expect(plugin.errors.split(separator: "\n").count == 1, "\(plugin)")
-            try await user.server.clearFaults()
-            #expect(try await user.account("whoami", "--offline").output == "alice\n")
-        }
-    }
-
-    @Test func `The Kubernetes client reports that the service ended the session`() async throws {
-        try await runCluster { user, python, certificate, server in
-            let v1 = try write(user.container, server: server, certificate: certificate, version: "v1")
-            try await user.account.refuseToken()
-            try await user.server.endSessions()
-            let outcome = try await pods(python, user.container, v1)
-            #expect(outcome.exitCode != 0, "\(outcome)")
-            #expect(outcome.errors.contains("ended this session"), "\(outcome)")
-            let plugin = try await ask(user.account, "v1")
-            #expect(plugin.exitCode == 77, "\(plugin)")
-            #expect(plugin.output == "")
-            #expect(try await user.account("whoami", "--offline").exitCode == 77)
-        }
-    }
-
-    // Run only the plugin fifty times, since starting fifty Python interpreters would take too long.
-    @Test func `Fifty runs of kube-credential with a rejected token refresh once`() async throws {
-        try await runCluster { user, python, certificate, server in
-            try await user.account.refuseToken()
-            try await user.server.expireTokens()
-            try await user.server.clearLog()
-            let tokens = try await withThrowingTaskGroup { group in
-                for _ in 1...50 { group.addTask { try answer(try await ask(user.account, "v1")).status.token } }
-                var tokens: Set<String> = []
-                for try await token in group { tokens.insert(token) }
-                return tokens
-            }
-            #expect(tokens.count == 1)
-            let v1 = try write(user.container, server: server, certificate: certificate, version: "v1")
-            #expect(try await pods(python, user.container, v1).output == "notes\n")
-            let log = try await user.server.log()
-            #expect(log["refreshes"] == 1)
-            #expect(log["reuseAlarms"] == 0)
         }
     }
 
@@ -213,36 +145,6 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `kube-credential prints token and expiry in the requested API version`() async throws {
-        try await SignedInUser.run { user in
-            let token = try await user.account.storedToken()
-            let end = try await user.account("status", "--json").document().expiresAt
-            for version in ["v1", "v1beta1"] {
-                let answer = try answer(try await ask(user.account, version))
-                #expect(answer.apiVersion == Self.group + version)
-                #expect(answer.kind == "ExecCredential")
-                #expect(answer.status.token == token)
-                #expect(answer.status.expirationTimestamp == end)
-            }
-            #expect(try answer(try await ask(user.account)).apiVersion == Self.group + "v1")
-            #expect(
-                try answer(try await ask(user.account, nil, "--api-version", "v1beta1")).apiVersion == Self.group
-                    + "v1beta1")
-            // The requested version takes precedence over `--api-version` in the kubeconfig.
-            #expect(
-                try answer(try await ask(user.account, "v1", "--api-version", "v1beta1")).apiVersion == Self.group
-                    + "v1")
-
-            for outcome in [
-                try await ask(user.account, "v1alpha1"), try await ask(user.account, nil, "--api-version", "v2"),
-                try await user.account.with("KUBERNETES_EXEC_INFO", "{}")("kube-credential", "--any-cluster"),
-            ] {
-                #expect(outcome.exitCode == 64, "\(outcome)")
-                #expect(outcome.output == "")
-            }
-        }
-    }
-
     @Test func `kube-credential prints the token of the cluster rule's session`() async throws {
         try await SignedInUser.run { user in
             try await user.signIn(session: "work")
@@ -267,17 +169,6 @@ struct KubernetesTests {
         }
     }
 
-    @Test func `Offline with a rejected token, kube-credential keeps the session`() async throws {
-        try await SignedInUser.runWithoutServer { account, _, _ in
-            #expect(try answer(try await ask(account, "v1")).status.token == (try await account.storedToken()))
-            try await account.refuseToken()
-            let outcome = try await ask(account, "v1")
-            #expect(outcome.exitCode == 69, "\(outcome)")
-            #expect(outcome.output == "")
-            #expect(outcome.errors.contains("you are still signed in"))
-        }
-    }
-
     // MARK: ID tokens
 
     @Test func `kube-credential prints an ID token with the expiry of that token`() async throws {
@@ -288,42 +179,6 @@ struct KubernetesTests {
             #expect(try claims(of: first.status.token)["exp"] == .integer(seconds))
             #expect(first.status.token != (try await user.account.storedToken()))
             #expect(try await user.server.log()["refreshes"] == 0)
-
-        }
-    }
-
-    @Test func `kube-credential refreshes once and prints no expired ID token`() async throws {
-        try await SignedInUser.run { user in
-            let clock = try await WrongClock(in: user.container)
-            func ask(ahead seconds: Int) async throws -> Outcome {
-                try await clock.run(user.account, ahead: seconds, ["kube-credential", "--any-cluster", "--id-token"])
-            }
-            let old = try answer(try await ask(ahead: 0)).status.token
-            let new = try user.server.idToken(until: .now.addingTimeInterval(8000))
-
-            // This service issues no ID token on a refresh. AccountKit refreshes once, and prints the old ID token
-            // while that token is valid.
-            for _ in 1...2 { #expect(try answer(try await ask(ahead: 3580)).status.token == old) }
-            #expect(try await user.server.log()["refreshes"] == 1)
-            for _ in 1...2 {
-                let outcome = try await ask(ahead: 3700)
-                #expect(outcome.exitCode == 77, "\(outcome)")
-                #expect(outcome.output == "")
-            }
-            #expect(try await user.server.log()["refreshes"] == 2)
-            #expect(try await user.account("whoami", "--offline").output == "alice\n")
-
-            // A service that issues an ID token on a refresh.
-            try await user.signIn()
-            try await user.server.clearLog()
-            try await user.server.alter(.token, setting: ["id_token": .text(new)])
-            for _ in 1...2 { #expect(try answer(try await ask(ahead: 3700)).status.token == new) }
-            #expect(try await user.server.log()["refreshes"] == 1)
-        }
-        try await SignedInUser.run(byToken: true) { user in
-            let none = try await ask(user.account, "v1", "--id-token")
-            #expect(none.exitCode == 78, "\(none)")
-            #expect(none.output == "")
         }
     }
 }

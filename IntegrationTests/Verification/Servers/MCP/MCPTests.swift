@@ -59,36 +59,12 @@ struct MCPTests {
         }
     }
 
-    @Test func `Sends no header field for a tool that it removed`() async throws {
-        try await MCPUser.run(["--invalid"]) { alice in
-            let call = MCPUser.request("tools/call", #""name":"invalid","arguments":{"region":2},"#)
-            let outcome = try await alice.user.account.command(["mcp", alice.url]).withInput { bridge in
-                try await bridge.write(MCPUser.request("tools/list") + "\n")
-                try await bridge.output.wait(for: #""name":"region""#)
-                try await bridge.write(call + "\n")
-                try await bridge.output.wait(for: #""isError":false"#)
-            }
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            let request = try #require(try await alice.log().requests.last)
-            #expect(request.name == "invalid" && request.region == nil && request.status == 200, "\(request)")
-        }
-    }
-
     @Test(arguments: ["legacy", "auto"])
     func `Refreshes a rejected token once, without an error for the client`(mode: String) async throws {
         try await MCPUser.run { alice in
             let seen = try await alice.client("expiry", mode: mode)
             #expect(seen == ["before": .text("before"), "after": .text("after")])
             #expect(try await alice.user.server.log()["refreshes"] == 1)
-        }
-    }
-
-    @Test func `Exchanges the refresh token once for five bridges`() async throws {
-        try await MCPUser.run { alice in
-            let seen = try await alice.client("five")
-            #expect(seen == ["texts": .list(Array(repeating: "after", count: 5))])
-            let log = try await alice.user.server.log()
-            #expect(log["refreshes"] == 1 && log["reuseAlarms"] == 0)
         }
     }
 
@@ -136,13 +112,6 @@ struct MCPTests {
         }
     }
 
-    @Test func `Makes 100 calls at a time`() async throws {
-        try await MCPUser.run { alice in
-            let seen = try await alice.client("many")
-            #expect(seen == ["isRight": .boolean(true)])
-        }
-    }
-
     @Test func `Holds the server back while the client reads nothing`() async throws {
         try await MCPUser.run { alice in
             let seen = try await alice.client("slow_reader")
@@ -187,15 +156,6 @@ struct MCPTests {
                 try await bridge.output.wait(for: "serverInfo")
             }
             #expect(outcome.exitCode == 0, "\(outcome)")
-        }
-    }
-
-    @Test func `Uses a token from the environment`() async throws {
-        try await MCPUser.run { alice in
-            let token = try await alice.user.server.issueToken()
-            #expect(try await alice.user.account("logout").exitCode == 0)
-            let seen = try await alice.client("tools", environment: ["ACCOUNT_TOKEN": token])
-            #expect(seen["region"] == .text("südost"))
         }
     }
 

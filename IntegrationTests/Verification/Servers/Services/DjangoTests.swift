@@ -22,6 +22,11 @@ struct DjangoTests {
             let account = try Tool.account(in: container)
 
             let (issuer, token) = try await server.run { issuer in
+                let refused = try await account(
+                    "login", "--issuer", issuer, "--username", "alice", "--password-stdin", input: "wrong\n")
+                #expect(refused.exitCode == 77, "\(refused)")
+                #expect(!container.exists(container.archive))
+
                 try await signIn(account, issuer)
                 let verified = try await account("whoami", "--verify", "--json")
                 let report = try verified.document()
@@ -74,19 +79,6 @@ struct DjangoTests {
                 #expect(signedOut.output.contains(#""revocation":"done""#))
                 // Only the RFC 8414 document contains this server's revocation endpoint.
                 #expect(try await !accepts(last, issuer))
-            }
-        }
-    }
-
-    @Test func `login rejects a wrong password`() async throws {
-        try await Container.run { container in
-            let server = try await DjangoServer(in: container)
-            let account = try Tool.account(in: container)
-            try await server.run { issuer in
-                let refused = try await account(
-                    "login", "--issuer", issuer, "--username", "alice", "--password-stdin", input: "wrong\n")
-                #expect(refused.exitCode == 77, "\(refused)")
-                #expect(!container.exists(container.archive))
             }
         }
     }

@@ -1,5 +1,4 @@
 @testable import EndToEndSupport
-import Foundation
 import Testing
 
 /// Signing in, refreshing and signing out at nanoidp, whose refresh tokens are single-use.
@@ -22,18 +21,6 @@ struct NanoIDPTests {
         }
     }
 
-    /// Expects that concurrent commands that need a new token do not send a spent refresh token, at a service with
-    /// single-use refresh tokens. A command that starts after another command has finished refreshes again.
-    private func expectNoneSpentTwice(_ account: Tool) async throws {
-        for _ in 1...2 {
-            try await withThrowingTaskGroup { group in
-                for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
-                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
-            }
-            #expect(try await account("whoami", "--verify").output == "alice\n")
-        }
-    }
-
     private func expectRevoked(_ account: Tool, at issuer: String) async throws {
         let token = try await account.storedToken()
         let logout = try await account("logout", "--json")
@@ -52,7 +39,7 @@ struct NanoIDPTests {
                 ["--issuer", alice.issuer, "--client-id", client])
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
             #expect(login.page.heading == "You are signed in")
-            try await expectNoneSpentTwice(account)
+            try await account.expectNoneSpentTwice(by: "alice")
             try await expectRevoked(account, at: alice.issuer)
         }
     }
@@ -87,7 +74,7 @@ struct NanoIDPTests {
             #expect(other.errors.contains("you did not sign in for the resource https://c.example/"))
             let exchange = try await alice.account("token", "--audience", "api")
             #expect(exchange.exitCode == 78, "\(exchange)")
-            try await expectNoneSpentTwice(alice.account)
+            try await alice.account.expectNoneSpentTwice(by: "alice")
             try await expectRevoked(alice.account, at: alice.issuer)
         }
     }
@@ -104,28 +91,8 @@ struct NanoIDPTests {
                 try await alice.browser.follow(NanoIDPPages.enterCode(shown.1))
             }
             #expect(outcome.exitCode == 0, "\(outcome)")
-            try await expectNoneSpentTwice(alice.account)
+            try await alice.account.expectNoneSpentTwice(by: "alice")
             try await expectRevoked(alice.account, at: alice.issuer)
-        }
-    }
-
-    @Test func `Stays signed in while the service is down and after its restart`() async throws {
-        try await Container.run { container in
-            let server = try await NanoIDPServer(in: container)
-            let account = try Tool.account(in: container)
-            let issuer = try await server.run { issuer in
-                try await Browser.run(in: container) { browser in
-                    let login = try await account.logIn(
-                        with: browser, following: NanoIDPPages.signIn,
-                        ["--issuer", issuer, "--client-id", "account-cli-public"])
-                    #expect(login.outcome.exitCode == 0, "\(login.outcome)")
-                }
-                return issuer
-            }
-            let offline = try await account("whoami", "--max-age", "0")
-            #expect(offline.output == "alice\n", "\(offline)")
-            let port = try #require(URL(string: issuer)?.port)
-            try await server.run(port: port) { _ in try await expectNoneSpentTwice(account) }
         }
     }
 }

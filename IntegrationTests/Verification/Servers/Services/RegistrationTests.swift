@@ -35,7 +35,7 @@ struct RegistrationTests {
 
     /// Runs a test with alice signed in at django-oauth-toolkit with only the URL of an API.
     private func runAtDjango(
-        _ arguments: [String] = [], _ test: (DjangoUser) async throws -> Void
+        _ arguments: [String], _ test: (DjangoUser) async throws -> Void
     ) async throws {
         try await Container.run { container in
             let server = try await DjangoServer(in: container)
@@ -55,23 +55,15 @@ struct RegistrationTests {
         }
     }
 
-    /// User info refuses a token that is for the API only, and this refusal neither ends nor refreshes the session.
-    private func expectRefresh(_ alice: DjangoUser) async throws {
-        let (account, server, api) = (alice.account, alice.server, alice.api)
-        #expect(try await HTTP.get(api, bearer: try await account.storedToken()).status == 200)
-        let before = try await server.refreshCount() ?? 0
-        let name = try await account("whoami", "--max-age", "0")
-        #expect(name.exitCode == 0 && name.output == "alice\n", "\(name)")
-        #expect(try await server.refreshCount() == before)
-        try await server.expireAll()
-        #expect(try await HTTP.get(api, bearer: try await account.storedToken()).status != 200)
-        let refresh = try await account("refresh")
-        #expect(refresh.exitCode == 0, "\(refresh)")
-        #expect(try await HTTP.get(api, bearer: try await account.storedToken()).status == 200)
-    }
+    @Test func `Registers with django-oauth-toolkit, and updates and removes it`() async throws {
+        try await runAtDjango(["--no-default-scopes", "--scope", "read"]) { alice in
+            let login = try await alice.account.logIn(
+                with: alice.browser, following: DjangoPages.approve, ["--step-up", "--scope", "write"])
+            try #require(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.address.client == alice.client)
+            #expect(try await alice.account("status").output.contains("read write"))
+            #expect(try await alice.account("refresh").exitCode == 0)
 
-    @Test func `Registers with django-oauth-toolkit, and removes the registration`() async throws {
-        try await runAtDjango { alice in
             try await expectOneExchange(of: alice.account, in: alice.container) {
                 try await alice.server.refreshCount() ?? 0
             }
@@ -85,24 +77,21 @@ struct RegistrationTests {
         }
     }
 
-    @Test func `A step-up updates the registration at django-oauth-toolkit`() async throws {
-        try await runAtDjango(["--no-default-scopes", "--scope", "read"]) { alice in
-            let login = try await alice.account.logIn(
-                with: alice.browser, following: DjangoPages.approve, ["--step-up", "--scope", "write"])
-            try #require(login.outcome.exitCode == 0, "\(login.outcome)")
-            #expect(login.address.client == alice.client)
-            #expect(try await alice.account("status").output.contains("read write"))
-            #expect(try await alice.account("refresh").exitCode == 0)
-            #expect(try await HTTP.get(alice.api, bearer: try await alice.account.storedToken()).status == 200)
-            #expect(try await alice.account("logout").exitCode == 0)
-            #expect(try await alice.server.liveTokenCount() == 0)
-        }
-    }
-
+    /// User info refuses a token that is for the API only, and this refusal neither ends nor refreshes the session.
     @Test func `Uses a client metadata document at django-oauth-toolkit`() async throws {
         try await runAtDjango(["--client-metadata-url", "https://app.example.com/client.json"]) { alice in
             #expect(try registrations(in: alice.container).isEmpty)
-            try await expectRefresh(alice)
+            let (account, server, api) = (alice.account, alice.server, alice.api)
+            #expect(try await HTTP.get(api, bearer: try await account.storedToken()).status == 200)
+            let before = try await server.refreshCount() ?? 0
+            let name = try await account("whoami", "--max-age", "0")
+            #expect(name.exitCode == 0 && name.output == "alice\n", "\(name)")
+            #expect(try await server.refreshCount() == before)
+            try await server.expireAll()
+            #expect(try await HTTP.get(api, bearer: try await account.storedToken()).status != 200)
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+            #expect(try await HTTP.get(api, bearer: try await account.storedToken()).status == 200)
             try await alice.server.revokeAll()
             #expect(try await alice.account("refresh").exitCode == 77)
         }

@@ -74,15 +74,3 @@ extension Browser {
         #expect(backgrounds[0] != backgrounds[1])
     }
 }
-
-extension ExampleServer {
-    /// The steps on the server's own page to approve or deny a sign-in.
-    static func signInSteps(
-        _ username: String = "alice", _ password: String = alicePassword, decision: String = "approve"
-    ) -> [Browser.Step] {
-        [
-            .type(username, into: "[name=username]"), .type(password, into: "[name=password]"),
-            .press("[name=decision][value=\(decision)]"),
-        ]
-    }
-}

@@ -2,8 +2,11 @@
 
 /// The user's actions on the pages of `DjangoServer`.
 enum DjangoPages {
-    static func signIn(password: String = DjangoServer.password) -> [Browser.Step] {
-        [.type("alice", into: "[name=username]"), .type(password, into: "[name=password]"), .press("button")]
+    static func signIn() -> [Browser.Step] {
+        [
+            .type("alice", into: "[name=username]"), .type(DjangoServer.password, into: "[name=password]"),
+            .press("button"),
+        ]
     }
 
     static let approve: [Browser.Step] = [.press("#authorizationForm [name=allow]")]
@@ -15,5 +18,4 @@ enum DjangoPages {
     }
 
     static let approveDevice: [Browser.Step] = [.press("button[value=accept]")]
-    static let denyDevice: [Browser.Step] = [.press("button[value=deny]")]
 }

@@ -25,15 +25,13 @@ struct DjangoServer: Sendable {
     /// - Parameters:
     ///   - port: The port, or 0 for any free port.
     ///   - reuseProtection: Whether the second use of a refresh token ends the session.
-    ///   - publicPort: The port of a proxy that clients use, if there is one.
     ///   - hold: The path of a file. While the file exists, the server does not respond to token requests.
     ///   - test: Receives the issuer.
     func run<Result: Sendable>(
-        port: Int = 0, publicPort: Int? = nil, reuseProtection: Bool = true, holdingWhile hold: String? = nil,
+        port: Int = 0, reuseProtection: Bool = true, holdingWhile hold: String? = nil,
         _ test: (String) async throws -> Result
     ) async throws -> Result {
-        var options = ["--port", String(port), "--reuse-protection", reuseProtection ? "on" : "off"]
-        if let publicPort { options += ["--public-port", String(publicPort)] }
+        let options = ["--port", String(port), "--reuse-protection", reuseProtection ? "on" : "off"]
         return try await ServerProcess.run(command(options + (hold.map { ["--hold", $0] } ?? [])), test)
     }
 

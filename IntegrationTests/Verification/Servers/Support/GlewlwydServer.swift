@@ -15,16 +15,15 @@ struct GlewlwydServer: Sendable {
     /// Serves during the test.
     ///
     /// - Parameters:
-    ///   - port: The port, or `nil` for any free port.
     ///   - redirectURIs: The redirect URIs that the server accepts, compared exactly. Only those of the first run are
     ///     used.
     ///   - options: Further options of the server.
     ///   - test: Receives the issuer.
     func run<Result: Sendable>(
-        port: Int? = nil, redirectURIs: [String] = [], options: [String] = [], _ test: (String) async throws -> Result
+        redirectURIs: [String] = [], options: [String] = [], _ test: (String) async throws -> Result
     ) async throws -> Result {
         let command = command(
-            port: try port ?? FreePort.find(), redirectURIs.flatMap { ["--redirect-uri", $0] } + options)
+            port: try FreePort.find(), redirectURIs.flatMap { ["--redirect-uri", $0] } + options)
         return try await ServerProcess.run(command, test)
     }
 

@@ -35,17 +35,17 @@ struct IdPyOIDCServer: Sendable {
     ///
     /// - Parameters:
     ///   - container: The folder of the server's data.
-    ///   - publicKey: The path of the public key of the client `account-cli-key`, if there is one.
+    ///   - publicKey: The path of the public key of the client `account-cli-key`.
     ///   - test: Receives the server.
     static func run<Result: Sendable>(
-        in container: Container, publicKey: String? = nil, _ test: (IdPyOIDCServer) async throws -> Result
+        in container: Container, publicKey: String, _ test: (IdPyOIDCServer) async throws -> Result
     ) async throws -> Result {
         let python = try await PythonEnvironment.prepare("idpyoidc", importing: "idpyoidc", in: container)
         let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
         let words = [python, "-B", BuiltProducts.fixture("idpyoidc/server.py")]
-        let options =
-            ["--folder", container.path("idpyoidc"), "--redirect-uri", redirectURI]
-            + (publicKey.map { ["--public-key", $0] } ?? [])
+        let options = [
+            "--folder", container.path("idpyoidc"), "--redirect-uri", redirectURI, "--public-key", publicKey,
+        ]
         return try await ServerProcess.run(Command(words: words + options)) {
             try await test(IdPyOIDCServer(issuer: $0, redirectURI: redirectURI))
         }

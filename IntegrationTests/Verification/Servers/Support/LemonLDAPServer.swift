@@ -26,11 +26,9 @@ struct LemonLDAPServer: Sendable {
 
     /// A token as stored by the service.
     private struct Stored: Decodable {
-        let type: String?
         let userSession: String?
 
         enum CodingKeys: String, CodingKey {
-            case type = "_type"
             case userSession = "user_session_id"
         }
     }
@@ -45,15 +43,6 @@ struct LemonLDAPServer: Sendable {
     func userSession(of token: String) throws -> String {
         guard let session = try stored(token).userSession else { throw Unexpected("the token has no session") }
         return session
-    }
-
-    /// The number of access tokens of a user's session.
-    func accessTokenCount(of userSession: String) throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: sessions).filter { name in
-            // Other tests add and remove tokens concurrently.
-            guard name != "lock", let stored = try? stored(name) else { return false }
-            return stored.type == "access_token" && stored.userSession == userSession
-        }.count
     }
 
     /// Removes all tokens of a user's session, but not the session itself.

@@ -64,7 +64,6 @@ struct MCPUser: Sendable {
         }
 
         let requests: [Request]
-        let cancelled: [String]
     }
 
     func log() async throws -> Log {
@@ -74,13 +73,12 @@ struct MCPUser: Sendable {
 
     /// Runs a client; see `Fixtures/mcp/client.py`.
     func client(
-        _ scenario: String, mode: String = "auto", server: [String] = [], environment: [String: String] = [:]
+        _ scenario: String, mode: String = "auto", server: [String] = []
     ) async throws -> [String: JSON] {
         var words = [python, "-B", BuiltProducts.fixture("mcp/client.py"), scenario]
         words += ["--account", user.account.path, "--url", url, "--mode", mode, "--control", user.server.issuer]
         if !server.isEmpty { words += ["--server"] + server }
-        let all = user.account.environment.merging(environment) { $1 }
-        let outcome = try await Command(words: words, environment: all).run()
+        let outcome = try await Command(words: words, environment: user.account.environment).run()
         try #require(outcome.exitCode == 0, "\(outcome)")
         return try JSONDecoder().decode([String: JSON].self, from: Data(outcome.output.utf8))
     }

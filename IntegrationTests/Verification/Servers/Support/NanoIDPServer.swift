@@ -18,13 +18,11 @@ struct NanoIDPServer: Sendable {
 
     /// Serves during the test.
     ///
-    /// - Parameters:
-    ///   - port: The port, or `nil` for any free port.
-    ///   - test: Receives the issuer.
-    func run<Result: Sendable>(port: Int? = nil, _ test: (String) async throws -> Result) async throws -> Result {
+    /// - Parameter test: Receives the issuer.
+    func run<Result: Sendable>(_ test: (String) async throws -> Result) async throws -> Result {
         let words = [python, "-B", BuiltProducts.fixture("nanoidp/server.py"), "--folder", folder]
         return try await ServerProcess.run(
-            Command(words: words + ["--port", String(try port ?? FreePort.find())]), test)
+            Command(words: words + ["--port", String(try FreePort.find())]), test)
     }
 
     /// The number of times that a refresh token was exchanged for a new one.

@@ -72,8 +72,6 @@ struct ProxiedUser: Sendable {
 
     func expireTokens() async throws { _ = try await control("POST", "expire") }
 
-    func endSessions() async throws { _ = try await control("POST", "revoke") }
-
     /// Sends the request with curl(1), which accepts an address for the name and a trusted certificate.
     private func control(_ method: String, _ path: String) async throws -> String {
         let host = issuer.dropFirst("https://".count)

@@ -61,6 +61,14 @@ struct PythonServer: Sendable {
         return try JSONDecoder().decode([Request].self, from: Data(response.text.utf8))
     }
 
+    /// Signs alice in on the page of the MCP SDK's server, and follows the redirect.
+    func signInAtMCP(at address: String) async throws {
+        let page = try await HTTP.get(address).text
+        guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
+        let password = Self.password.replacing(" ", with: "+")
+        _ = try await HTTP.postForm(origin + path, "username=alice&password=\(password)")
+    }
+
     private func expect(_ response: HTTP.Response) async throws {
         guard response.status == 200 else { throw Unexpected("\(response.status) \(response.text)") }
     }
@@ -158,24 +166,20 @@ struct PythonServerUser: Sendable {
 // MARK: - Expectations for all of these servers
 
 extension PythonServerUser {
-    /// Expects that each refresh uses the newest refresh token. The service would reject an earlier refresh token.
+    /// Expects that eight processes that need a new token refresh once, and that each refresh uses the newest refresh
+    /// token. The service would reject an earlier refresh token. The first access token is valid for ten minutes, and
+    /// the next access token for an hour.
     ///
-    /// - Parameter hasUniqueTokens: Whether access tokens that are issued in the same second differ. If not, the last
+    /// - Parameter haveUniqueTokens: Whether access tokens that are issued in the same second differ. If not, the last
     ///   access token may be equal to a revoked token.
-    func expectRotation(hasUniqueTokens: Bool = true) async throws {
-        for _ in 1...3 {
+    func expectSingleUseTokens(haveUniqueTokens: Bool = true) async throws {
+        try await account.expectOneNewToken(minimumValidity: 1800, inProcesses: 8)
+        for _ in 1...2 {
             let outcome = try await account("refresh")
             #expect(outcome.exitCode == 0, "\(outcome)")
         }
         #expect(try await refreshes().map(\.status) == [200, 200, 200])
-        if hasUniqueTokens { try await expectVerified() }
-    }
-
-    /// Expects that eight processes refresh once. The first access token is valid for ten minutes, and the next access
-    /// token for an hour.
-    func expectOneRefreshForEightProcesses() async throws {
-        try await account.expectOneNewToken(minimumValidity: 1800, inProcesses: 8)
-        #expect(try await refreshes().count == 1)
+        if haveUniqueTokens { try await expectVerified() }
     }
 
     /// Expects a warning after a refresh with fewer scopes, since the service limits the next refresh token to these
@@ -238,22 +242,21 @@ extension PythonServerUser {
         #expect(ended.errors.contains("\(issuer) ended this session "), "\(ended)")
         #expect(!container.exists(container.archive))
     }
-
-    func expectKeptOffline() async throws {
-        let before = try container.files()
-        let offline = try await account.command(["whoami", "--max-age", "0"]).runWithoutServers()
-        #expect(offline.exitCode == 0 && offline.output == "alice\n", "\(offline)")
-        #expect(offline.errors.contains("You are still signed in"), "\(offline)")
-        #expect(try container.files() == before)
-        try await expectVerified()
-    }
 }
 
-extension Command {
-    /// Runs the program in a separate network namespace, where no server listens on the loopback interface.
-    func runWithoutServers() async throws -> Outcome {
-        let unshare = ["unshare", "--net"] + (Privileges.isRoot ? [] : ["--map-root-user"])
-        let script = "ip link set lo up; exec \"$@\""
-        return try await Command(words: unshare + ["sh", "-ec", script, "sh"] + words, environment: environment).run()
+extension Tool {
+    /// Expects that concurrent commands that need a new token do not send a spent refresh token, at a service with
+    /// single-use refresh tokens. A command that starts after another command has finished refreshes again.
+    ///
+    /// - Parameter user: The output of `whoami`.
+    func expectNoneSpentTwice(by user: String) async throws {
+        for _ in 1...2 {
+            try await withThrowingTaskGroup { group in
+                for _ in 1...4 { group.addTask { try await self("token", "--min-validity", "86400") } }
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
+            }
+            let verified = try await verify()
+            #expect(verified.output == user + "\n", "\(verified)")
+        }
     }
 }

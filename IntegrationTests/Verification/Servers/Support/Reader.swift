@@ -3,7 +3,6 @@ import Foundation
 
 /// alice with `reading-list`, signed in to a separate server, with a Kinto server behind a proxy.
 struct Reader: Sendable {
-    let server: ExampleServer
     let kinto: KintoServer
     /// The proxy between the tool and Kinto.
     let proxy: LateProxy
@@ -25,8 +24,7 @@ struct Reader: Sendable {
                         let tool = Tool(path: try BuiltProducts.path(of: "reading-list"), environment: environment)
                         let nowhere = "http://127.0.0.1:\(try FreePort.find())"
                         let reader = Reader(
-                            server: server, kinto: kinto, proxy: proxy, tool: tool,
-                            offline: tool.with("READING_LIST_KINTO", nowhere))
+                            kinto: kinto, proxy: proxy, tool: tool, offline: tool.with("READING_LIST_KINTO", nowhere))
                         try await reader.signIn()
                         return try await test(reader)
                     }

@@ -21,7 +21,6 @@ struct WebDAVUser: Sendable {
                 atPath: container.path("served"), withIntermediateDirectories: false)
             let files = Command(words: [
                 python, "-B", BuiltProducts.fixture("wsgidav/server.py"), "--folder", container.path("served"),
-                "--refused", container.path("refused"),
             ])
             try await ExampleServer.run { server in
                 try await ServerProcess.run(files) { origin in
