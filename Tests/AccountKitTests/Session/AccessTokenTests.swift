@@ -66,7 +66,8 @@ struct AccessTokenTests {
     @Test(
         arguments: [
             // The seconds by which each step moves the clock.
-            [0, 0], [3600, -3600, 3600, -3600], [-3600, 3600, 0, 3600], [3.2e7, 0, -3.2e7, 3600], [-3.2e7, 0, 3.2e7, 0],
+            [0, 0], [3600, -3600, 3600, -3600], [-3600, 3600, 0, 3600], [3.2e7, 0, -3.2e7, 3600],
+            [-3.2e7, 0, 3.2e7, 0],
         ] as [[TimeInterval]])
     func `Refreshes at most once after each of several clock jumps`(steps: [TimeInterval]) async throws {
         let clock = ManualClock()
