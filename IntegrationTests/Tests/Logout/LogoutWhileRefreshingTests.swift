@@ -1,3 +1,4 @@
+import Subprocess
 import Testing
 
 /// `logout` while the response to a refresh is late, at a service that revokes each token separately.
