@@ -1,13 +1,13 @@
 """A git server for the end-to-end tests: git's own `git http-backend` behind a token check.
 
-    server.py --folder FOLDER [--issuer URL] [--realm REALM] [--scheme Basic|Bearer]…
+    server.py --folder FOLDER [--issuer URL]
         Serves the repositories in FOLDER on 127.0.0.1 until SIGTERM, then exits with status 0. Prints one line on standard
         output once it is ready:
 
             listening on http://127.0.0.1:PORT
 
 A request requires a token, as `Bearer` or as the password of `Basic`. With --issuer, that service's user info endpoint
-validates the token; without, any token is valid. --scheme specifies the schemes in a refusal (default: Basic).
+validates the token; without, any token is valid.
 
     GET    /control/log        the requests so far: [{"method", "path", "authorization", "status"}]
     POST   /control/redirect   body: a URL, to which all later requests are redirected
@@ -57,8 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(302, b"", [("Location", server.redirect + self.path)])
         if not server.accepts(token_of(entry["authorization"])):
             entry["status"] = 401
-            challenges = [("WWW-Authenticate", f'{scheme} realm="{server.realm}"') for scheme in server.schemes]
-            return self.reply(401, b"", challenges)
+            return self.reply(401, b"", [("WWW-Authenticate", 'Basic realm="Example"')])
         status, headers, content = self.backend(body)
         entry["status"] = status
         self.reply(status, content, headers)
@@ -123,8 +122,6 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder = arguments.folder
         self.issuer = arguments.issuer
-        self.realm = arguments.realm
-        self.schemes = arguments.scheme or ["Basic"]
         self.lock = threading.Lock()
         self.log = []
         self.redirect = None
@@ -147,8 +144,6 @@ def main():
     )
     parser.add_argument("--folder", required=True)
     parser.add_argument("--issuer")
-    parser.add_argument("--realm", default="Example")
-    parser.add_argument("--scheme", action="append")
     server = Server(parser.parse_args())
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
