@@ -11,21 +11,12 @@ struct MCPUser: Sendable {
     /// The MCP endpoint.
     var url: String { "http://127.0.0.1:\(port)/mcp" }
 
-    /// The words that start the MCP server.
-    var serverWords: [String] {
-        let script = BuiltProducts.fixture("mcp/tools.py")
-        return [python, "-B", script, "--port", String(port), "--issuer", user.server.issuer]
-    }
-
     /// Runs a test with alice signed in, and a rule for the MCP server.
     ///
     /// - Parameters:
-    ///   - options: Options of the MCP server, or `nil` if the test starts it.
     ///   - hasRule: Whether there is a rule.
     ///   - test: Receives alice.
-    static func run(
-        _ options: [String]? = [], hasRule: Bool = true, _ test: (MCPUser) async throws -> Void
-    ) async throws {
+    static func run(hasRule: Bool = true, _ test: (MCPUser) async throws -> Void) async throws {
         try await Container.run { container in
             let python = try await PythonEnvironment.prepare("mcp", importing: "mcp", in: container)
             try await ExampleServer.run { server in
@@ -41,8 +32,10 @@ struct MCPUser: Sendable {
                     let rule = try await account("rule", "add", alice.url, "--session", "default")
                     try #require(rule.exitCode == 0, "\(rule)")
                 }
-                guard let options else { return try await test(alice) }
-                let command = Command(words: alice.serverWords + options, environment: container.environment)
+                let script = BuiltProducts.fixture("mcp/tools.py")
+                let command = Command(
+                    words: [python, "-B", script, "--port", String(alice.port), "--issuer", server.issuer],
+                    environment: container.environment)
                 try await ServerProcess.run(command) { _ in try await test(alice) }
             }
         }
@@ -58,12 +51,10 @@ struct MCPUser: Sendable {
             let name: String?
             let region: String?
             let session: String?
-            let lastEvent: String?
             let status: Int?
         }
 
         let requests: [Request]
-        let cancelled: [String]
     }
 
     func log() async throws -> Log {
@@ -72,14 +63,10 @@ struct MCPUser: Sendable {
     }
 
     /// Runs a client; see `Fixtures/mcp/client.py`.
-    func client(
-        _ scenario: String, mode: String = "auto", server: [String] = [], environment: [String: String] = [:]
-    ) async throws -> [String: JSON] {
+    func client(_ scenario: String, mode: String = "auto") async throws -> [String: JSON] {
         var words = [python, "-B", BuiltProducts.fixture("mcp/client.py"), scenario]
         words += ["--account", user.account.path, "--url", url, "--mode", mode, "--control", user.server.issuer]
-        if !server.isEmpty { words += ["--server"] + server }
-        let all = user.account.environment.merging(environment) { $1 }
-        let outcome = try await Command(words: words, environment: all).run()
+        let outcome = try await Command(words: words, environment: user.account.environment).run()
         try #require(outcome.exitCode == 0, "\(outcome)")
         return try JSONDecoder().decode([String: JSON].self, from: Data(outcome.output.utf8))
     }
@@ -93,12 +80,4 @@ struct MCPUser: Sendable {
         {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},\
         "clientInfo":{"name":"test","version":"1"}}}
         """
-
-    /// A request of revision 2026-07-28.
-    static func request(_ method: String, _ params: String = "") -> String {
-        let name = "io.modelcontextprotocol"
-        let meta = #""\#(name)/clientInfo":{"name":"test","version":"1"},"\#(name)/clientCapabilities":{}"#
-        return #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{\#(params)"#
-            + #""_meta":{"\#(name)/protocolVersion":"2026-07-28",\#(meta)}}}"#
-    }
 }

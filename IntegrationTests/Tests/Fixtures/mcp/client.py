@@ -2,10 +2,10 @@
 
 Each runs `account mcp URL`, does what its name says, and prints one JSON document with what it saw. Run:
 
-    client.py SCENARIO --account PATH --url URL [--mode MODE] [--control ISSUER] [--server WORD…]
+    client.py SCENARIO --account PATH --url URL [--mode MODE] [--control ISSUER]
 
 The environment is passed on to `account`. MODE is that of `mcp.Client`: legacy, auto, or a version. ISSUER is the test
-authorization server. The words after --server start tools.py, for the scenarios that restart it.
+authorization server.
 """
 
 import argparse
@@ -18,7 +18,6 @@ import time
 import urllib.request
 
 import anyio
-import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 
@@ -54,11 +53,6 @@ class Scenario:
                 return json.load(response)
 
         return await asyncio.to_thread(send)
-
-    def start_server(self):
-        server = subprocess.Popen(self.arguments.server, stdout=subprocess.PIPE, text=True)
-        assert server.stdout.readline().startswith("listening on "), "the server did not start"
-        return server
 
     async def until(self, condition):
         """Waits for a change in another process, at most three minutes."""
@@ -101,22 +95,47 @@ class Scenario:
 
     # Scenarios
 
-    async def tools(self):
-        """Lists the tools, and calls two of them."""
+    async def conversation(self):
+        """Calls tools with texts, progress, 16 MiB, a cancellation, and a token that expires."""
+        length = 16 << 20
+        steps = []
+        began = anyio.Event()
+
+        async def note(progress, total, message):
+            steps.append(progress)
+
+        async def begin(progress, total, message):
+            began.set()
+
         async with self.client() as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             echo = await self.call(client, "echo", text="grüße\n\u2028")
             region = await self.call(client, "region", region="südost")
-            return {"version": client.protocol_version, "tools": names, "echo": echo, "region": region}
+            await client.call_tool("steps", {"count": 100}, progress_callback=note)
+            blob = await self.call(client, "blob", count=length)
+            large = await self.call(client, "echo", text="ü" + "y" * (length - 1))
 
-    async def unlisted(self):
-        """Calls a tool with a mirrored parameter without listing the tools first."""
-        async with self.client() as client:
-            result = await client.session.send_request(
-                types.CallToolRequest(params=types.CallToolRequestParams(name="region", arguments={"region": "eu"})),
-                types.CallToolResult,
-            )
-            return {"region": result.content[0].text}
+            async with anyio.create_task_group() as group:
+                call = anyio.CancelScope()
+
+                async def hang():
+                    with call:
+                        await client.call_tool("hang", {}, progress_callback=begin)
+
+                group.start_soon(hang)
+                await began.wait()
+                call.cancel()
+
+            async def is_cancelled():
+                return (await self.log())["cancelled"] == ["hang"]
+
+            await self.until(is_cancelled)
+            await self.control("POST", "expire")
+            after = await self.call(client, "echo", text="after")
+            return {
+                "version": client.protocol_version, "tools": names, "echo": echo, "region": region,
+                "steps": len(steps), "lengths": [len(blob), len(large)], "after": after,
+            }
 
     async def refusal(self):
         """Expects that the connection fails, and reports why."""
@@ -130,96 +149,6 @@ class Scenario:
                 raise
             return {"code": error.error.code, "message": error.error.message}
         return {}
-
-    async def expiry(self):
-        """Calls a tool across the end of the token's life."""
-        async with self.client() as client:
-            before = await self.call(client, "echo", text="before")
-            await self.control("POST", "expire")
-            return {"before": before, "after": await self.call(client, "echo", text="after")}
-
-    async def five(self):
-        """Five clients call at the end of the token's life."""
-        async with anyio.create_task_group() as group:
-            ready = [anyio.Event() for _ in range(5)]
-            expired = anyio.Event()
-            texts = []
-
-            async def run(index):
-                async with self.client() as client:
-                    await self.call(client, "echo", text="before")
-                    ready[index].set()
-                    await expired.wait()
-                    texts.append(await self.call(client, "echo", text="after"))
-
-            for index in range(5):
-                group.start_soon(run, index)
-            for event in ready:
-                await event.wait()
-            await self.control("POST", "expire")
-            expired.set()
-        return {"texts": texts}
-
-    async def restart(self):
-        """Calls a tool across a restart of the server."""
-        server = self.start_server()
-        async with self.client() as client:
-            before = await self.call(client, "echo", text="before")
-            server.terminate()
-            server.wait()
-            try:
-                await self.call(client, "echo", text="gone")
-                meanwhile = None
-            except MCPError as error:
-                meanwhile = error.error.message
-            server = self.start_server()
-            after = await self.call(client, "echo", text="after")
-        server.terminate()
-        return {"before": before, "meanwhile": meanwhile, "after": after}
-
-    async def progress(self):
-        """Receives messages before the response."""
-        steps = []
-
-        async def note(progress, total, message):
-            steps.append(progress)
-
-        async with self.client() as client:
-            result = await client.call_tool("steps", {"count": 100}, progress_callback=note)
-            return {"steps": len(steps), "result": result.content[0].text}
-
-    async def large(self):
-        """Sends and receives 16 MiB."""
-        length = 16 << 20
-        async with self.client() as client:
-            blob = await self.call(client, "blob", count=length)
-            echo = await self.call(client, "echo", text="ü" + "y" * (length - 1))
-            return {"blob": len(blob), "echo": len(echo), "first": echo[0]}
-
-    async def cancellation(self):
-        """Cancels a call, and then makes another one."""
-        began = anyio.Event()
-
-        async def note(progress, total, message):
-            began.set()
-
-        async with self.client() as client:
-            async with anyio.create_task_group() as group:
-                call = anyio.CancelScope()
-
-                async def hang():
-                    with call:
-                        await client.call_tool("hang", {}, progress_callback=note)
-
-                group.start_soon(hang)
-                await began.wait()
-                call.cancel()
-
-            async def is_cancelled():
-                return (await self.log())["cancelled"] == ["hang"]
-
-            await self.until(is_cancelled)
-            return {"after": await self.call(client, "echo", text="after")}
 
     async def slow_reader(self):
         """Reads nothing while the server sends 256 MiB, and then everything."""
@@ -245,33 +174,6 @@ class Scenario:
         # At the end of its input, the bridge would wait 30 s for the response.
         return {"held": flooded < 4096, "status": await asyncio.to_thread(bridge.wait, 25)}
 
-    async def drops(self):
-        """Calls a tool whose stream ends before the response, first after an event and then in the middle of one."""
-        seen = {}
-        async with self.client() as client:
-            for broken in (False, True):
-                steps = []
-
-                async def note(progress, total, message, steps=steps):
-                    steps.append(progress)
-
-                result = await client.call_tool("drop", {"broken": broken}, progress_callback=note)
-                seen["broken" if broken else "ended"] = f"{steps} {result.content[0].text}"
-        return seen
-
-    async def many(self):
-        """Makes 100 calls at a time."""
-        async with self.client() as client:
-            texts = [None] * 100
-
-            async def run(index):
-                texts[index] = await self.call(client, "echo", text=str(index))
-
-            async with anyio.create_task_group() as group:
-                for index in range(100):
-                    group.start_soon(run, index)
-            return {"isRight": texts == [str(index) for index in range(100)]}
-
 
 def main():
     summary, _, details = __doc__.partition("\n\n")
@@ -283,7 +185,6 @@ def main():
     parser.add_argument("--url", required=True)
     parser.add_argument("--mode", default="auto")
     parser.add_argument("--control")
-    parser.add_argument("--server", nargs=argparse.REMAINDER)
     scenario = Scenario(parser.parse_args())
     json.dump(anyio.run(getattr(scenario, scenario.arguments.scenario)), sys.stdout)
 

@@ -2,13 +2,12 @@
 
 Every request needs an access token of the test authorization server. Run:
 
-    tools.py --port PORT --issuer URL [--json] [--stateless] [--resumable] [--invalid]
+    tools.py --port PORT --issuer URL
         Serves on 127.0.0.1 until SIGTERM. Prints one line on standard output once it is ready:
 
             listening on http://127.0.0.1:PORT
 
-        The MCP endpoint is at /mcp. With --json, responses are JSON documents instead of streams. With --resumable,
-        the server keeps the events of streams, and has the tool `drop`. With --invalid, it has the tool `invalid`.
+        The MCP endpoint is at /mcp.
 
 GET /log returns the requests to the endpoint as a JSON array, with the header fields that the tests check, and the
 tools that were cancelled.
@@ -16,7 +15,6 @@ tools that were cancelled.
 
 import argparse
 import asyncio
-import itertools
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +23,6 @@ import httpx2
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.streamable_http import EventMessage, EventStore
 from pydantic import Field
 from starlette.responses import JSONResponse
 
@@ -34,9 +31,6 @@ import door  # noqa: E402
 
 LOG = []
 CANCELLED = []
-
-# At this text the server breaks a connection.
-BREAK = b"break the connection"
 
 
 class Verifier:
@@ -51,49 +45,6 @@ class Verifier:
         if response.status_code != 200:
             return None
         return AccessToken(token=token, client_id="account-cli", scopes=[], subject=response.json()["sub"])
-
-
-class Events(EventStore):
-    """Keeps the events of streams in memory. The id of an event is its position."""
-
-    def __init__(self):
-        self.events = []
-
-    async def store_event(self, stream_id, message):
-        self.events.append((stream_id, message))
-        return str(len(self.events) - 1)
-
-    async def replay_events_after(self, last_event_id, send_callback):
-        last = int(last_event_id)
-        stream_id = self.events[last][0]
-        for number, (other, message) in enumerate(list(self.events)):
-            if number > last and other == stream_id and message is not None:
-                await send_callback(EventMessage(message, str(number)))
-        return stream_id
-
-
-def add_drop(server):
-    calls = itertools.count(1)
-
-    @server.tool()
-    async def drop(broken: bool, context: Context) -> str:
-        """Ends the stream before the response, either in an orderly way or in the middle of an event."""
-        number = next(calls)
-        await context.report_progress(1, 3, BREAK.decode() if broken else None)
-        if not broken:
-            await context.close_sse_stream()
-        await context.report_progress(2, 3)
-        await context.report_progress(3, 3)
-        return f"call {number}"
-
-
-def add_invalid(server):
-    @server.tool()
-    def invalid(region: float) -> str:
-        return str(region)
-
-    # Numbers with a fraction cannot be mirrored. The SDK refuses such a definition, so change it afterwards.
-    server._tool_manager.get_tool("invalid").parameters["properties"]["region"]["x-mcp-header"] = "Region"
 
 
 def make_server(issuer, origin):
@@ -159,17 +110,12 @@ class Entrance:
             "name": headers.get("mcp-name"),
             "region": headers.get("mcp-param-region"),
             "session": headers.get("mcp-session-id"),
-            "lastEvent": headers.get("last-event-id"),
         }
         LOG.append(entry)
 
         async def noting(event):
             if event["type"] == "http.response.start":
                 entry["status"] = event["status"]
-            # Replayed events go to another connection.
-            if BREAK in event.get("body", b"") and scope["method"] == "POST":
-                await send(event | {"body": event["body"].partition(BREAK)[0]})
-                raise ConnectionAbortedError
             await send(event)
 
         await self.app(scope, receive, noting)
@@ -182,22 +128,9 @@ def main():
     )
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--issuer", required=True)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--stateless", action="store_true")
-    parser.add_argument("--resumable", action="store_true")
-    parser.add_argument("--invalid", action="store_true")
     arguments = parser.parse_args()
     server = make_server(arguments.issuer, door.origin(arguments.port))
-    if arguments.resumable:
-        add_drop(server)
-    if arguments.invalid:
-        add_invalid(server)
-    app = server.streamable_http_app(
-        json_response=arguments.json,
-        stateless_http=arguments.stateless,
-        event_store=Events() if arguments.resumable else None,
-        max_request_body_size=1 << 27,
-    )
+    app = server.streamable_http_app(max_request_body_size=1 << 27)
     # Clients keep streams open.
     door.serve_asgi(Entrance(app), arguments.port, log_level="critical", timeout_graceful_shutdown=1)
 
