@@ -111,26 +111,4 @@ extension ExampleServer {
         body["description"] = description.map { .text($0) }
         return try Self.decode(try await control(.PATCH, "gists/" + id, body))
     }
-
-    func deleteGist(_ id: String) async throws { _ = try await control(.DELETE, "gists/" + id) }
-
-    /// Stars a gist for a user, or removes the star.
-    func setStar(_ isStarred: Bool, _ id: String, by user: String = "alice") async throws {
-        let body: [String: JSON] = ["user": .text(user), "starred": .boolean(isStarred)]
-        _ = try await control(.POST, "gists/\(id)/star", body)
-    }
-
-    /// The behavior of the gists API; see the server's own type of this name.
-    struct GistSettings: Encodable, Sendable {
-        var challenges = false
-        var etagsByToken = false
-        var weakETags = true
-        var rateLimit = 5000
-        /// The minimum time between a user's changes, in seconds.
-        var changeInterval = 0.0
-        var contentLimit = 1_000_000
-    }
-
-    /// Replaces all settings. An omitted setting gets its initial value.
-    func set(_ settings: GistSettings) async throws { _ = try await control(.POST, "gists-settings", settings) }
 }
