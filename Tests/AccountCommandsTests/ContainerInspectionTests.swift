@@ -27,12 +27,13 @@ import Testing
     private func run(_ test: (_ container: AppContainer, _ root: String) async throws -> Void) async throws {
         let parent = FileManager.default.temporaryDirectory.path + "/inspection-\(UUID().uuidString)"
         let root = parent + "/container"
-        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: parent) } }
+        defer { try? FileManager.default.removeItem(atPath: parent) }
+        try createFolder(parent)
         for folder in [
-            parent, root, root + "/Documents", root + "/Library", root + "/Library/Keys", root + "/Library/Preferences",
-            root + "/Library/Preferences/Sessions", root + "/Library/Preferences/Sessions/default",
+            "", "/Documents", "/Library", "/Library/Keys", "/Library/Preferences", "/Library/Preferences/Sessions",
+            "/Library/Preferences/Sessions/default",
         ] {
-            try createFolder(folder)
+            try createFolder(root + folder)
         }
         for file in ["/Documents/Account.plist", "/Library/Keys/Account.key"] { try createFile(root + file) }
         try await test(try AppContainer(root: root, identifier: "com.example.app"), root)

@@ -125,8 +125,10 @@ struct OutputTests {
 
     @Test func `Warns if a token expires before --min-validity`() async throws {
         try await SignedInUser.run { user in
-            for words in [["token"], ["token", "--id-token", "--json"], ["exec"]] {
-                let words = words + ["--min-validity", "999999"] + (words == ["exec"] ? ["echo", "run"] : [])
+            let asked = ["--min-validity", "999999"]
+            for words in [
+                ["token"] + asked, ["token", "--id-token", "--json"] + asked, ["exec"] + asked + ["echo", "run"],
+            ] {
                 let outcome = try await user.account.run(words)
                 #expect(outcome.exitCode == 0 && !outcome.output.isEmpty, "\(outcome)")
                 #expect(outcome.errors.contains("--min-validity") && outcome.errors.contains("999999"), "\(outcome)")
