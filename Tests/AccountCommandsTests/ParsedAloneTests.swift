@@ -44,4 +44,16 @@ import Testing
     func `Leaves help, nested subcommands and errors to the full parser`(arguments: [String]) {
         #expect(AccountCommand<App>.parsedAlone(arguments).map { "\($0)" } == nil)
     }
+
+    @Test(arguments: [
+        ["whoami", "--max-age", "nan"], ["whoami", "--max-age", "-1"], ["whoami", "--max-age", "soon"],
+        ["whoami", "--offline", "--verify"], ["whoami", "extra"], ["token", "--min-validity", "-5"],
+        ["token", "--min-validity", "nan"], ["switch"], ["login", "--password=secret"], ["login", "--device", "--web"],
+        ["login", "--device", "--paste"], ["login", "--with-token", "--username", "alice"], ["exec"], ["exec", "--"],
+        ["exec", "--no-such", "env"], ["exec", "--env", "1A", "env"], ["exec", "--env", "A=B", "env"],
+        ["exec", "--min-validity=-1", "env"],
+    ])
+    func `Refuses invalid values and combinations of options`(arguments: [String]) {
+        #expect(throws: (any Error).self) { try AccountCommand<App>.parseAsRoot(arguments) }
+    }
 }

@@ -104,12 +104,4 @@ extension ExampleServer {
         body["description"] = description.map { .text($0) }
         return try Self.decode(try await control(.PATCH, "gists/" + id, body))
     }
-
-    func deleteGist(_ id: String) async throws { _ = try await control(.DELETE, "gists/" + id) }
-
-    /// Stars a gist for a user, or removes the star.
-    func setStar(_ isStarred: Bool, _ id: String, by user: String = "alice") async throws {
-        let body: [String: JSON] = ["user": .text(user), "starred": .boolean(isStarred)]
-        _ = try await control(.POST, "gists/\(id)/star", body)
-    }
 }

@@ -22,10 +22,9 @@ struct GitServer: Sendable {
     ///   - container: The container for the repository.
     ///   - name: The name of the folder in the container.
     ///   - issuer: The service that validates tokens. With `nil`, the server accepts any token.
-    ///   - options: Options of the server.
     ///   - test: Receives the server.
     static func run<Result: Sendable>(
-        in container: Container, name: String = "repositories", issuer: String? = nil, _ options: [String] = [],
+        in container: Container, name: String = "repositories", issuer: String? = nil,
         _ test: (GitServer) async throws -> Result
     ) async throws -> Result {
         let folder = container.path(name)
@@ -36,7 +35,7 @@ struct GitServer: Sendable {
         guard made.exitCode == 0 else { throw Unexpected(made) }
         let words = ["python3", "-B", BuiltProducts.fixture("git/server.py"), "--folder", folder]
         let command = Command(
-            words: words + (issuer.map { ["--issuer", $0] } ?? []) + options, environment: container.environment)
+            words: words + (issuer.map { ["--issuer", $0] } ?? []), environment: container.environment)
         return try await ServerProcess.run(command) { try await test(GitServer(url: $0, folder: folder)) }
     }
 

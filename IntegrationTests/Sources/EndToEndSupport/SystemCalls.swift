@@ -6,11 +6,9 @@ struct SystemCalls {
     let lines: [Substring]
 
     /// Runs a command, and records every call of all its threads.
-    static func during(
-        _ command: Command, in container: Container, input: String = ""
-    ) async throws -> (SystemCalls, Outcome) {
+    static func during(_ command: Command, in container: Container) async throws -> (SystemCalls, Outcome) {
         let file = container.path("calls")
-        let outcome = try await command.run(by: "strace", "-f", "-qq", "-s", "256", "-o", file).run(input: input)
+        let outcome = try await command.run(by: "strace", "-f", "-qq", "-s", "256", "-o", file).run()
         let text = try String(contentsOfFile: file, encoding: .utf8)
         // A line starts with the number of the thread.
         let lines = text.split(separator: "\n").map { line in line.drop { $0.isNumber || $0 == " " } }

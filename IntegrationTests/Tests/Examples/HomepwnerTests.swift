@@ -2,7 +2,8 @@
 import Foundation
 import Testing
 
-/// `homepwner` without an account, which stores items and photos in the app's documents.
+/// `homepwner` without an account, which stores items and photos in the app's documents. `DocumentArchiveTests` and
+/// `DocumentFilesTests` have the damages and the processes that change a document at once.
 @Suite(.queued)
 struct HomepwnerTests {
     @Test func `homepwner adds, lists, shows, changes and removes items`() async throws {
@@ -68,29 +69,9 @@ struct HomepwnerTests {
             let before = try household.container.files()
             let none = household.container.path("none.jpg")
             let mistakes: [(arguments: [String], exitCode: Int32, text: String)] = [
-                (["add"], 64, "missing expected argument '<name>'"),
-                (["add", ""], 64, "an item needs a name"),
                 (["add", "two\nlines"], 64, "in one line"),
-                (["add", "\u{1B}[2J"], 64, "in one line"),
-                (["add", "$null"], 64, "use plain text"),
-                (["add", "x", "--value", "much"], 64, "'much' is invalid"),
-                (["add", "x", "--value=-1"], 64, "cannot be negative"),
-                (["add", "x", "--photo", none], 74, "none.jpg cannot be read (No such file or directory)"),
-                (["add", "x", "--photo", household.container.root], 74, "is not a file"),
-                (["add", "x", "--photo", "/dev/null"], 74, "is not a file"),
-                (["show", "nobody"], 64, "there is no item \"nobody\""),
-                (["edit", "nobody", "--name", "x"], 64, "there is no item \"nobody\""),
-                (["edit", bear], 64, "specify what to change"),
-                (["edit", bear, "--name", ""], 64, "an item needs a name"),
-                (["edit", bear, "--value", "1", "--no-value"], 64, "not both"),
-                (["remove", "nobody"], 64, "there is no item \"nobody\""),
-                (["photo", "set", bear, none], 74, "none.jpg cannot be read"),
-                (["photo", "set", "nobody", household.container.path("1.jpg")], 64, "there is no item"),
                 (["photo", "export", bear, household.container.root], 74, "is not a file"),
-                (["photo", "export", bear, none + "/x"], 74, "could not be written"),
-                (["export", "--xml", household.container.root], 74, "is not a file"),
-                (["export", "--xml", "/dev/full"], 74, "is not a file"),
-                (["import", none], 74, "none.jpg cannot be read"),
+                (["remove", "nobody"], 64, "there is no item \"nobody\""),
             ]
             for mistake in mistakes {
                 let outcome = try await household.homepwner.run(mistake.arguments)
@@ -103,26 +84,19 @@ struct HomepwnerTests {
         }
     }
 
-    @Test func `Every homepwner command reports and keeps damaged items`() async throws {
+    @Test func `homepwner reports and keeps damaged items`() async throws {
         try await Household.run { household in
             let photo = try household.photo("1.jpg", byte: 1)
             let bear = try await household.add("Bear", "--photo", photo)
             let whole = try #require(try household.container.entry(household.document)).bytes
-            let commands = [
-                ["list"], ["show", bear], ["add", "x"], ["add", "x", "--photo", photo], ["edit", bear, "--name", "x"],
-                ["remove", bear], ["photo", "set", bear, photo], ["photo", "remove", bear],
-                ["photo", "export", bear, household.container.path("x")],
-                ["export", "--xml", household.container.path("x")],
-            ]
-            for damage in [[], Array(whole.prefix(whole.count / 2))] {
-                try household.container.write(damage, to: household.document)
-                let before = try household.container.files()
-                for command in commands {
-                    let outcome = try await household.homepwner.run(command)
-                    #expect(outcome.exitCode == 65 && outcome.errors.contains("Items.plist is damaged"), "\(outcome)")
-                }
-                #expect(try household.container.files() == before)
+            let commands = [["list"], ["add", "x", "--photo", photo], ["remove", bear]]
+            try household.container.write(whole.prefix(whole.count / 2), to: household.document)
+            let before = try household.container.files()
+            for command in commands {
+                let outcome = try await household.homepwner.run(command)
+                #expect(outcome.exitCode == 65 && outcome.errors.contains("Items.plist is damaged"), "\(outcome)")
             }
+            #expect(try household.container.files() == before)
             try FileManager.default.removeItem(atPath: household.document)
             for command in commands {
                 let outcome = try await household.homepwner.run(command)
@@ -184,22 +158,6 @@ struct HomepwnerTests {
             let nameless = try await homepwner("import", file)
             #expect(nameless.exitCode == 65 && nameless.errors.contains("item 1 of"), "\(nameless)")
             #expect(try household.container.entry(household.document) == before["container/Documents/Items.plist"])
-        }
-    }
-
-    @Test func `Twelve processes that add items at once lose no item`() async throws {
-        try await Household.run { household in
-            let photo = try household.photo("1.jpg", byte: 1)
-            try await withThrowingTaskGroup { group in
-                for number in 0..<12 {
-                    group.addTask { _ = try await household.add("\(number)", "--photo", photo) }
-                }
-                try await group.waitForAll()
-            }
-            let items = try await household.items()
-            #expect(Set(items.map(\.name)) == Set((0..<12).map(String.init)) && items.count == 12)
-            #expect(Set(items.map(\.id)).count == 12 && items.allSatisfy(\.photo))
-            #expect(try household.disagreement(isTidy: true) == nil)
         }
     }
 }

@@ -1,7 +1,8 @@
 @testable import EndToEndSupport
 import Testing
 
-/// `embed-login`, which has the same commands for a service that does not support OAuth.
+/// `embed-login`, which has the same commands for a service that does not support OAuth. `ApplicationTests` has the rules
+/// for names, help and variables of an app.
 @Suite(.queued)
 struct OwnLoginTests {
     /// Runs a test with alice signed in to the notes service.
@@ -26,33 +27,25 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `embed-login greets the user with the service's profile`() async throws {
-        try await run { notes, _, server in
-            let greeting = try await notes()
-            #expect(greeting.exitCode == 0)
-            #expect(greeting.output == "Hello alice, you have 1250 points.\n")
-            let name = try await notes("account", "whoami", "--verify")
-            #expect(name.output == "alice\n")
-            #expect(try await server.log()["/userinfo"] == 2)
-        }
-    }
-
-    @Test func `embed-login greets the user when offline or on a server error`() async throws {
+    @Test func `embed-login greets the user, even offline, until the service ends the session`() async throws {
         try await run { notes, container, server in
-            let nowhere = notes.with("NOTES_SERVER", "http://127.0.0.1:1")
-            let greeting = try await nowhere()
-            #expect(greeting.exitCode == 0)
-            #expect(greeting.output.hasPrefix("Hello alice. (offline"))
+            #expect(try await notes().output == "Hello alice, you have 1250 points.\n")
+            #expect(try await notes("account", "whoami", "--verify").output == "alice\n")
+            #expect(try await server.log()["/userinfo"] == 2)
+            let before = try container.entry(container.archive)
+            let login = try await notes("account", "login", "--username", "bob", "--password-stdin", input: "wrong\n")
+            #expect(login.exitCode == 77 && login.errors.contains("wrong password"), "\(login)")
+            #expect(try container.entry(container.archive) == before)
+
+            let offline = try await notes.with("NOTES_SERVER", "http://127.0.0.1:1")()
+            #expect(offline.exitCode == 0 && offline.output.hasPrefix("Hello alice. (offline"), "\(offline)")
             try await server.setFaults(Fault(path: "/userinfo", status: 500))
             let trouble = try await notes()
-            #expect(trouble.exitCode == 0)
-            #expect(trouble.output.hasPrefix("Hello alice. (server error"))
+            #expect(trouble.exitCode == 0 && trouble.output.hasPrefix("Hello alice. (server error"), "\(trouble)")
             #expect(container.exists(container.archive))
-        }
-    }
+            try await server.clearFaults()
 
-    @Test func `A service-specific error code ends the session`() async throws {
-        try await run { notes, container, server in
+            // The service has its own error code for a session that has ended.
             try await server.endSessions()
             let greeting = try await notes()
             #expect(greeting.exitCode == 0)
@@ -64,67 +57,39 @@ struct OwnLoginTests {
         }
     }
 
-    @Test func `An app and its account commands use the same session`() async throws {
-        try await run { notes, _, _ in
+    @Test func `An app and its account commands use the same session, or the given token`() async throws {
+        try await run { notes, container, _ in
             let login = try await notes(
                 "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
                 input: ExampleServer.bobPassword + "\n")
             try #require(login.exitCode == 0, "\(login)")
             #expect(try await notes().output.hasPrefix("Hello alice,"))
             #expect(try await notes.with("NOTES_SESSION", "work")().output.hasPrefix("Hello bob,"))
-            _ = try await notes("account", "switch", "work")
-            #expect(try await notes().output.hasPrefix("Hello bob,"))
-            #expect(try await notes("account", "whoami").output == "bob\n")
-            #expect(try await notes.with("NOTES_SESSION", "default")().output.hasPrefix("Hello alice,"))
-        }
-    }
 
-    @Test func `An app uses a token from the environment without storing the token`() async throws {
-        try await run { notes, container, _ in
-            let login = try await notes(
-                "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
-                input: ExampleServer.bobPassword + "\n")
-            try #require(login.exitCode == 0, "\(login)")
             let token = try await notes("account", "token", "--session", "work").output.dropLast()
             let before = try container.contents()
             let given = notes.with("NOTES_TOKEN", String(token))
             #expect(try await given().output.hasPrefix("Hello bob@example.org,"))
-            let name = try await given("account", "whoami")
-            #expect(name.output == "bob@example.org\n", "\(name)")
+            #expect(try await given("account", "whoami").output == "bob@example.org\n")
             #expect(try await given("account", "logout").exitCode == 64)
-            let wrong = notes.with("NOTES_TOKEN", "made-up")
-            let refused = try await wrong()
+            let refused = try await notes.with("NOTES_TOKEN", "made-up")()
             #expect(!refused.output.contains("alice") && !refused.errors.contains("account login`"), "\(refused)")
             #expect(try container.contents() == before)
-            #expect(try await notes().output.hasPrefix("Hello alice,"))
+
+            _ = try await notes("account", "switch", "work")
+            #expect(try await notes().output.hasPrefix("Hello bob,"))
+            #expect(try await notes("account", "whoami").output == "bob\n")
         }
     }
 
-    @Test func `Help of an embedding tool lists supported options only`() async throws {
-        try await run { notes, _, _ in
+    @Test func `embed-login has its own options, variables and archive`() async throws {
+        try await run { notes, container, _ in
             let help = try await notes("account", "login", "--help").output
             #expect(help.contains("embed-login account login"))
             #expect(help.contains("--password-stdin"))
             for option in ["--issuer", "--client-id", "--device", "--web", "--scope", "--with-token"] {
                 #expect(!help.contains(option), "\(option)")
             }
-            #expect(try await notes("help", "account", "token").output.contains("$(embed-login account token)"))
-        }
-    }
-
-    @Test func `Keeps the session after a wrong password`() async throws {
-        try await run { notes, container, _ in
-            let before = try container.entry(container.archive)
-            let login = try await notes("account", "login", "--username", "bob", "--password-stdin", input: "wrong\n")
-            #expect(login.exitCode == 77)
-            #expect(login.errors.contains("wrong password"))
-            #expect(try container.entry(container.archive) == before)
-            #expect(try await notes("account", "whoami").output == "alice\n")
-        }
-    }
-
-    @Test func `embed-login ignores the variables of other tools`() async throws {
-        try await run { notes, container, _ in
             let issuer = try await notes("account", "login", "--issuer", "https://auth.example.com")
             #expect(issuer.exitCode == 64)
             let other = notes.with("ACCOUNT_HOME", container.path("other")).with("ACCOUNT_TOKEN", "t")

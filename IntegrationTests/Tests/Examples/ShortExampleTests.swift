@@ -1,8 +1,9 @@
 @testable import EndToEndSupport
 import Foundation
+import Subprocess
 import Testing
 
-/// The example programs of at most 40 lines.
+/// The example programs of at most 40 lines. `SignalGuardTests` has the signals during an exchange.
 @Suite(.queued)
 struct ShortExampleTests {
     /// Runs a test with alice signed in to the example server by the tool's commands.
@@ -26,13 +27,28 @@ struct ShortExampleTests {
         }
     }
 
-    @Test
-    func `oauth-login greets the user, even offline, until the sign-out`() async throws {
+    @Test func `oauth-login greets the user, even offline, until the sign-out`() async throws {
         try await run("oauth-login", prefix: "HELLO", server: "ISSUER") { hello, server, _ in
             #expect(try await hello().output == "Hello alice.\n")
             try await server.setFaults(Fault(path: "*", status: 503))
             #expect(try await hello().output.hasPrefix("Hello alice. (server error"))
             try await server.clearFaults()
+
+            // A signal during the check at startup does not lose the new tokens.
+            try await server.expireTokens()
+            try await server.clearLog()
+            let gate = try await server.holdRefreshes()
+            let outcome = try await hello.command([]).whileRunning { hello in
+                try await gate.waitUntilHeld()
+                try await hello.send(.terminate)
+                try await gate.open()
+            }
+            #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
+            try await server.clearFaults()
+            #expect(try await hello("account", "whoami", "--verify").output == "alice\n")
+            let log = try await server.log()
+            #expect(log["rotations"] == 1 && log["reuseAlarms"] == 0)
+
             #expect(try await hello("account", "logout").exitCode == 0)
             #expect(try await hello().output == "Hello stranger. Sign in with `hello account login`.\n")
         }
@@ -46,10 +62,15 @@ struct ShortExampleTests {
             let later = try await WrongClock(in: container).run(profile, ahead: 7200, [])
             #expect(later.output == output)
             #expect(try await server.log()["refreshes"] == 1)
-            try await server.endSessions()
-            let refused = try await WrongClock(in: container).run(profile, ahead: 14_400, [])
-            #expect(refused.exitCode != 0)
-            #expect(refused.output.isEmpty)
+            #expect(try await profile("account", "logout").exitCode == 0)
+            let outcome = try await profile()
+            #expect(outcome.exitCode == 77, "\(outcome)")
+            #expect(outcome.errors.hasPrefix("api-client: "), "\(outcome)")
+            #expect(outcome.errors.hasSuffix("\n  Run `api-client account login`.\n"), "\(outcome)")
+            let usage = try await profile("--nonsense")
+            #expect(usage.exitCode == 64, "\(usage)")
+            #expect(usage.errors.contains("\n  See `profile --help`."), "\(usage)")
+            #expect(try await profile("--help").exitCode == 0)
         }
     }
 

@@ -2,13 +2,14 @@
 import Foundation
 import Testing
 
-/// The input, output and exit code of `account git-credential`, started in the same way as by git.
+/// The output and exit code of `account git-credential`, started in the same way as by git. The tables of requests are in
+/// `GitCredentialTests` of AccountHelpers, and of URLs in `RuleURLTests`.
 @Suite(.queued)
 struct GitCredentialTests {
     private static let question = "protocol=https\nhost=git.example.com\n\n"
 
-    private func run(byToken: Bool = false, _ test: (SignedInUser) async throws -> Void) async throws {
-        try await SignedInUser.run(byToken: byToken) { user in
+    private func run(_ test: (SignedInUser) async throws -> Void) async throws {
+        try await SignedInUser.run { user in
             #expect(try await user.account("rule", "add", "https://git.example.com").exitCode == 0)
             try await test(user)
         }
@@ -40,9 +41,13 @@ struct GitCredentialTests {
                     "capability[]=authtype\nauthtype=Bearer\ncredential=\(token)\nephemeral=1\nusername=alice\n"))
             #expect(!bearer.output.contains("refresh"))
 
-            let named = try await user.account(
-                "git-credential", "get", input: "username=bob\n" + Self.question)
-            #expect(values(named)["username"] == "bob")
+            // The command uses ACCOUNT_TOKEN only for the session in use.
+            let account = user.account.with("ACCOUNT_TOKEN", "from-the-environment")
+            let own = try await account("git-credential", "get", input: Self.question)
+            #expect(own.output == "username=oauth2\npassword=from-the-environment\n", "\(own)")
+            let other = try await account.with("ACCOUNT_SESSION", "work")("git-credential", "get", input: Self.question)
+            #expect(values(other)["username"] == "alice", "\(other)")
+            #expect(!other.output.contains("environment"))
         }
     }
 
@@ -59,41 +64,22 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `git-credential ignores store and unknown operations`() async throws {
-        try await run { user in
-            let before = try user.container.files()
-            let credential = "username=bob\npassword=hunter2\n" + Self.question
-            for operation in ["store", "approve", "capability"] {
-                let outcome = try await user.account("git-credential", operation, input: credential)
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                #expect(outcome.output == "" && outcome.errors == "")
-            }
-            #expect(try user.container.files() == before)
-        }
-    }
-
-    @Test func `git-credential erase ignores any token except the current token`() async throws {
+    @Test func `git-credential erase of the current token causes a refresh, and no other`() async throws {
         try await run { user in
             let token = try await user.account.storedToken()
             let before = try user.container.files()
-            for input in [
-                "password=other\n" + Self.question, Self.question,
-                "password=\(token)\nprotocol=https\nhost=evil.example\n\n",
-                "authtype=Digest\ncredential=\(token)\n" + Self.question,
+            for (operation, input) in [
+                ("erase", "password=other\n" + Self.question),
+                ("erase", "password=\(token)\nprotocol=https\nhost=evil.example\n\n"),
+                ("store", "username=bob\npassword=hunter2\n" + Self.question),
             ] {
-                let outcome = try await user.account("git-credential", "erase", input: input)
+                let outcome = try await user.account("git-credential", operation, input: input)
                 #expect(outcome.exitCode == 0, "\(outcome)")
                 #expect(outcome.output == "" && outcome.errors == "")
             }
             #expect(try user.container.files() == before)
-        }
-    }
 
-    @Test(arguments: ["password=TOKEN\n", "authtype=Bearer\ncredential=TOKEN\n"])
-    func `git-credential erase of the current token causes a refresh`(line: String) async throws {
-        try await run { user in
-            let token = try await user.account.storedToken()
-            let input = line.replacing("TOKEN", with: token) + Self.question
+            let input = "password=\(token)\n" + Self.question
             #expect(try await user.account("git-credential", "erase", input: input).exitCode == 0)
             #expect(try await user.account("whoami", "--offline").output == "alice\n")
             #expect(try await user.server.log()["refreshes"] == 0)
@@ -103,77 +89,18 @@ struct GitCredentialTests {
         }
     }
 
-    @Test func `git-credential erase keeps a token that cannot be refreshed`() async throws {
-        try await run(byToken: true) { user in
-            let token = try await user.account.storedToken()
-            let input = "password=\(token)\n" + Self.question
-            #expect(try await user.account("git-credential", "erase", input: input).exitCode == 0)
-            #expect(values(try await user.account("git-credential", "get", input: Self.question))["password"] == token)
-        }
-    }
-
-    @Test(arguments: [
-        "", "\n", "protocol=https\n\n", "protocol=https\nhost=evil.example\n\n",
-        "protocol=http\nhost=git.example.com\n\n",
-        "protocol=https\nhost=git.example.com.evil.example\n\n", "protocol=https\nhost=evilgit.example.com\n\n",
-        "protocol=https\nhost=git.example.com@evil.example\n\n", "protocol=https\nhost=git.example.com:8443\n\n",
-        "protocol=https\nhost=git.example.com.\n\n", "protocol=https\nhost=git.example.com\r\n\n",
-        "protocol=https\nhost=git.example.com%00.evil.example\n\n", "protocol=https\nhost=gіt.example.com\n\n",
-        "protocol=https\nhost=evil.example\n\nhost=git.example.com\n", "protocol=ssh\nhost=git.example.com\n\n",
-        "protocol=https\nhost=[git.example.com]\n\n",
-    ])
-    func `git-credential prints nothing for hosts and inputs without a rule`(input: String) async throws {
-        try await run { user in
-            let outcome = try await user.account("git-credential", "get", input: input)
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(outcome.output == "" && outcome.errors == "")
-        }
-    }
-
-    @Test(arguments: [
-        "host", "protocol=https\nhost=git.example.com\0\n\n", "protocol=https\nhost=git.example.com\0.evil.example\n\n",
-        "=x\n", String(repeating: "x", count: 5 << 20),
-    ])
-    func `git-credential rejects malformed input as a usage error`(input: String) async throws {
-        try await run { user in
-            let outcome = try await user.account("git-credential", "get", input: input)
-            #expect(outcome.exitCode == 64, "\(outcome)")
-            #expect(outcome.output == "")
-            #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome)")
-        }
-    }
-
-    @Test func `git-credential ignores an unknown line of 1 MiB`() async throws {
-        try await run { user in
-            let long = "later=" + String(repeating: "x", count: 1 << 20) + "\n"
-            let outcome = try await user.account("git-credential", "get", input: long + Self.question)
-            #expect(outcome.output.hasPrefix("username=alice\n"), "\(outcome.exitCode)")
-        }
-    }
-
-    @Test func `git-credential ignores the case of a host`() async throws {
-        try await run { user in
-            let outcome = try await user.account(
-                "git-credential", "get", input: "protocol=https\nhost=GIT.Example.com:443\n\n")
-            #expect(outcome.output.hasPrefix("username=alice\n"), "\(outcome)")
-        }
-    }
-
-    @Test func `git-credential uses ACCOUNT_TOKEN only for the session in use`() async throws {
-        try await run { user in
-            let account = user.account.with("ACCOUNT_TOKEN", "from-the-environment")
-            let own = try await account("git-credential", "get", input: Self.question)
-            #expect(own.output == "username=oauth2\npassword=from-the-environment\n", "\(own)")
-            let other = try await account.with("ACCOUNT_SESSION", "work")("git-credential", "get", input: Self.question)
-            #expect(values(other)["username"] == "alice", "\(other)")
-            #expect(!other.output.contains("environment"))
-        }
-    }
-
-    @Test func `When signed out, git-credential stops git and advises to sign in`() async throws {
+    @Test func `git-credential prints nothing without a rule, and rejects malformed input`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             #expect(try await account("rule", "add", "https://git.example.com", "--session", "work").exitCode == 0)
+            let none = try await account("git-credential", "get", input: "protocol=https\nhost=evil.example\n\n")
+            #expect(none.exitCode == 0 && none.output == "" && none.errors == "", "\(none)")
+
+            let malformed = try await account("git-credential", "get", input: String(repeating: "x", count: 5 << 20))
+            #expect(malformed.exitCode == 64)
+            #expect(malformed.output == "" && malformed.errors.split(separator: "\n").count == 1, "\(malformed.errors)")
+
+            // When signed out, the command stops git.
             let outcome = try await account("git-credential", "get", input: Self.question)
             #expect(outcome.exitCode == 77)
             #expect(outcome.output == "quit=1\n")

@@ -3,7 +3,8 @@ import Foundation
 import Subprocess
 import Testing
 
-/// `account keep`, which maintains a file with a valid token.
+/// `account keep`, which maintains a file with a valid token. `KeepStateMachineTests`, `KeepLoopTests` and `TokenFileTests`
+/// have the tables of events, of failures and of files that `keep` must not replace.
 @Suite(.queued)
 struct KeepTests {
     /// The file's text, or `nil` while the file does not exist.
@@ -21,8 +22,7 @@ struct KeepTests {
         return folder
     }
 
-    @Test(arguments: [Signal.terminate, .interrupt, .terminalClosed])
-    func `keep maintains a private file and removes the file on exit`(signal: Signal) async throws {
+    @Test func `keep maintains a private file and removes the file on exit`() async throws {
         try await SignedInUser.run { user in
             let folder = try folder(user.container)
             let path = folder + "/token"
@@ -32,9 +32,9 @@ struct KeepTests {
                 #expect(text(path) == (try await user.account.storedToken()))
                 let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
                 #expect(mode == 0o600)
-                try await keep.send(signal)
+                try await keep.send(.terminate)
             }
-            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
             #expect(outcome.output == "")
             #expect(try names(folder) == [])
         }
@@ -59,25 +59,6 @@ struct KeepTests {
             #expect(once.errors.contains("cannot write the token to \(foreign)/token"), "\(once)")
             #expect(once.errors.contains("Permission denied"), "\(once)")
             #expect(try names(foreign) == [])
-
-            // Without `--once`, the command reports the error and tries again.
-            let outcome = try await account.command(["keep", "--file", foreign + "/token"]).whileRunning { keep in
-                try await keep.errors.wait(for: "cannot write the token to \(foreign)/token")
-                try user.container.setPermissions(0o777, of: foreign)
-                try await keep.errors.wait(for: "has a token that is valid until")
-                #expect(text(foreign + "/token") == text(path))
-                try await keep.send(.terminate)
-            }
-            #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
-            #expect(try names(foreign) == [])
-
-            // The command does not replace another user's file, even if the folder's permissions allow it.
-            try user.container.write("e30.e30.c2ln".utf8, to: foreign + "/token", permissions: 0o644)
-            if Privileges.isRoot {
-                let other = try await account("keep", "--once", "--file", foreign + "/token")
-                #expect(other.exitCode == 64 && other.errors.contains("move the file away"), "\(other)")
-                #expect(text(foreign + "/token") == "e30.e30.c2ln")
-            }
         }
     }
 
@@ -107,20 +88,6 @@ struct KeepTests {
             #expect(
                 outcome.errors.split(separator: "\n").filter { $0.hasPrefix("hook") }.last == "hook default removed ")
             #expect(try await user.server.log()["reuseAlarms"] == 0)
-        }
-    }
-
-    @Test func `Offline, keep retains a valid token and removes an expired token`() async throws {
-        try await SignedInUser.runWithoutServer { account, container, _ in
-            let path = try folder(container) + "/token"
-            let token = try await account.storedToken()
-            #expect(try await account("keep", "--once", "--file", path).exitCode == 0)
-            #expect(text(path) == token)
-            // A day later, the token has expired and the command cannot refresh it.
-            let clock = try await WrongClock(in: container)
-            let once = try await clock.run(account, ahead: 86_400, ["keep", "--once", "--file", path])
-            #expect(once.exitCode == 69 && once.errors.contains("you are still signed in"), "\(once)")
-            #expect(text(path) == nil)
         }
     }
 
@@ -154,33 +121,6 @@ struct KeepTests {
         }
     }
 
-    // The command first records which token it will write, and then writes the token.
-    @Test(arguments: [
-        ("fsync", 1, 0o200), ("fsync", 2, 0o200), ("rename", 1, 0o600), ("rename", 2, 0o600), ("fchmod", 1, 0o600),
-        ("fchmod", 3, 0o600),
-    ])
-    func `keep removes the files that a killed command left`(
-        call: String, count: Int, mode: Int
-    ) async throws {
-        try await SignedInUser.run { user in
-            let folder = try folder(user.container)
-            let path = folder + "/token"
-            let keep = user.account.command(["keep", "--once", "--file", path])
-            let injection = "inject=/^\(call):signal=KILL:when=\(count)"
-            let killed = try await keep.run(by: "strace", "-f", "-qq", "-o", "/dev/null", "-e", injection).run()
-            #expect(killed.wasEnded(by: .kill), "\(killed)")
-            let names = try names(folder)
-            let left = names.filter { $0.hasPrefix(".token.keep-") }
-            #expect(left.count == 1 && names.count == (count == 1 ? 1 : 2), "\(names)")
-            let file = folder + "/" + (left.first ?? "")
-            // No program can read a file before the file is complete and on disk.
-            #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
-            #expect(text(file)?.isEmpty == false || call == "fchmod")
-            #expect(try await keep.run().exitCode == 0)
-            #expect(try self.names(folder) == [".token.keep", "token"])
-        }
-    }
-
     @Test func `After a kill, the next keep replaces the file of the earlier run`() async throws {
         try await SignedInUser.run { user in
             let folder = try folder(user.container)
@@ -199,17 +139,12 @@ struct KeepTests {
         }
     }
 
-    @Test(arguments: [false, true])
-    func `keep notifies the service manager of its state and watchdog`(
-        isAbstract: Bool
-    ) async throws {
+    @Test func `keep notifies the service manager of its state and watchdog`() async throws {
         try await SignedInUser.run { user in
             let path = try folder(user.container) + "/token"
-            let socket = isAbstract ? "account-test-\(UUID().uuidString)" : user.container.path("socket")
-            let words =
-                ["python3", "-B", BuiltProducts.fixture("notify.py")] + (isAbstract ? ["--abstract"] : []) + [socket]
             var command = user.account.command(["keep", "--file", path])
-            command.words = words + command.words
+            command.words =
+                ["python3", "-B", BuiltProducts.fixture("notify.py"), user.container.path("socket")] + command.words
             let outcome = try await command.whileRunning { keep in
                 try await keep.output.wait(for: "READY=1 | STATUS=\(path) has a token that is valid until ")
                 #expect(text(path) != nil, "the file exists when the service is ready")
@@ -228,8 +163,8 @@ struct KeepTests {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             var command = account.command(["keep", "--session", "work"])
-            command.words =
-                ["python3", "-B", BuiltProducts.fixture("notify.py"), container.path("socket")] + command.words
+            let socket = ["--abstract", "account-test-\(UUID().uuidString)"]
+            command.words = ["python3", "-B", BuiltProducts.fixture("notify.py")] + socket + command.words
             let outcome = try await command.whileRunning { keep in
                 let reason = "There is no session named work. Sign in with `account login --session work`."
                 try await keep.output.wait(for: "READY=1 | STATUS=There is no token. \(reason)")
@@ -253,66 +188,9 @@ struct KeepTests {
             let clock = try await WrongClock(in: user.container)
             let month = 30 * 86_400
             try await user.server.setClock(ahead: Double(month))
-            let arguments = ["keep", "--once", "--id-token", "--file", path]
-            let ended = try await clock.run(user.account, ahead: month, arguments)
+            let ended = try await clock.run(
+                user.account, ahead: month, ["keep", "--once", "--id-token", "--file", path])
             #expect(ended.exitCode == 77 && text(path) == nil, "\(ended)")
-            // A service that issues an ID token on a refresh.
-            let now = Date.now.addingTimeInterval(TimeInterval(month))
-            let new = try user.server.idToken(
-                until: now.addingTimeInterval(3600), setting: ["iat": .integer(Int(now.timeIntervalSince1970))])
-            try await user.server.alter(.token, setting: ["id_token": .text(new)])
-            #expect(try await user.account("refresh").exitCode == 0)
-            let later = try await clock.run(user.account, ahead: month, arguments)
-            #expect(later.exitCode == 0 && text(path) == new, "\(later)")
-        }
-    }
-
-    @Test(arguments: ["hunter2\n", "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=\n", "e30.e30.c2ln", "opaque-token"])
-    func `keep does not replace a file that another program wrote`(content: String) async throws {
-        try await SignedInUser.run { user in
-            let folder = try folder(user.container)
-            let path = folder + "/token"
-            func keep() async throws -> Outcome { try await user.account("keep", "--once", "--file", path) }
-            func expectRefusal() async throws {
-                try user.container.write(content.utf8, to: path)
-                let refused = try await keep()
-                #expect(refused.exitCode == 64 && refused.errors.contains("move the file away"), "\(refused)")
-                #expect(text(path) == content)
-            }
-            try await expectRefusal()
-            #expect(try names(folder) == ["token"])
-            try FileManager.default.removeItem(atPath: path)
-            // The command replaces its own file, even after the session has received another token.
-            #expect(try await keep().exitCode == 0)
-            #expect(try await user.account("refresh").exitCode == 0)
-            #expect(try await keep().exitCode == 0)
-            #expect(text(path) == (try await user.account.storedToken()))
-            try await expectRefusal()
-        }
-    }
-
-    @Test func `keep replaces a token that an earlier version wrote`() async throws {
-        try await SignedInUser.run { user in
-            let path = try folder(user.container) + "/token"
-            try user.container.write(try await user.account.storedToken().utf8, to: path)
-            #expect(try await user.account("keep", "--once", "--file", path).exitCode == 0)
-            #expect(try await user.account("refresh").exitCode == 0)
-            #expect(try await user.account("keep", "--once", "--file", path).exitCode == 0)
-            #expect(text(path) == (try await user.account.storedToken()))
-        }
-    }
-
-    @Test func `keep shows every warning about the folder of the file`() async throws {
-        try await SignedInUser.run { user in
-            // Use a folder on disk, since the temporary folder of the tests may be in memory.
-            let folder = BuiltProducts.fixture("..") + "/kept-\(UUID().uuidString)"
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            try user.container.setPermissions(0o777, of: folder)
-            let outcome = try await user.account("keep", "--once", "--file", folder + "/token")
-            #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(outcome.errors.contains("is on a disk"), "\(outcome)")
-            #expect(outcome.errors.contains("other users can write to \(folder),"), "\(outcome)")
         }
     }
 
@@ -342,7 +220,6 @@ struct KeepTests {
             try Data("mine, not yours\n".utf8).write(to: URL(filePath: folder + "/letter"))
             for (arguments, code, said) in [
                 (["--file", folder + "/letter"], 64, "move the file away"),
-                (["--file", folder], 64, "move the file away"),
                 (["--file", folder + "/none/token"], 64, "mkdir -m 700"),
                 (["--once", "--id-token", "--file", folder + "/token"], 78, "--scope openid"),
             ] as [([String], Int32, String)] {

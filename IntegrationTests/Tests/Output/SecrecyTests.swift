@@ -2,7 +2,8 @@
 import Foundation
 import Testing
 
-/// Places where tokens must not appear.
+/// Places where tokens must not appear. `OAuthAuthorityTests` has the table of services that repeat secrets in errors, and
+/// `FileArchiveStorageTests` proves the privacy of the files.
 @Suite(.queued)
 struct SecrecyTests {
     /// The tokens that a server has issued so far, read from its state file, and the password.
@@ -85,7 +86,13 @@ struct SecrecyTests {
         }
     }
 
-    @Test func `token --json prints the access token and no other token`() async throws {
+    /// Requests that fail, at a service that repeats the received secrets in each field of the response.
+    private static let echoes: [(path: String, status: Int, arguments: [String])] = [
+        ("/oauth/userinfo", 401, ["whoami", "--max-age", "0"]), ("/oauth/token", 400, ["refresh"]),
+        ("/oauth/token", 400, ["login", "--username", "alice", "--password-stdin"]),
+    ]
+
+    @Test func `Neither shows nor stores a token that a service repeats`() async throws {
         try await run { user, stateFile in
             try await user.signIn()
             let outcome = try await user.account("token", "--json", "-v")
@@ -93,108 +100,30 @@ struct SecrecyTests {
             #expect(outcome.output.contains("\"token\":\"\(access)\""))
             expect(none: [access], in: Data(outcome.errors.utf8), of: "standard error")
             expect(none: try secrets(stateFile).filter { $0 != access }, in: outcome)
-        }
-    }
 
-    /// Requests that fail, at a service that repeats the received secrets in each field of the response.
-    static let echoes: [(path: String, status: Int, header: String?, arguments: [String])] = [
-        ("/oauth/userinfo", 401, "WWW-Authenticate", ["whoami", "--max-age", "0"]),
-        ("/oauth/userinfo", 403, "WWW-Authenticate", ["whoami", "--max-age", "0"]),
-        ("/oauth/userinfo", 302, "Location", ["whoami", "--max-age", "0"]),
-        ("/oauth/userinfo", 429, "Retry-After", ["whoami", "--max-age", "0"]),
-        ("/oauth/userinfo", 500, nil, ["whoami", "--max-age", "0"]),
-        ("/oauth/userinfo", 200, "Content-Type", ["whoami", "--max-age", "0"]),
-        ("/oauth/token", 400, nil, ["refresh"]),
-        ("/oauth/token", 401, "WWW-Authenticate", ["refresh"]),
-        ("/oauth/token", 200, nil, ["refresh"]),
-        ("/oauth/token", 400, nil, ["login", "--username", "alice", "--password-stdin"]),
-        ("/oauth/revoke", 503, nil, ["logout"]),
-    ]
+            try await user.server.alter(
+                .userInfo, setting: ["access_token": .text(access), "nickname": .text("the one with \(access)")])
+            let profile = try await user.account("whoami", "--max-age", "0", "--json")
+            #expect(try profile.document().account?.username == "alice")
+            expect(none: [access], in: profile)
 
-    @Test(arguments: echoes)
-    func `Neither shows nor stores tokens that a service repeats in errors`(
-        path: String, status: Int, header: String?, arguments: [String]
-    ) async throws {
-        try await run { user, stateFile in
-            try await user.signIn()
-            let secrets = try secrets(stateFile)
-            let all = secrets.joined(separator: " ")
-            for error in ["invalid_request", "invalid_client", all] {
-                let body = JSON.object([
-                    "error": .text(error), "error_description": .text("bad token " + all), "error_uri": .text(all),
-                    "sub": .text(all), "token_type": .text(all), "message": .text(all),
-                ])
-                var fault = Fault(
-                    path: path, status: status, body: String(decoding: try JSONEncoder().encode(body), as: UTF8.self))
-                if let header {
-                    let value = header == "WWW-Authenticate" ? "Bearer error=\"\(error)\", realm=\"\(all)\"" : all
-                    fault.headers = [header: value]
-                }
-                try await user.server.setFaults(fault)
+            let issued = try secrets(stateFile)
+            let all = issued.joined(separator: " ")
+            let body = JSON.object([
+                "error": .text(all), "error_description": .text("bad token " + all), "error_uri": .text(all),
+                "sub": .text(all), "token_type": .text(all), "message": .text(all),
+            ])
+            for (path, status, arguments) in Self.echoes {
+                try await user.server.setFaults(
+                    Fault(
+                        path: path, status: status,
+                        headers: ["WWW-Authenticate": "Bearer error=\"\(all)\", realm=\"\(all)\""],
+                        body: String(decoding: try JSONEncoder().encode(body), as: UTF8.self)))
                 let input = ExampleServer.alicePassword + "\n"
                 let outcome = try await user.account.run(arguments + ["-v", "--json"], input: input)
-                expect(none: secrets, in: outcome)
-                try expect(none: secrets, in: user.container)
-                if arguments[0] == "logout" { break }
+                expect(none: issued, in: outcome)
+                try expect(none: issued, in: user.container)
             }
-        }
-    }
-
-    @Test func `Neither shows nor stores a token that a service puts in the profile`() async throws {
-        try await run { user, stateFile in
-            try await user.signIn()
-            let token = try await user.account.storedToken()
-            try await user.server.alter(
-                .userInfo, setting: ["access_token": .text(token), "nickname": .text("the one with \(token)")])
-            let outcome = try await user.account("whoami", "--max-age", "0", "--json")
-            #expect(try outcome.document().account?.username == "alice")
-            expect(none: [token], in: outcome)
-        }
-    }
-
-    @Test func `The archive is a property list without the user's name or service`() async throws {
-        try await run { user, _ in
-            try await user.signIn()
-            for reader in [
-                ["plutil", "-p"],
-                ["python3", "-c", "import plistlib, sys; print(plistlib.load(open(sys.argv[1], 'rb')))"],
-            ] {
-                let outcome = try await Command(words: reader + [user.container.archive]).run()
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                #expect(outcome.output.contains("AccountKit archive"))
-            }
-            let bytes = Data(try #require(try user.container.entry(user.container.archive)).bytes)
-            for text in ["alice", "Alice", "u-5f0c2a9b7d314e86", "127.0.0.1", "account-cli"] {
-                #expect(bytes.range(of: Data(text.utf8)) == nil, "\(text)")
-            }
-        }
-    }
-
-    @Test func `Files and folders are private to the owner under any umask`() async throws {
-        try await run { user, _ in
-            let login = user.account.command(
-                ["login", "--issuer", user.server.issuer, "--username", "alice", "--password-stdin"])
-            for umask in ["000", "777"] {
-                let outcome = try await login.run(by: "sh", "-c", "umask \(umask); exec \"$@\"", "sh").run(
-                    input: ExampleServer.alicePassword + "\n")
-                #expect(outcome.exitCode == 0, "\(outcome)")
-                for (path, entry) in try user.container.contents() where path.hasPrefix("container") {
-                    #expect(entry.permissions == (entry.kind == .typeDirectory ? 0o700 : 0o600), "\(path)")
-                }
-                try FileManager.default.removeItem(atPath: user.container.home)
-            }
-        }
-    }
-
-    @Test func `Forbids core dumps and debuggers before reading a key`() async throws {
-        try await SignedInUser.run { user in
-            let (calls, outcome) = try await SystemCalls.during(
-                user.account.command(["whoami", "--offline"]), in: user.container)
-            #expect(outcome.output == "alice\n")
-            let forbidden = calls.lines.firstIndex { $0.hasPrefix("prctl(PR_SET_DUMPABLE, ") && $0.hasSuffix("= 0") }
-            let read = calls.lines.firstIndex { $0.contains("Account.key") || $0.contains("Account.plist") }
-            #expect(try #require(forbidden) < #require(read))
-            #expect(!calls.lines[try #require(forbidden)].contains("SUID_DUMP_USER"))
         }
     }
 }

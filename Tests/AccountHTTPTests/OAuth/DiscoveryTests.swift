@@ -62,10 +62,15 @@ struct DiscoveryTests {
         (#"{"issuer":"https://id.example","token_endpoint":"/token"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example","token_endpoint":"http://id.example/t"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example","token_endpoint":"http://127.0.0.1/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":"javascript:alert(1)"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example","token_endpoint":"https://id.example/t#x"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example","token_endpoint":"https://a@id.example/t"}"#, .misconfigured("…")),
         (
             #"{"issuer":"https://id.example","token_endpoint":"https://id.example/t","userinfo_endpoint":"http://x.example"}"#,
+            .misconfigured("…")
+        ),
+        (
+            #"{"issuer":"https://id.example","token_endpoint":"https://id.example/t","revocation_endpoint":"http://x.example"}"#,
             .misconfigured("…")
         ),
         (

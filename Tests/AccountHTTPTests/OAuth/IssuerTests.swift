@@ -41,7 +41,8 @@ struct IssuerTests {
             ("localhost:8080", "did you mean http://localhost:8080?"),
             ("127.0.0.1:8080", "did you mean http://127.0.0.1:8080?"),
             ("", "must begin with https://"), ("not an address", "well-formed"),
-            ("http://login.example.com", "use https://"), ("http://127.0.0.1.example.com", "use https://"),
+            ("http://login.example.com", "use https://"), ("HTTP://LOGIN.EXAMPLE.COM", "use https://"),
+            ("http://127.0.0.1.example.com", "use https://"), ("http://localhost@example.com", "user name"),
             ("http://localhost.example.com", "use https://"), ("http://128.0.0.1", "use https://"),
             ("http://127.1", "use https://"), ("http://127.0.0.01", "use https://"),
             ("http://127.0.0.256", "use https://"), ("http://0x7f.0.0.1", "use https://"),
@@ -59,7 +60,7 @@ struct IssuerTests {
             ("https://[localhost]", "well-formed"), ("https://[::1]x", "well-formed"),
             ("https://exam ple.com", "well-formed"), ("https://example.com\r\nX: y", "well-formed"),
             ("https://example.com\\@evil.example", "well-formed"), ("https://exämple.com", "well-formed"),
-            ("https://example%2ecom", "well-formed"),
+            ("https://example%2ecom", "well-formed"), ("https://a\u{202e}b.com", "well-formed"),
             ("https://" + String(repeating: "a", count: 3000), "well-formed"),
         ])
     func refused(_ text: String, _ advice: String) {

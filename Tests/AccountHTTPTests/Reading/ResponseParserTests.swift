@@ -64,6 +64,7 @@ struct ResponseParserTests {
         Row(.token, .json(404, invalidGrant), .unclear("…")),
         Row(.token, .json(410, invalidGrant), .unclear("…")),
         Row(.userInfo, .json(400, #"{"error":"invalid_token"}"#), .unclear("…")),
+        Row(.userInfo, ServiceResponse(400, [bearer: #"Bearer error="invalid_token""#]), .unclear("…")),
         Row(.userInfo, .json(418, invalidGrant), .unclear("…")),
         Row(.token, ServiceResponse(400, ["Content-Type": "text/html"], html), .unclear("…")),
         Row(.token, ServiceResponse(400, ["Content-Type": "text/html"], invalidGrant), .unclear("…")),
@@ -88,6 +89,9 @@ struct ResponseParserTests {
             .userInfo, ServiceResponse(502, ["Content-Type": "text/html"], html),
             .unavailable(status: 502, retryAfter: nil)),
         Row(.userInfo, ServiceResponse(599), .unavailable(status: 599, retryAfter: nil)),
+        Row(
+            .userInfo, ServiceResponse(503, [bearer: #"Bearer error="invalid_token""#]),
+            .unavailable(status: 503, retryAfter: nil)),
         Row(.token, .json(408, invalidGrant), .unavailable(status: 408, retryAfter: nil)),
         Row(.token, .json(425, invalidGrant), .unavailable(status: 425, retryAfter: nil)),
         Row(
@@ -121,6 +125,12 @@ struct ResponseParserTests {
         Row(
             .userInfo, ServiceResponse(401, [bearer: "bearer ERROR=invalid_token"]),
             .bearerChallenge(error: "invalid_token")),
+        Row(
+            .userInfo, ServiceResponse(401, [bearer: #"Bearer error="INVALID_TOKEN""#]),
+            .bearerChallenge(error: "INVALID_TOKEN")),
+        Row(
+            .userInfo, ServiceResponse(401, [bearer: #"Bearer error="insufficient_scope""#]),
+            .bearerChallenge(error: "insufficient_scope")),
         Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer realm="x""#]), .bearerChallenge(error: nil)),
         Row(.userInfo, ServiceResponse(401, [bearer: "Bearer"]), .bearerChallenge(error: nil)),
         Row(
@@ -137,12 +147,18 @@ struct ResponseParserTests {
                 401, [bearer: "Bearer error=invalid_token", "WWW-AUTHENTICATE": "Bearer error=invalid_request"]),
             .bearerChallenge(error: nil)),
         Row(
+            .userInfo,
+            ServiceResponse(
+                401, [bearer: #"Bearer error="invalid_token", Bearer error="insufficient_scope""#]),
+            .bearerChallenge(error: nil)),
+        Row(
             .userInfo, ServiceResponse(401, [bearer: "Bearer error=invalid_token, error=invalid_token"]),
             .bearerChallenge(error: nil)),
         Row(.userInfo, ServiceResponse(401), .unauthorized),
         Row(.userInfo, .json(401, #"{"error":"invalid_token"}"#), .unauthorized),
         Row(.userInfo, .json(401, invalidGrant), .unauthorized),
         Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="x""#]), .unauthorized),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"DPoP error="invalid_token""#]), .unauthorized),
         Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="Bearer error=invalid_token""#]), .unauthorized),
         Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer error="invalid_token"#]), .unauthorized),
         Row(.userInfo, ServiceResponse(401, ["X-Authenticate": "Bearer error=invalid_token"]), .unauthorized),
@@ -154,6 +170,9 @@ struct ResponseParserTests {
         Row(
             .userInfo, ServiceResponse(403, [bearer: #"Bearer error="insufficient_scope""#]),
             .forbidden(error: "insufficient_scope")),
+        Row(
+            .userInfo, ServiceResponse(403, [bearer: #"Bearer error="invalid_token""#]),
+            .forbidden(error: "invalid_token")),
         Row(.userInfo, ServiceResponse(403, [:], html), .forbidden(error: nil)),
         Row(.userInfo, .json(403, invalidGrant), .forbidden(error: nil)),
         Row(.userInfo, .json(403, #"{"error":"insufficient_scope"}"#), .forbidden(error: "insufficient_scope")),

@@ -74,6 +74,7 @@ struct TokenResponseTests {
             (#""3600""#, 3600),
             // The expiry is unknown, so the token never counts as expired.
             ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""""#, nil), (#""1h""#, nil),
+            (#""36e2""#, nil),
             ("1800003600000", nil), ("1e300", nil), ("99999999999999999999", nil), ("true", nil), ("null", nil),
             ("[3600]", nil), ("{}", nil),
         ])

@@ -63,6 +63,24 @@ struct AccessTokenTests {
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
     }
 
+    @Test(
+        arguments: [
+            // The seconds by which each step moves the clock.
+            [0, 0], [3600, -3600, 3600, -3600], [-3600, 3600, 0, 3600], [3.2e7, 0, -3.2e7, 3600],
+            [-3.2e7, 0, 3.2e7, 0],
+        ] as [[TimeInterval]])
+    func `Refreshes at most once after each of several clock jumps`(steps: [TimeInterval]) async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        for step in steps {
+            clock.advance(by: .seconds(step))
+            let limit = authority.requests.count + (step == 0 ? 0 : 1)
+            for _ in 1...3 { _ = try await store.accessToken(timeout: nil, with: authority) }
+            #expect(authority.requests.count <= limit)
+        }
+    }
+
     @Test func `Returns the old token if the refresh fails after a clock change`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
