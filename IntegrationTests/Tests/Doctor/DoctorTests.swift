@@ -58,7 +58,7 @@ struct DoctorTests {
                 #expect(found.report.findings.allSatisfy { !$0.isFixed })
                 let fixed = try await report(user.account, "--fix")
                 #expect(fixed.outcome.exitCode == 0, "\(fixed.outcome)")
-                #expect(fixed.report.findings.allSatisfy(\.isFixed), "\(fixed.outcome)")
+                #expect(fixed.report.findings.allSatisfy { $0.isFixed }, "\(fixed.outcome)")
                 // `doctor` moves damaged files aside and names the copies.
                 let after = try await report(user.account)
                 #expect(after.outcome.exitCode == 0, "\(after.outcome)")

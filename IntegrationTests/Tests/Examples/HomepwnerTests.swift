@@ -67,7 +67,6 @@ struct HomepwnerTests {
         try await Household.run { household in
             let bear = try await household.add("Bear", "--photo", try household.photo("1.jpg", byte: 1))
             let before = try household.container.files()
-            let none = household.container.path("none.jpg")
             let mistakes: [(arguments: [String], exitCode: Int32, text: String)] = [
                 (["add", "two\nlines"], 64, "in one line"),
                 (["photo", "export", bear, household.container.root], 74, "is not a file"),

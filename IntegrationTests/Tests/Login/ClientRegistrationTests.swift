@@ -135,7 +135,8 @@ struct ClientRegistrationTests {
     @Test func `A sign-out keeps the registration of a sign-in in progress`() async throws {
         try await APIUser.run { user in
             try await user.signIn()
-            let login = try await user.account.logIn(["--session", "second", user.api]) { (address: String) async throws in
+            let words = ["--session", "second", user.api]
+            let login = try await user.account.logIn(words) { (address: String) async throws in
                 #expect(try await user.account("logout").exitCode == 0)
                 #expect(try await user.server.clients().count == 1)
                 #expect(try user.registrations().count == 1)

@@ -55,7 +55,8 @@ struct UnreadableArchiveTests {
             #expect(try await user.account("whoami", "--verify").output == "bob\n")
             let aside = try user.container.quarantine()
             #expect(aside.count == 1)
-            let moved = try #require(try user.container.entry(try #require(aside.first)))
+            let copy = try #require(aside.first)
+            let moved = try #require(try user.container.entry(copy))
             #expect(moved.bytes == before.bytes)
             #expect(moved.permissions == 0o600)
             // The message names the file, so that the user can find the archive.
