@@ -31,13 +31,14 @@ struct MutationTests {
         }
     }
 
-    @Test("Returns an account or an error for an old file with any flipped bit", arguments: names, 0..<8)
-    func flips(name: String, bit: Int) async throws {
+    /// `make verify PART=fuzz` tries more changes of these files.
+    @Test("Returns an account or an error for an old file with a flipped bit in any byte", arguments: names)
+    func flips(name: String) async throws {
         let original = try Legacy.fixture(name)
         var outcome = Outcome()
         for index in original.indices {
             var data = original
-            data[index] ^= 1 << bit
+            data[index] ^= 1 << (index % 8)
             await outcome.read(data)
         }
         #expect(outcome.accountCount > 0)

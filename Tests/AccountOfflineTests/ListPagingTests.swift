@@ -28,7 +28,7 @@ struct ListPagingTests {
         Dictionary(uniqueKeysWithValues: await service.notes.map { ($0.version, $0.id) })
     }
 
-    @Test(arguments: 1...25)
+    @Test(arguments: seeds(25))
     func `Finds all unchanged items of a list despite concurrent changes`(
         seed: Int
     ) async throws {
@@ -65,7 +65,7 @@ struct ListPagingTests {
         #expect(items == snapshot.rows.count, "the removed rows are gone")
     }
 
-    @Test(arguments: 1...20)
+    @Test(arguments: seeds(20))
     func `Finds all list items despite changes between the requests of a page`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 1...4, using: &random))
@@ -91,7 +91,7 @@ struct ListPagingTests {
         #expect(try await notes.ids() == (await scene.service.ids()))
     }
 
-    @Test(arguments: 1...12)
+    @Test(arguments: seeds(12))
     func `Keeps a list item that moved in another list`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene(pageSize: Int.random(in: 2...4, using: &random))

@@ -59,7 +59,7 @@ struct OutboxRandomTests {
         }
     }
 
-    @Test(arguments: 1...60)
+    @Test(arguments: seeds(60))
     func `Makes each offline change once, whatever messages are lost`(
         seed: Int
     ) async throws {

@@ -40,7 +40,7 @@ struct SwitchedUsersTests {
     }
 
     /// A hundred switches each.
-    @Test(arguments: 1...10)
+    @Test(arguments: seeds(10))
     func `Never sends or shows one user's data to another user`(seed: Int) async throws {
         var random = SeededGenerator(seed)
         let scene = try await OfflineScene()

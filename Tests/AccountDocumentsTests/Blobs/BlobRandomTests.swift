@@ -9,7 +9,7 @@ import Testing
 
 /// Downloads of a changing file with random faults. Each seed gives the same run.
 struct BlobRandomTests {
-    @Test(arguments: 0..<40)
+    @Test(arguments: seeds(40))
     func `Returns exactly one version of a blob despite any sequence of faults`(_ seed: Int) async throws {
         var generator = SeededGenerator(seed)
         let scene = try await BlobScene()
