@@ -51,7 +51,10 @@ struct ArchiveKeysTests {
             }
         }
         // The old data key cannot read new writes, even under the new key's name.
+        let renamed = ArchiveKeys(
+            storeID: renewed.storeID, dataKeyID: renewed.dataKeyID, dataKey: keys.dataKey, slots: renewed.slots)
         #expect(throws: EnvelopeError.authenticationFailed) { try envelope.payload(with: keys) }
+        #expect(throws: EnvelopeError.authenticationFailed) { try envelope.payload(with: renamed) }
         for (opener, kind) in [(second, KeySlot.Kind.command), (passphrase, .passphrase)] {
             let unlocked = try envelope.unlock(with: opener, kind: kind, context: context)
             #expect(try envelope.payload(with: unlocked) == [1, 2])
