@@ -65,8 +65,10 @@ struct KeepTests {
     @Test func `keep refreshes early, follows sign-ins and sign-outs, and runs hooks`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "6"]) { user in
             let path = try folder(user.container) + "/token"
-            let hook = #"echo "hook $ACCOUNT_SESSION $ACCOUNT_EVENT ${ACCOUNT_KEY-}${NOTIFY_SOCKET-}""#
+            let hidden = "${ACCOUNT_KEY-}${NOTIFY_SOCKET-}${ETCDCTL_PASSWORD-}"
+            let hook = "echo \"hook $ACCOUNT_SESSION $ACCOUNT_EVENT \(hidden)\""
             let account = user.account.with("ACCOUNT_KEY", "/secret").with("NOTIFY_SOCKET", "/secret")
+                .with("ETCDCTL_PASSWORD", "/secret")
             let outcome = try await account.command(["keep", "--file", path, "--exec", hook]).whileRunning { keep in
                 @Sendable func count(_ event: String, in text: String) -> Int {
                     text.split(separator: "\n").count { $0 == "hook default \(event) " }

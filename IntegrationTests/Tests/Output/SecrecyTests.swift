@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Places where tokens must not appear. `OAuthAuthorityTests` has the table of services that repeat secrets in errors, and
-/// `FileArchiveStorageTests` proves the privacy of the files.
+/// `FileArchiveStorageTests` has the table of umasks.
 @Suite(.queued)
 struct SecrecyTests {
     /// The tokens that a server has issued so far, read from its state file, and the password.
@@ -83,6 +83,26 @@ struct SecrecyTests {
             outcomes.append(try await user.account("logout", "-v", "--json"))
             try expect(none: try secrets(stateFile), in: user.container)
             for outcome in outcomes { expect(none: try secrets(stateFile), in: outcome) }
+        }
+    }
+
+    @Test func `Files are private, and the archive shows neither user nor service`() async throws {
+        try await run { user, _ in
+            let login = user.account.command(
+                ["login", "--issuer", user.server.issuer, "--username", "alice", "--password-stdin"])
+            for umask in ["000", "777"] {
+                let outcome = try await login.run(by: "sh", "-c", "umask \(umask); exec \"$@\"", "sh").run(
+                    input: ExampleServer.alicePassword + "\n")
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                for (path, entry) in try user.container.contents() where path.hasPrefix("container") {
+                    #expect(entry.permissions == (entry.kind == .typeDirectory ? 0o700 : 0o600), "\(path)")
+                }
+                let archive = Data(try #require(try user.container.entry(user.container.archive)).bytes)
+                for text in ["alice", "Alice", ExampleServer.aliceID, "127.0.0.1", "account-cli"] {
+                    #expect(archive.range(of: Data(text.utf8)) == nil, "\(text)")
+                }
+                try FileManager.default.removeItem(atPath: user.container.home)
+            }
         }
     }
 
