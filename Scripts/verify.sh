@@ -7,6 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # Package.swift then contains the tests and programs of the parts.
 export ACCOUNTKIT_VERIFY=1
+# If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
 swift=${SWIFT:-swift}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
