@@ -98,7 +98,11 @@ struct APITests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        for _ in 1...2 { #expect(try await OtherAPI.token(store, authority) == Secret("derived-1")) }
+        // The call has a timeout of 10 s. Run it before the other tests, which may occupy the processors for longer.
+        let calls = Task(priority: .high) {
+            [try await OtherAPI.token(store, authority), try await OtherAPI.token(store, authority)]
+        }
+        #expect(try await calls.value == [Secret("derived-1"), Secret("derived-1")])
         #expect(authority.requests == [.derive])
     }
 }
