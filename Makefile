@@ -61,6 +61,7 @@ flights: export ACCOUNTKIT_VERIFY = 1
 flights: ## simulate a thousand random sequences of offline changes; FLIGHT=n prints the steps of one
 	@Scripts/bootstrap.sh faults
 	$(BUILD) --product account
+	$(BUILD) --product archive-exerciser
 	$(BUILD) --product offline-exerciser
 	FLIGHT=$(FLIGHT) python3 -B Verification/Faults/faults.py --part flights --flights 1000 \
 		--build "$$($(BUILD) --show-bin-path)"

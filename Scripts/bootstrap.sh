@@ -18,19 +18,19 @@ task=${1:?usage: bootstrap.sh TASK}
     picture=("${demo[@]}" tmux:tmux git:git)
     docs=("${build[@]}" python3:python3)
 
-    test=("${demo[@]}" git:git iproute2:ip openssl:openssl strace:strace)
+    test=("${demo[@]}" git:git iproute2:ip openssl:openssl procps:ps strace:strace)
     check=("${test[@]}" bash-completion:/usr/share/bash-completion/bash_completion groff-base:groff mandoc:mandoc
         shellcheck:shellcheck systemd:systemd-analyze)
 
     # The parts of `make verify`.
     servers=("${test[@]}" python3-venv:/usr/share/doc/python3-venv chromium:chromium chromium-driver:chromedriver
-        qrencode:qrencode tinyproxy-bin:tinyproxy dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd
+        tinyproxy-bin:tinyproxy dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd
         liblemonldap-ng-portal-perl:/usr/share/lemonldap-ng/portal libstring-random-perl:/usr/share/doc/libstring-random-perl
         libio-string-perl:/usr/share/doc/libio-string-perl starman:starman skopeo:skopeo docker-registry:docker-registry
         apache2-utils:htpasswd dovecot-submissiond:/usr/lib/dovecot/submission msmtp:msmtp)
     clusters=("${test[@]}" etcd-server:etcd etcd-client:etcdctl)
-    processes=("${clusters[@]}" procps:pgrep gdb:gcore gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool
-        dbus:dbus-run-session pass:pass gnupg:gpg qrencode:qrencode swtpm:swtpm swtpm-tools:swtpm_setup tpm2-tools:tpm2_unseal)
+    processes=("${clusters[@]}" gdb:gcore gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool
+        dbus:dbus-run-session pass:pass gnupg:gpg swtpm:swtpm tpm2-tools:tpm2_unseal)
     simulation=("${release[@]}")
     faults=("${fleet[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h strace:strace iproute2:ip)
     threads=("${release[@]}" python3:python3)
@@ -40,10 +40,10 @@ task=${1:?usage: bootstrap.sh TASK}
     packages=("${check[@]}" binutils:strip dpkg:dpkg-deb etcd-server:etcd etcd-client:etcdctl lintian:lintian
         mmdebstrap:mmdebstrap python3-venv:/usr/share/doc/python3-venv ca-certificates:/etc/ssl/certs/ca-certificates.crt)
     pictures=("${test[@]}" tmux:tmux chromium:chromium fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf)
-    benchmarks=("${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h)
+    benchmarks=("${build[@]}")
 
     # Includes the programs that AccountKit is compared with.
-    bench=("${install[@]}" "${benchmarks[@]}" python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age
+    bench=("${install[@]}" "${benchmarks[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age
         pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon
         libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token
         etcd-server:etcd etcd-client:etcdctl)
@@ -54,6 +54,10 @@ command -v swift >/dev/null || {
     exit 1
 }
 
+declare -p "$task" &>/dev/null || {
+    echo "there is no task $task" >&2
+    exit 64
+}
 declare -n wanted=$task
 missing=()
 for line in "${wanted[@]}"; do

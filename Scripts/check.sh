@@ -47,6 +47,7 @@ Scripts/docs.sh .build/documentation "$graphs"
 
 section "installing and uninstalling the debug build"
 Verification/Install/check.sh debug
+for product in gists homepwner; do Scripts/build.sh integration --quiet --product "$product"; done
 Verification/Install/examples.sh "$(Scripts/build.sh integration --show-bin-path)"
 Verification/Install/traits.sh
 section "done"

@@ -111,8 +111,15 @@ if [[ ${1:-} == --since ]]; then
         echo "there is no revision $2" >&2
         exit 64
     }
+    [[ $(guards Package.swift) == *all* ]] || {
+        echo "CONTRIBUTING.md has no table of folders and parts" >&2
+        exit 1
+    }
     needed=" "
-    while read -r file; do needed+="$(guards "$file") "; done < <(git diff --name-only "$revision" -- ':!*.md')
+    while read -r file; do needed+="$(guards "$file") "; done < <(
+        git diff --no-renames --name-only "$revision" -- ':!*.md'
+        git ls-files --others --exclude-standard -- ':!*.md'
+    )
     selected=()
     for part in "${parts[@]}"; do
         if [[ $needed == *" $part "* || $needed == *" all "* ]]; then selected+=("$part"); fi
@@ -133,9 +140,11 @@ times=()
 for part in "${selected[@]}"; do
     echo "== $part"
     start=$SECONDS status=0
-    Scripts/bootstrap.sh "$part"
     # In a condition, `set -e` would be off inside of the function.
-    "$part" &
+    {
+        Scripts/bootstrap.sh "$part"
+        "$part"
+    } &
     wait $! || status=$?
     times+=("$(printf '%5d s  %s%s' $((SECONDS - start)) "$part" "$( ((status == 0)) || echo ' FAILED')")")
     ((status == 0)) || failed+=("$part")
