@@ -62,9 +62,18 @@ let package = Package(
             }
         ),
 
-        // Below the core: cryptography, and code that several modules need.
+        // Below the core: cryptography, code that several modules need, and the checks of a connection.
         .target(name: "AccountCrypto", dependencies: ["CSodium"]),
         .target(name: "AccountSupport", dependencies: ["AccountCrypto"]),
+        .target(
+            name: "AccountNetwork",
+            dependencies: [
+                "AccountSupport",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
 
         // The core.
         .target(
@@ -82,6 +91,7 @@ let package = Package(
             name: "AccountHTTP",
             dependencies: [
                 "AccountKit",
+                "AccountNetwork",
                 "AccountSupport",
                 "AccountCrypto",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -119,6 +129,7 @@ let package = Package(
             name: "AccountFleet",
             dependencies: [
                 "AccountKit",
+                "AccountNetwork",
                 "AccountSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
@@ -185,6 +196,7 @@ let package = Package(
         .testTarget(
             name: "AccountSupportTests",
             dependencies: ["AccountCrypto", "AccountKit", "AccountSupport", "AccountTesting"]),
+        .testTarget(name: "AccountNetworkTests", dependencies: ["AccountNetwork", "AccountSupport"]),
         .testTarget(
             name: "AccountKitTests",
             dependencies: [
@@ -204,6 +216,8 @@ let package = Package(
             dependencies: [
                 "AccountHTTP",
                 "AccountKit",
+                "AccountNetwork",
+                "AccountSupport",
                 "AccountTesting",
                 "BoundedWaiting",
                 "AccountCrypto",

@@ -22,7 +22,7 @@ MODULES = [
 
 # Modules whose types may change without notice to the users of this package. A symbol's identifier begins with the
 # length and the name of its module.
-FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|AccountCrypto|AccountSupport|CSodium)(?=[A-Z\d])|^c:.*sodium")
+FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|AccountCrypto|AccountNetwork|AccountSupport|CSodium)(?=[A-Z\d])|^c:.*sodium")
 
 
 def symbol_graphs():

@@ -66,7 +66,7 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns the host in lower case, and the port. An endpoint always ends with its port.
-    private static func hostAndPort(_ endpoint: Endpoint) -> (host: String, port: Substring) {
+    static func hostAndPort(_ endpoint: Endpoint) -> (host: String, port: Substring) {
         guard let colon = endpoint.lastIndex(of: ":") else { return (endpoint.lowercased(), "") }
         return (endpoint[..<colon].lowercased(), endpoint[endpoint.index(after: colon)...])
     }

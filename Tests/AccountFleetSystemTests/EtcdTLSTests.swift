@@ -71,4 +71,23 @@ import Testing
             _ = try await cluster.storage("tls", credentials: credentials).read(.account)
         }
     }
+
+    @Test func `Rejects an etcd certificate for the node's address in place of its name`() async throws {
+        let folder = try TemporaryFolder()
+        let credentials = try makeCertificate("localhost", for: "IP:127.0.0.1", in: folder)
+        let cluster = try await EtcdCluster(
+            scheme: "https",
+            arguments: [
+                "--cert-file", try #require(credentials.certificateFile),
+                "--key-file", try #require(credentials.keyFile),
+            ])
+        try await cluster.waitUntilReady(credentials: credentials)
+        let port = try #require(cluster.nodes[0].endpoint.split(separator: ":").last)
+        let storage = EtcdArchiveStorage(
+            location: try EtcdLocation("etcds://localhost:\(port)/tls"), credentials: credentials,
+            container: folder.container())
+        await expectAccountError(.storeUnreachable, "a certificate for an address") {
+            _ = try await storage.read(.account)
+        }
+    }
 }

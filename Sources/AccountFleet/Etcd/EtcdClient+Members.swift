@@ -51,7 +51,7 @@ extension EtcdClient {
         of endpoint: EtcdLocation.Endpoint, _ timeout: Duration
     ) async -> Result<EtcdMember.State, AccountError> {
         do {
-            let client = try httpClient()
+            let client = try httpClient(for: endpoint)
             let token = try await token(at: endpoint, by: client, timeout)
             // Open the connection with a first request, which the latency does not include.
             _ = try await askState(of: endpoint, token, client, timeout)

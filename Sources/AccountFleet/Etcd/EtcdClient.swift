@@ -1,4 +1,5 @@
 import AccountKit
+import AccountNetwork
 import AccountSupport
 import AsyncHTTPClient
 import Logging
@@ -104,7 +105,6 @@ final class EtcdClient: Sendable {
             (state.preferred, state.unreachableUntil.flatMap { $0 > start ? state.lastProblem : nil })
         }
         if timeout.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
-        let client = try httpClient()
         // Divide the time among the nodes, so that a node that hangs does not use all of the time.
         let share = max(min(timeout.limit / location.endpoints.count, .seconds(5)), .seconds(1))
         var (isSent, problems, round) = (false, [String](), 0)
@@ -114,6 +114,7 @@ final class EtcdClient: Sendable {
                 let index = (first + offset) % location.endpoints.count
                 let limit = min(share, ContinuousClock.now.duration(to: deadline))
                 guard limit > .zero else { break }
+                let client = try httpClient(for: location.endpoints[index])
                 switch await attempt(call, at: location.endpoints[index], by: client, limit) {
                 case .response(let object):
                     noteResponse(of: index)
@@ -176,8 +177,8 @@ final class EtcdClient: Sendable {
     func watch(
         _ call: EtcdCall, for limit: Duration, _ body: @escaping @Sendable (EtcdWatchMessage) async throws -> Bool
     ) async throws {
-        let client = try httpClient()
         let endpoint = state.withLock { location.endpoints[$0.preferred] }
+        let client = try httpClient(for: endpoint)
         let token = try await token(at: endpoint, by: client, Timeout.reading.limit)
         _ = try await withDeadline(.now + limit) {
             let response = try await self.connecting(to: endpoint) { url in
@@ -329,16 +330,23 @@ final class EtcdClient: Sendable {
 
     // MARK: Connections
 
-    private static let clients = Mutex<[EtcdCredentials.Files: HTTPClient]>([:])
+    private static let clients = Mutex<[Way: HTTPClient]>([:])
 
-    /// Returns the HTTP client. AccountKit deliberately does not shut down the client: it uses no resources before the
-    /// first call, closes idle connections, and runs on NIO's shared threads.
-    func httpClient() throws -> HTTPClient {
-        let files = location.usesTLS ? credentials.files : EtcdCredentials.Files()
+    /// Each host has its own client, because the checks of a connection depend on the host.
+    private struct Way: Hashable {
+        var files: EtcdCredentials.Files
+        var host: String
+    }
+
+    /// Returns the HTTP client for a node. AccountKit deliberately does not shut down the client: it uses no resources
+    /// before the first call, closes idle connections, and runs on NIO's shared threads.
+    func httpClient(for endpoint: EtcdLocation.Endpoint) throws -> HTTPClient {
+        let host = EtcdLocation.hostAndPort(endpoint).host
+        let way = Way(files: location.usesTLS ? credentials.files : EtcdCredentials.Files(), host: host)
         return try Self.clients.withLock { clients in
-            if let client = clients[files] { return client }
+            if let client = clients[way] { return client }
             var configuration = HTTPClient.Configuration(
-                tlsConfiguration: try files.tlsConfiguration(), redirectConfiguration: .disallow,
+                tlsConfiguration: try way.files.tlsConfiguration(), redirectConfiguration: .disallow,
                 timeout: .init(connect: .seconds(2)), connectionPool: .init(idleTimeout: .seconds(15)),
                 decompression: .disabled)
             configuration.httpVersion = .http1Only
@@ -347,15 +355,16 @@ final class EtcdClient: Sendable {
             configuration.connectionPool.retryConnectionEstablishment = false
             // Otherwise the library computes names for a tracer even if there is no tracer.
             configuration.tracing.tracer = nil
+            ConnectionCheck(host: host, usesTLS: location.usesTLS).install(in: &configuration)
             let client = HTTPClient(configuration: configuration)
-            clients[files] = client
+            clients[way] = client
             return client
         }
     }
 
     private static func isBeforeSending(_ error: any Error) -> Bool {
         switch error {
-        case is NIOConnectionError, is NIOSSLError, is SocketAddressError: true
+        case is NIOConnectionError, is NIOSSLError, is SocketAddressError, is ConnectionRefusal: true
         case let error as IOError: [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(error.errnoCode)
         case let error as HTTPClientError:
             [.connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout].contains(error)
@@ -371,7 +380,9 @@ final class EtcdClient: Sendable {
             error.connectionErrors.first.map { text(of: $0.error) } ?? "the host is not known"
         case is SocketAddressError: "the host is not known"
         case let error as IOError: SystemCallError.text(error.errnoCode)
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+        case ConnectionRefusal.owner(let user):
+            ConnectionRefusal.text(ofOwner: SystemCall.userName(user), at: "its address")
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError, is ConnectionRefusal:
             "no trusted TLS connection: the certificate is not for this host, or its authority is not trusted"
         case let error as HTTPClientError: error.shortDescription
         case is CancellationError: "cancelled"

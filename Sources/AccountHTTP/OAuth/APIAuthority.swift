@@ -133,7 +133,8 @@ public struct APIAuthority: Sendable {
 
     func protectedResource() async throws(AuthorityError) -> ProtectedResource {
         if let known = cache.resource { return known }
-        let (transport, timeout, clock, logger) = (HTTPTransport.shared, timeout, clock ?? SystemWallClock(), logger)
+        let transport = HTTPTransport.shared.reaching(hostsNamedBy: apiURL)
+        let (timeout, clock, logger) = (timeout, clock ?? SystemWallClock(), logger)
         let discovery = ResourceDiscovery(url: apiURL) { request throws(AuthorityError) in
             try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
         }
@@ -170,7 +171,8 @@ public struct APIAuthority: Sendable {
                 .misconfigured, "\(url) names more than \(ProtectedResource.maximumScopeCount) scopes",
                 hint: "choose the scopes yourself (on a command line, with --no-default-scopes and --scope)")
         }
-        var api = APIOrigin(scopes: resource.scopes, isIssuerGiven: issuer != nil)
+        var api = APIOrigin(
+            namer: issuer == nil ? apiURL : nil, scopes: resource.scopes, isIssuerGiven: issuer != nil)
         let service = knownService(at: named)
         if resource.scopes == nil, service == nil, scopes == nil {
             api.tentativeScopes = Set(["openid", "profile", "email"]).subtracting(additionalScopes)
@@ -224,7 +226,7 @@ public struct APIAuthority: Sendable {
                     Issuer(named.url, form: service?.quirks.issuerForm ?? .exact), client: client, scopes: scopes,
                     additionalScopes: additionalScopes, options: options, service: service, timeout: timeout,
                     tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger,
-                    api: APIOrigin(isIssuerGiven: true))
+                    api: APIOrigin(namer: self.issuer == nil ? apiURL : nil, isIssuerGiven: true))
             }
         } catch {
             throw .misconfigured("\(error)")

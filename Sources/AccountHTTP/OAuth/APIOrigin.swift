@@ -2,6 +2,9 @@ import AccountKit
 
 /// The rules for an issuer that an API named, instead of the app or the user.
 struct APIOrigin: Sendable {
+    /// The API that named the issuer; `nil` if the user or the app named the issuer.
+    var namer: ServiceURL?
+
     /// The scopes that the API named; `nil` if it named none.
     var scopes: [String]?
 

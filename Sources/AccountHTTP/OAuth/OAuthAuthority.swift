@@ -135,7 +135,7 @@ public struct OAuthAuthority: Sendable {
         let clock = clock ?? SystemWallClock()
         self.clock = clock
         self.logger = logger
-        let transport = HTTPTransport.shared
+        let transport = api?.namer.map { HTTPTransport.shared.reaching(hostsNamedBy: $0) } ?? HTTPTransport.shared
         self.transport = transport
         let discovery = Discovery(issuer: issuer, service: service, isFromAPI: api != nil)
         self.discovery = discovery

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountNetwork
 import AsyncHTTPClient
 import HTTPTypes
 import Logging
@@ -30,11 +31,21 @@ final class HTTPTransport: Sendable {
 
     let nonces = ProofNonces()
 
+    /// The server that named the hosts of all requests; `nil` if the app or the user named them.
+    private let namer: String?
+
+    /// The networks of the hosts that answered this process.
+    private let places: HostPlaces
+
     /// The HTTP clients, created when first needed: a client starts threads, and most commands send no request.
     private let clients = Mutex<[Way: HTTPClient]>([:])
-    private let makeClient: @Sendable (Way) -> HTTPClient
+    private let connectionLimit: Int
+    private let adapt: @Sendable (inout HTTPClient.Configuration) -> Void
 
+    /// Each host has its own client, because the checks of a connection depend on the host.
     private struct Way: Hashable {
+        var host: String
+        var usesTLS: Bool
         var isProxied: Bool
 
         /// Whether the client sends only token requests, each on a new connection. If such a request used a connection
@@ -42,29 +53,42 @@ final class HTTPTransport: Sendable {
         var isExchange: Bool
     }
 
-    init(client: HTTPClient, environment: NetworkEnvironment = .none) {
-        self.environment = environment
-        makeClient = { _ in client }
-    }
-
     /// The transport of this process. AccountKit deliberately does not shut it down: the transport uses no resources
     /// until its first request, closes idle connections, and runs on NIO's shared threads. Tests replace the transport
     /// within their tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
-    init(environment: NetworkEnvironment, connectionLimit: Int = 32) {
+    /// - Parameter adapt: Changes the configuration of each HTTP client, for tests.
+    init(
+        environment: NetworkEnvironment = .none, connectionLimit: Int = 32,
+        adapt: @escaping @Sendable (inout HTTPClient.Configuration) -> Void = { _ in }
+    ) {
         self.environment = environment
-        makeClient = { way in
-            let proxy = way.isProxied ? try? environment.proxy?.address.get() : nil
-            var configuration = HTTPTransport.configuration(environment, by: proxy)
-            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit
-            return HTTPClient(configuration: configuration)
-        }
+        self.connectionLimit = connectionLimit
+        self.adapt = adapt
+        namer = nil
+        places = HostPlaces()
     }
 
-    static func configuration(
-        _ environment: NetworkEnvironment = .none, by proxy: ProxyAddress? = nil
-    ) -> HTTPClient.Configuration {
+    private init(_ other: HTTPTransport, namer: String) {
+        environment = other.environment
+        connectionLimit = other.connectionLimit
+        adapt = other.adapt
+        places = other.places
+        self.namer = namer
+    }
+
+    /// Returns a transport for hosts that a server named. It sends nothing to an address in a private network, unless that
+    /// server is in the same network (server-side request forgery). A proxy looks the names up itself, so this transport
+    /// does not check the addresses behind a proxy.
+    func reaching(hostsNamedBy namer: ServiceURL) -> HTTPTransport { HTTPTransport(self, namer: namer.host) }
+
+    /// Closes the connections. Tests call this method before they release a transport.
+    func shutDown() async throws {
+        for client in clients.withLock({ $0.values.map { $0 } }) { try await client.shutdown() }
+    }
+
+    private func configuration(_ way: Way) -> HTTPClient.Configuration {
         var tls = TLSConfiguration.makeClientConfiguration()
         if let file = environment.certificateFile { tls.trustRoots = .file(file.value) }
         tls.certificateVerification = .fullVerification
@@ -77,14 +101,21 @@ final class HTTPTransport: Sendable {
             timeout: .init(connect: .seconds(60)),
             // Use a short idle time, because a request fails on a connection that the service has just closed.
             connectionPool: .init(idleTimeout: .seconds(15)),
-            proxy: proxy?.setting,
+            proxy: way.isProxied ? (try? environment.proxy?.address.get())?.setting : nil,
             // Responses are small, and a compressed response may expand far beyond its size.
             decompression: .disabled)
         configuration.httpVersion = .http1Only
-        configuration.http1_1ConnectionDebugInitializer = { WipingHandler.install(in: $0) }
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit
         // Fail immediately when offline; the caller decides whether to retry.
         configuration.connectionPool.retryConnectionEstablishment = false
+        let (namer, places) = (namer, places)
+        let check = ConnectionCheck(host: way.host, usesTLS: way.usesTLS, isProxied: way.isProxied) { address in
+            if let namer, let flaw = places.flaw(of: address, at: way.host, namedBy: namer) { return flaw }
+            places.note([address], of: way.host)
+            return nil
+        }
+        check.install(in: &configuration) { try WipingHandler.install(in: $0) }
+        adapt(&configuration)
         return configuration
     }
 
@@ -213,6 +244,7 @@ final class HTTPTransport: Sendable {
         let start = ContinuousClock.now
         do {
             let client = try client(for: request)
+            try await checkAddresses(of: request.url)
             let sent = clientRequest(request, body)
             let response = try await execute(sent, to: request.url, by: client)
             phase = .inBody
@@ -249,6 +281,19 @@ final class HTTPTransport: Sendable {
         throw refusal ?? IOError(errnoCode: ECONNREFUSED, reason: "connect")
     }
 
+    /// Refuses a host whose name leads to a network that the server which named the host must not name. The connection is
+    /// checked again, because a name may get another address at any time.
+    func checkAddresses(of url: ServiceURL) async throws(AuthorityError) {
+        guard let namer, environment.route(to: url) == .direct, url.host != namer else { return }
+        let addresses = await NameLookUp.addresses(of: url.host)
+        guard addresses.contains(where: { HostPlace(of: $0) != .everywhere }) else { return }
+        // The server may have answered an earlier process.
+        if !places.isKnown(namer) { places.note(await NameLookUp.addresses(of: namer), of: namer) }
+        for address in addresses {
+            if let flaw = places.flaw(of: address, at: url.host, namedBy: namer) { throw .misconfigured(flaw) }
+        }
+    }
+
     func peer(of url: ServiceURL) -> Peer {
         if case .proxy(let proxy) = environment.route(to: url) {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
@@ -263,9 +308,11 @@ final class HTTPTransport: Sendable {
         }
         let route = environment.route(to: request.url)
         if case .impossible(let problem) = route { throw .misconfigured(problem) }
-        let way = Way(isProxied: route != .direct, isExchange: request.tokenRequestTimeout != nil)
+        let way = Way(
+            host: request.url.host, usesTLS: request.url.scheme == "https", isProxied: route != .direct,
+            isExchange: request.tokenRequestTimeout != nil)
         return clients.withLock { clients in
-            let client = clients[way] ?? makeClient(way)
+            let client = clients[way] ?? HTTPClient(configuration: configuration(way))
             clients[way] = client
             return client
         }

@@ -20,10 +20,19 @@ final class NameLookUp: Sendable {
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         NIOThreadPool.singleton.runIfActive(eventLoop: loop) { [self] in
             // Only the duration matters, not the result.
-            _ = try? SocketAddress.makeAddressResolvingHost(host, port: 0)
+            _ = SystemCall.addresses(of: host)
             isPending.withLock { $0 = false }
         }.whenFailure { [self] _ in isPending.withLock { $0 = false } }
     }
 
     var isUnderWay: Bool { isPending.withLock(\.self) }
+
+    /// Returns the addresses of a host, without blocking the caller's thread. Returns an empty list if the name is not known.
+    static func addresses(of host: String) async -> [IPAddress] {
+        let name = host.filter { !"[]".contains($0) }
+        if let address = IPAddress(name) { return [address] }
+        let texts = try? await NIOThreadPool.singleton.runIfActive { SystemCall.addresses(of: name) }
+        // A link-local address has a zone (RFC 4007, section 11).
+        return (texts ?? []).compactMap { text in IPAddress(String(text.prefix { $0 != "%" })) }
+    }
 }

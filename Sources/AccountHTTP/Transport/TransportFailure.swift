@@ -1,4 +1,5 @@
 import AccountKit
+import AccountNetwork
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
@@ -60,6 +61,7 @@ enum TransportFailure {
     ) -> AuthorityError {
         switch error {
         case let failure as AuthorityError: failure
+        case let refusal as ConnectionRefusal: failure(for: refusal, from: peer)
         case is CancellationError: peer.failure(.cancelled)
         case let error as HTTPClientError: failure(for: error, from: peer, phase)
         case let error as NIOConnectionError: failure(for: error, from: peer, after: time)
@@ -73,9 +75,17 @@ enum TransportFailure {
         case let error as NIOSSLError: failure(for: error, from: peer, phase)
         case let error as BoringSSLError: failure(for: error, from: peer, phase)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            .untrustedTLS("the certificate of \(peer.certificateOwner) is for another host name")
+            failure(for: ConnectionRefusal.certificate, from: peer)
         case is NIOSSLExtraError: .untrustedTLS("no trusted connection to \(peer)")
         default: .unclear("the request to \(peer) failed: \(type(of: error))")
+        }
+    }
+
+    private static func failure(for refusal: ConnectionRefusal, from peer: Peer) -> AuthorityError {
+        switch refusal {
+        case .certificate: .untrustedTLS("the certificate of \(peer.certificateOwner) is for another host name")
+        case .owner(let user): .untrustedTLS(ConnectionRefusal.text(ofOwner: SystemCall.userName(user), at: "\(peer)"))
+        case .network(let flaw): .misconfigured(flaw)
         }
     }
 

@@ -9,15 +9,10 @@ final class WipingHandler: ChannelOutboundHandler {
     typealias OutboundIn = IOData
 
     /// Installs the handler directly behind the handler that encodes requests.
-    @Sendable static func install(in channel: any Channel) -> EventLoopFuture<Void> {
-        channel.eventLoop.submit {
-            // A connection that was closed immediately has no handlers, and the callers that wait for it receive the
-            // error.
-            guard channel.isActive else { return }
-            let pipeline = channel.pipeline.syncOperations
-            let encoder = try pipeline.handler(type: HTTPRequestEncoder.self)
-            try pipeline.addHandler(WipingHandler(), position: .before(encoder))
-        }
+    static func install(in channel: any Channel) throws {
+        let pipeline = channel.pipeline.syncOperations
+        let encoder = try pipeline.handler(type: HTTPRequestEncoder.self)
+        try pipeline.addHandler(WipingHandler(), position: .before(encoder))
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -29,7 +29,7 @@ package enum HostPlace: Sendable, Hashable {
         }
     }
 
-    private init(of address: IPAddress) {
+    package init(of address: IPAddress) {
         if let embedded = address.embeddedIPv4 {
             self.init(of: embedded)
         } else if address.isLoopback || Self.blocksOfThisMachine.contains(where: address.begins) {
@@ -73,10 +73,4 @@ private struct Block: Sendable {
 
 extension IPAddress {
     fileprivate func begins(as block: Block) -> Bool { block.base.map { begins(as: $0, bits: block.bits) } ?? false }
-
-    /// The address in `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).
-    fileprivate var embeddedIPv4: IPAddress? {
-        guard isIPv6, begins(as: Block("::ffff:0:0", 96)) else { return nil }
-        return text.split(separator: ":").last.flatMap { IPAddress(String($0)) }
-    }
 }

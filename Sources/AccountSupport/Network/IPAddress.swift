@@ -21,6 +21,12 @@ package struct IPAddress: Sendable, Hashable {
         }
     }
 
+    /// - Parameter bytes: 4 or 16 bytes in network byte order; otherwise, the result is `nil`.
+    package init?(bytes: [UInt8]) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        self.bytes = bytes
+    }
+
     package var isIPv6: Bool { bytes.count == 16 }
 
     /// The address in its canonical form (RFC 5952), without brackets.
@@ -43,5 +49,14 @@ package struct IPAddress: Sendable, Hashable {
     /// Whether a connection to the address stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
     package var isLoopback: Bool {
         isIPv6 ? bytes == [UInt8](repeating: 0, count: 15) + [1] : bytes[0] == 127
+    }
+
+    /// Whether a socket with this address serves all addresses of the machine.
+    package var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
+
+    /// The address in `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).
+    package var embeddedIPv4: IPAddress? {
+        let prefix = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
+        return isIPv6 && bytes.starts(with: prefix) ? IPAddress(bytes: Array(bytes.suffix(4))) : nil
     }
 }

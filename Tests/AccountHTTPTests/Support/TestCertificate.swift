@@ -31,6 +31,33 @@ struct TestCertificate {
         -----END CERTIFICATE-----
         """
 
+    /// The certificate of the address 127.0.0.1, with the same key.
+    static let loopbackAddress = """
+        -----BEGIN CERTIFICATE-----
+        MIIBUTCB+KADAgECAgEDMAoGCCqGSM49BAMCMA8xDTALBgNVBAMMBHRlc3QwIBcN
+        MjQwMTAxMDAwMDAwWhgPMjEyNDAxMDEwMDAwMDBaMA8xDTALBgNVBAMMBHRlc3Qw
+        WTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARt1C7G6JLdt687zK0qwPxj5bFPNjSy
+        QN5vZ1VBRVHHEBE8gPxAhw6vd5yUwBZtf2vE8Rh1IPo1gLAO4GvkQ66Ko0MwQTAd
+        BgNVHQ4EFgQUJSrtrsXpy9pL+POlSc+PVgwMHPAwDwYDVR0TAQH/BAUwAwEB/zAP
+        BgNVHREECDAGhwR/AAABMAoGCCqGSM49BAMCA0gAMEUCIQCFDoIhOkGmWnSpBV0w
+        4Ep+hZ4qp8Xr405sF/0/mKq6pAIgZJgheeR+KvtPybDOiOnKuMpl058N8HmjL6QT
+        lX2XbKk=
+        -----END CERTIFICATE-----
+        """
+
+    /// A certificate without alternative names, whose common name is `localhost`, with the same key.
+    static let commonName = """
+        -----BEGIN CERTIFICATE-----
+        MIIBSjCB8aADAgECAgEEMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCWxvY2FsaG9z
+        dDAgFw0yNDAxMDEwMDAwMDBaGA8yMTI0MDEwMTAwMDAwMFowFDESMBAGA1UEAwwJ
+        bG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEbdQuxuiS3bevO8yt
+        KsD8Y+WxTzY0skDeb2dVQUVRxxARPID8QIcOr3eclMAWbX9rxPEYdSD6NYCwDuBr
+        5EOuiqMyMDAwHQYDVR0OBBYEFCUq7a7F6cvaS/jzpUnPj1YMDBzwMA8GA1UdEwEB
+        /wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIgZlEEYJsRFymZU9vqusdBDJdLwjQL
+        Pf8uGiUde4BKhecCIQCtK98wlJ0UYsPd1eDjV31CtQMxT9cnc1EwGitZobE+6g==
+        -----END CERTIFICATE-----
+        """
+
     private static let key = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgF83GTWdJvRQm0gH1

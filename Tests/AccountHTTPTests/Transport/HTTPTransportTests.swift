@@ -1,4 +1,5 @@
 import AccountKit
+import AccountNetwork
 import AsyncHTTPClient
 import FoundationEssentials
 import HTTPTypes
@@ -251,23 +252,21 @@ struct HTTPTransportTests {
 
     /// A transport that trusts this certificate.
     private func withTransport<Result>(
-        trusting certificate: TestCertificate, _ body: (HTTPTransport) async throws -> Result
+        trusting certificate: TestCertificate, proxy: Int? = nil, _ body: (HTTPTransport) async throws -> Result
     ) async throws -> Result {
-        var configuration = HTTPTransport.configuration()
-        configuration.tlsConfiguration?.trustRoots = .certificates([certificate.certificate])
-        return try await withTransport(configuration, body)
-    }
-
-    private func withTransport<Result>(
-        _ configuration: HTTPClient.Configuration, _ body: (HTTPTransport) async throws -> Result
-    ) async throws -> Result {
-        let client = HTTPClient(configuration: configuration)
+        let environment = NetworkEnvironment { name in
+            proxy.flatMap { name == "HTTPS_PROXY" ? "http://127.0.0.1:\($0)" : nil }
+        }
+        let trusted = certificate.certificate
+        let transport = HTTPTransport(environment: environment) {
+            $0.tlsConfiguration?.trustRoots = .certificates([trusted])
+        }
         do {
-            let result = try await body(HTTPTransport(client: client))
-            try await client.shutdown()
+            let result = try await body(transport)
+            try await transport.shutDown()
             return result
         } catch {
-            try await client.shutdown()
+            try await transport.shutDown()
             throw error
         }
     }
@@ -283,15 +282,33 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("Rejects a trusted certificate for another name")
-    func otherName() async throws {
-        let certificate = try TestCertificate(TestCertificate.otherExample)
+    /// `CertificateNamesTests` has the table of names. NIOSSL accepts an address in a certificate for any name, and the
+    /// common name.
+    @Test(arguments: [
+        (TestCertificate.otherExample, "localhost"), (TestCertificate.loopbackAddress, "localhost"),
+        (TestCertificate.commonName, "localhost"), (TestCertificate.localhost, "127.0.0.1"),
+    ])
+    func `Rejects a trusted certificate for another host`(certificate: String, host: String) async throws {
+        let certificate = try TestCertificate(certificate)
         try await withTransport(trusting: certificate) { transport in
             try await LoopbackServer.run(tls: certificate.serverContext()) { server in
-                let address = "https://localhost:\(server.port)"
-                let thrown = await asyncFailure { try await get(address, transport: transport) }
-                #expect(thrown == .untrustedTLS("the certificate of localhost:\(server.port) is for another host name"))
+                let thrown = await asyncFailure {
+                    try await get("https://\(host):\(server.port)", transport: transport)
+                }
+                #expect(thrown == .untrustedTLS("the certificate of \(host):\(server.port) is for another host name"))
                 #expect(server.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test func `Accepts a trusted certificate for the address in the URL`() async throws {
+        let certificate = try TestCertificate(TestCertificate.loopbackAddress)
+        try await withTransport(trusting: certificate) { transport in
+            try await LoopbackServer.run(tls: certificate.serverContext()) { _, _ in
+                .json("{}")
+            } _: { server in
+                let response = try await get("https://127.0.0.1:\(server.port)", transport: transport)
+                #expect(response.status == 200)
             }
         }
     }
@@ -321,6 +338,70 @@ struct HTTPTransportTests {
         }
     }
 
+    // MARK: Networks and users
+
+    @Test func `Connects to no private address that a public server named`() async throws {
+        let certificate = try TestCertificate(TestCertificate.localhost)
+        let (connections, connection) = AsyncStream.makeStream(of: Void.self)
+        try await withTransport(trusting: certificate) { transport in
+            try await LoopbackServer.run(tls: certificate.serverContext(), connections: connection) { _, _ in
+                .json("{}")
+            } _: { server in
+                let address = "https://localhost:\(server.port)"
+                let limited = transport.reaching(hostsNamedBy: try ServiceURL("https://api.example"))
+                let thrown = await asyncFailure { try await get(address, transport: limited) }
+                guard case .misconfigured(let text)? = thrown else { throw try #require(thrown) }
+                #expect(text.hasPrefix("api.example names localhost, which is on this machine"))
+
+                // The server itself may be on this machine.
+                let local = transport.reaching(hostsNamedBy: try ServiceURL("http://127.0.0.1"))
+                #expect(try await get(address, transport: local).status == 200)
+                try await limited.shutDown()
+                try await local.shutDown()
+            }
+        }
+        connection.finish()
+        #expect(await connections.reduce(into: 0) { count, _ in count += 1 } == 1)
+    }
+
+    /// A name server may answer the lookup and the connection with different addresses.
+    @Test func `Checks the address of the connection itself`() async throws {
+        let certificate = try TestCertificate(TestCertificate.localhost)
+        try await withTransport(trusting: certificate) { transport in
+            try await LoopbackServer.run(tls: certificate.serverContext()) { server in
+                let limited = transport.reaching(hostsNamedBy: try ServiceURL("https://api.example"))
+                let request = ServiceRequest(url: try ServiceURL("https://localhost:\(server.port)"))
+                await #expect(throws: ConnectionRefusal.self) {
+                    _ = try await limited.execute(
+                        limited.clientRequest(request), to: request.url, by: limited.client(for: request))
+                }
+                #expect(server.requests.isEmpty)
+                try await limited.shutDown()
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test func `Sends nothing without TLS to a program of another user`() async throws {
+        let transport = HTTPTransport {
+            var check = ConnectionCheck(host: "127.0.0.1", usesTLS: false)
+            check.trustedUsers = [4_000_000_000]
+            check.install(in: &$0)
+        }
+        try await LoopbackServer.run { _, _ in
+            .json("{}")
+        } _: { server in
+            for host in ["127.0.0.1", "localhost"] {
+                let thrown = await asyncFailure { try await get("http://\(host):\(server.port)", transport: transport) }
+                guard case .untrustedTLS(let text)? = thrown else { throw try #require(thrown) }
+                #expect(text.contains("belongs to another user of this machine"))
+            }
+            #expect(server.requests.isEmpty)
+        }
+        try await transport.shutDown()
+    }
+    #endif
+
     // MARK: Proxies
 
     @Test("Reports a proxy that requires credentials")
@@ -328,17 +409,14 @@ struct HTTPTransportTests {
         try await LoopbackServer.run { _, _ in
             .response(407, ["Proxy-Authenticate": "Basic realm=proxy"])
         } _: { server in
-            var configuration = HTTPTransport.configuration()
-            configuration.proxy = .server(host: "127.0.0.1", port: server.port)
-            try await withTransport(configuration) { transport in
-                for address in ["https://id.example/userinfo", "http://127.0.0.1:9/userinfo"] {
-                    let thrown = await asyncFailure {
-                        let response = try await get(address, transport: transport)
-                        return try ResponseParser(.userInfo).object(in: response)
-                    }
-                    #expect(thrown == .proxyAuthenticationRequired)
+            let certificate = try TestCertificate(TestCertificate.localhost)
+            try await withTransport(trusting: certificate, proxy: server.port) { transport in
+                let thrown = await asyncFailure {
+                    let response = try await get("https://id.example/userinfo", transport: transport)
+                    return try ResponseParser(.userInfo).object(in: response)
                 }
-                #expect(server.requests.map(\.method) == ["CONNECT", "CONNECT"])
+                #expect(thrown == .proxyAuthenticationRequired)
+                #expect(server.requests.map(\.method) == ["CONNECT"])
             }
         }
     }

@@ -103,7 +103,7 @@ struct NetworkEnvironmentTests {
             "http://%zz@p", "socks5://jane:canary@proxy", "jane:canary@http://proxy:3128",
         ])
     func badProxy(_ text: String) async throws {
-        let transport = HTTPTransport(client: .shared, environment: environment(["HTTPS_PROXY": text]))
+        let transport = HTTPTransport(environment: environment(["HTTPS_PROXY": text]))
         let authority = try OAuthAuthority.test("https://auth.example", transport: transport)
         let thrown = await asyncFailure { try await authority.verify(account(at: "https://auth.example")) }
         guard case .misconfigured(let problem)? = thrown else { throw try #require(thrown) }
@@ -138,7 +138,7 @@ struct NetworkEnvironmentTests {
 
     @Test("Reports a missing certificate file, and trusts no other certificates")
     func missingCertificates() async throws {
-        let transport = HTTPTransport(client: .shared, environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
+        let transport = HTTPTransport(environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
         let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)
         let thrown = await asyncFailure { try await authority.verify(account(at: "https://localhost:1")) }
         #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is missing"))
