@@ -83,8 +83,8 @@ import Testing
             ])
         try await cluster.waitUntilReady(credentials: credentials)
         let port = try #require(cluster.nodes[0].endpoint.split(separator: ":").last)
-        let storage = EtcdArchiveStorage(
-            location: try EtcdLocation("etcds://localhost:\(port)/tls"), credentials: credentials,
+        let storage = try EtcdArchiveStorage(
+            location: EtcdLocation("etcds://localhost:\(port)/tls"), credentials: credentials,
             container: folder.container())
         await expectAccountError(.storeUnreachable, "a certificate for an address") {
             _ = try await storage.read(.account)

@@ -93,6 +93,15 @@ struct ProxyTests {
         }
     }
 
+    @Test func `Sends no password if the certificate is for the proxy's address`() async throws {
+        try await ProxiedUser.run(subject: "IP:127.0.0.1") { user in
+            let refused = try await user.login()
+            #expect(refused.exitCode == 69, "\(refused)")
+            #expect(refused.errors.contains("is for another host name"), "\(refused)")
+            #expect(!user.container.exists(user.container.archive))
+        }
+    }
+
     @Test func `Authenticates to the proxy, and wrong credentials keep the account`() async throws {
         try await ProxiedUser.run(proxy: ["BasicAuth alice canary-7f3a"], credentials: "alice:canary%2D7f3a") { user in
             let address = try #require(user.account.environment["HTTPS_PROXY"])

@@ -16,14 +16,16 @@ struct ProxiedUser: Sendable {
     /// - Parameters:
     ///   - configuration: Further lines of tinyproxy.conf(5).
     ///   - credentials: The user name and password for the proxy, in the form in which they appear in its address.
+    ///   - subject: The subject of the service's certificate.
     ///   - test: The test.
     /// - Returns: The requests to the proxy.
     @discardableResult
     static func run(
-        proxy configuration: [String] = [], credentials: String? = nil, _ test: (ProxiedUser) async throws -> Void
+        proxy configuration: [String] = [], credentials: String? = nil, subject: String = "DNS:\(ProxyServer.onlyName)",
+        _ test: (ProxiedUser) async throws -> Void
     ) async throws -> [String] {
         try await Container.run { container in
-            let certificate = try await Certificate.make(for: "DNS:\(ProxyServer.onlyName)", in: container)
+            let certificate = try await Certificate.make(for: subject, in: container)
             return try await ExampleServer.run(certificate.serverOptions + ["--name", ProxyServer.onlyName]) { server in
                 try await ProxyServer.run(configuration, in: container) { proxy in
                     let address = "http://" + (credentials.map { $0 + "@" } ?? "") + proxy.authority
