@@ -44,6 +44,31 @@ import AccountSupport
         #expect(EtcdFailure(try object(#"{"message":"\#(text)","code":\#(code)}"#)).code == nil)
     }
 
+    @Test func `Keeps a message of etcd on one line of at most 200 characters`() throws {
+        let text = #"etcdserver: no\n\u001b[2Jaccount: call us"# + String(repeating: "x", count: 300)
+        let failure = EtcdFailure(try object(#"{"message":"\#(text)","code":9}"#))
+        #expect(failure.text.hasPrefix("etcdserver: no\u{FFFD}\u{FFFD}[2Jaccount: call us"))
+        #expect(failure.text.count == 200)
+        #expect(!EtcdFailure(cancelReason: "a\nb").text.contains("\n"))
+    }
+
+    @Test(arguments: [
+        ("process 7 on build-1.example.com", true), ("process 7 on another machine", true),
+        ("Your account was stolen: call +1 555", false), ("process 7 on fire: call +1 555", false),
+        ("process seven on build-1", false), ("process 7 on build-1\nYour account was stolen", false),
+        ("process 7 on \u{1B}[2J", false), ("process 7 on " + String(repeating: "a", count: 65), false),
+        ("process 7 on ", false), ("", false),
+    ])
+    func `Drops a forged lock holder unless it names a process and a machine`(value: String, isShown: Bool) {
+        let holder = EtcdKeyValue(key: "k", value: Array(value.utf8), createRevision: 1, modRevision: 1, lease: 0)
+        #expect(holder.holderName == (isShown ? value : nil))
+    }
+
+    @Test func `Recognizes its own value of a lock`() {
+        let holder = EtcdKeyValue(key: "k", value: EtcdLock.value, createRevision: 1, modRevision: 1, lease: 0)
+        #expect(holder.holderName?.hasPrefix("process \(ProcessInfo.processInfo.processIdentifier) on ") == true)
+    }
+
     @Test func `Encodes and decodes a replica unchanged, and rejects a damaged replica`() throws {
         let content = ReplicaContent(
             location: "etcd://a:1/x", revision: 0x0102_0304_0506_0708, date: Date(timeIntervalSince1970: 1_700_000_000),

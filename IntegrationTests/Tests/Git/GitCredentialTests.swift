@@ -64,6 +64,26 @@ struct GitCredentialTests {
         }
     }
 
+    @Test func `Other helpers print no token if localhost is another machine`() async throws {
+        try await run { user in
+            let url = "http://localhost:8080"
+            #expect(try await user.account("rule", "add", url).exitCode == 0)
+            let token = try await user.account.storedToken()
+            let kubectl =
+                #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":{"server":"\#(url)"}}}"#
+            let account = user.account.with("KUBERNETES_EXEC_INFO", kubectl)
+            for words in [["docker-credential", "get"], ["kube-credential"], ["headers", url]] {
+                let command = account.command(words)
+                let right = try await command.run(input: url)
+                #expect(right.exitCode == 0 && right.output.contains(token), "\(right)")
+                let misled = try command.runWhereLocalhostLeads(to: "192.0.2.1", in: user.container)
+                let outcome = try await misled.run(input: url)
+                #expect(outcome.exitCode != 0 && !outcome.output.contains(token), "\(outcome)")
+                #expect(outcome.errors.contains("localhost resolves to 192.0.2.1"), "\(outcome)")
+            }
+        }
+    }
+
     @Test func `git-credential erase of the current token causes a refresh, and no other`() async throws {
         try await run { user in
             let token = try await user.account.storedToken()

@@ -89,10 +89,12 @@ struct ClientKeyLoginTests {
             try #require(login.exitCode == 0, "\(login)")
             try await server.clearLog()
             let files = FileManager.default
-            try files.setAttributes([.posixPermissions: 0o644], ofItemAtPath: keys.privateKey)
-            let open = try await account("refresh")
-            #expect(open.exitCode == 78, "\(open)")
-            #expect(open.errors.contains("chmod 600 \(keys.privateKey)"), "\(open)")
+            for permissions in [0o604, 0o640] {
+                try files.setAttributes([.posixPermissions: permissions], ofItemAtPath: keys.privateKey)
+                let open = try await account("refresh")
+                #expect(open.exitCode == 78, "\(open)")
+                #expect(open.errors.contains("chmod 600 \(keys.privateKey)"), "\(open)")
+            }
             #expect(try await account("doctor").output.contains("chmod 600 \(keys.privateKey)"))
             try files.removeItem(atPath: keys.privateKey)
             let missing = try await account("refresh")

@@ -20,7 +20,7 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     init(_ object: JSONObject?) {
         code = object?.int64("code").flatMap(Code.init) ?? object?.int64("grpc_code").flatMap(Code.init)
-        text = object?["message"]?.string ?? object?["error"]?.string ?? "no response from etcd"
+        text = Self.shown(object?["message"]?.string ?? object?["error"]?.string ?? "no response from etcd")
         if code == .resourceExhausted, text.hasSuffix("too many requests") { code = nil }
     }
 
@@ -33,7 +33,7 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     /// Parses the reason for which etcd ended a watch. The reason contains the code in words.
     init(cancelReason text: String) {
-        self.text = text
+        self.text = Self.shown(text)
         code =
             if text.contains("PermissionDenied") {
                 .permissionDenied
@@ -41,6 +41,9 @@ struct EtcdFailure: Error, Sendable, Hashable {
                 .unauthenticated
             } else { nil }
     }
+
+    /// A message of etcd has one line. Another server may send any text.
+    private static func shown(_ text: String) -> String { String(text.prefix(200)).shown }
 
     var isLeaseNotFound: Bool { code == .notFound }
 

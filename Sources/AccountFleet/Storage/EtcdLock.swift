@@ -59,7 +59,9 @@ final class EtcdLock: Sendable {
     }
 
     /// The value of the key, which identifies the holder to other processes.
-    static let value = Array("process \(SystemCall.processID) on \(SystemCall.hostName ?? "another machine")".utf8)
+    static let value = Array("process \(SystemCall.processID) on \(SystemCall.hostName ?? unknownMachine)".utf8)
+
+    fileprivate static let unknownMachine = "another machine"
 
     /// Whether the holder may have sent a refresh token whose successor is not stored yet. Until the lease expires, no
     /// other process may send that token.
@@ -244,9 +246,20 @@ final class EtcdLock: Sendable {
 }
 
 extension EtcdKeyValue {
+    /// The holder of a lock, if the value has the form of ``EtcdLock/value``. Any etcd user with access to this prefix can
+    /// write another text, which would look like a sentence of AccountKit.
     var holderName: String? {
-        // The value is untrusted: any etcd user with access to this prefix can write it.
-        let name = String(decoding: value.prefix(100), as: UTF8.self).filter { $0.isASCII && $0 >= " " }
-        return name.isEmpty ? nil : name
+        let text = String(decoding: value, as: UTF8.self)
+        let words = text.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
+        guard words.count == 4, words[0] == "process", Int32(words[1]) != nil, words[2] == "on",
+            words[3] == EtcdLock.unknownMachine || Self.isMachineName(words[3])
+        else { return nil }
+        return text
+    }
+
+    /// The longest name of a machine is `HOST_NAME_MAX` (hostname(7)).
+    private static func isMachineName(_ name: Substring) -> Bool {
+        (1...64).contains(name.utf8.count)
+            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
     }
 }

@@ -58,7 +58,7 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
             version = try KubernetesAPIVersion(
                 named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
             return try CommandContext(
-                options, session: try ruledSession(info?.spec?.cluster?.server), isInteractive: false)
+                options, session: try ruledSession(info?.spec?.cluster), isInteractive: false)
         } _: { context in
             let token = usesIDToken ? try await idToken(context) : try await context.helperToken()
             try JSONDocument.print(KubernetesExecCredential(token, version: version))
@@ -71,10 +71,10 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
     }
 
     /// Returns the session of the server's rule; `nil` for the current session if any cluster may receive the token.
-    /// Throws an error if the server has no rule.
-    private func ruledSession(_ server: String?) throws -> SessionName? {
+    /// Throws an error if the server has no rule, or if kubectl does not verify the server.
+    private func ruledSession(_ cluster: KubernetesExecInfo.Spec.Cluster?) throws -> SessionName? {
         if anyCluster { return nil }
-        guard let server else {
+        guard let cluster, let server = cluster.server else {
             throw AccountError(
                 .misconfigured,
                 "kubectl does not name the cluster, so the cluster gets no token",
@@ -93,6 +93,7 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
             )
         }
         try url?.checkStaysHere()
+        try cluster.checkVerification()
         if let session, session != rule.session.rawValue {
             throw AccountError(
                 .invalidArgument,

@@ -14,6 +14,15 @@ struct KubernetesExecInfo: Decodable, Equatable {
     struct Spec: Decodable, Equatable {
         struct Cluster: Decodable, Equatable {
             var server: String?
+
+            /// Whether kubectl accepts any certificate, so that the rule for the server does not decide which server gets
+            /// the token.
+            var skipsVerification: Bool?
+
+            private enum CodingKeys: String, CodingKey {
+                case server
+                case skipsVerification = "insecure-skip-tls-verify"
+            }
         }
 
         /// Present only with `provideClusterInfo: true` in the kubeconfig.
@@ -37,6 +46,17 @@ struct KubernetesExecInfo: Decodable, Equatable {
         guard kind == "ExecCredential" else {
             throw AccountError(.invalidArgument, "\(Self.variable) contains an object other than an ExecCredential")
         }
+    }
+}
+
+extension KubernetesExecInfo.Spec.Cluster {
+    /// Throws `misconfigured` if kubectl does not verify that it is connected to the server.
+    func checkVerification() throws(AccountError) {
+        guard skipsVerification == true else { return }
+        throw AccountError(
+            .misconfigured,
+            "kubectl does not verify the certificate of the cluster (insecure-skip-tls-verify), so the cluster gets no token",
+            hint: "set certificate-authority for this cluster of the kubeconfig, or add the argument --any-cluster")
     }
 }
 

@@ -87,8 +87,7 @@ struct BrowserSignInTests {
 
     // MARK: Successful
 
-    @Test("Exchanges the browser's code, returns the account, and shows the user")
-    func success() async throws {
+    @Test func `Exchanges the browser's code, returns the account, and shows the user`() async throws {
         let service = Service()
         let result = try await signIn(service: service) { visit, server in
             service.setClaims(claims(visit, server))

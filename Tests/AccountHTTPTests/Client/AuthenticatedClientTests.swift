@@ -74,8 +74,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("Spends no second refresh token if the API refuses the new token too")
-    func refusedAgain() async throws {
+    @Test func `Spends no second refresh token if the API refuses the new token too`() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority()
             let (client, store) = try await client(server, authority)

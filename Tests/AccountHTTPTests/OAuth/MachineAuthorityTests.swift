@@ -3,6 +3,10 @@ import AccountTesting
 import FoundationEssentials
 import Testing
 
+#if Signatures
+import Crypto
+#endif
+
 @testable import AccountHTTP
 
 /// Sessions of a client without a user (RFC 6749, section 4.4).
@@ -64,6 +68,41 @@ struct MachineAuthorityTests {
             #expect(request.headers["authorization"] == "Basic \(pair)")
         }
     }
+
+    /// Expects that none of the texts is in the archive after a sign-in and after a refresh.
+    private func expectArchives(_ authority: MachineAuthority, containNone texts: [String]) async throws {
+        var account = try await authority.signIn()
+        try expectArchive(of: account, containsNone: texts)
+        account.credentials = account.credentials.renewed(by: try await authority.refresh(account))
+        try expectArchive(of: account, containsNone: texts)
+    }
+
+    private static let surplusTokens =
+        #"{"access_token":"access-1","refresh_token":"refresh-1","id_token":"e30.e30.id-1","expires_in":60}"#
+
+    @Test func `An archive contains neither client secret nor surplus tokens`() async throws {
+        try await run(tokens: Self.surplusTokens) { server in
+            try await expectArchives(try authority(server), containNone: [Self.secret, "refresh-1", "id-1"])
+        }
+    }
+
+    #if Signatures
+    @Test func `An archive contains no client key`() async throws {
+        let pem = P256.Signing.PrivateKey().pemRepresentation
+        let lines = pem.split(separator: "\n").dropFirst().dropLast().map(String.init)
+        try await TemporaryFile.run(pem) { path in
+            // AccountKit refuses a key that other users can read.
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+            try await run(tokens: Self.surplusTokens) { server in
+                let authority = try MachineAuthority(
+                    issuer: server.address, clientID: "nightly", clientKey: .file(path), timeout: .seconds(20),
+                    clock: clock)
+                try await expectArchives(authority, containNone: lines)
+                #expect(forms(server).count == 2 && forms(server).allSatisfy { $0.contains("client_assertion=") })
+            }
+        }
+    }
+    #endif
 
     @Test func `Repeats the request of the sign-in in another process`() async throws {
         try await run { server in

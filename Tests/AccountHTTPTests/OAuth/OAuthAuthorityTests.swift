@@ -300,8 +300,8 @@ struct OAuthAuthorityTests {
         .sendAndClose("HTTP/1.1 200 \(canary)\r\n\(canary)"), .sendAndClose(canary),
     ]
 
-    @Test("Hides all secrets in errors, whatever the service echoes", arguments: echoes)
-    func canaryIsNotRepeated(_ action: LoopbackServer.Action) async throws {
+    @Test(arguments: echoes)
+    func `Hides all secrets in errors, whatever the service echoes`(_ action: LoopbackServer.Action) async throws {
         try await LoopbackServer.run { _, _ in
             action
         } _: { server in

@@ -91,6 +91,21 @@ struct WorkloadAuthorityTests {
         }
     }
 
+    @Test(arguments: [WorkloadGrant.clientAssertion, .jwtBearer, .tokenExchange])
+    func `An archive contains no assertion of a workload`(grant: WorkloadGrant) async throws {
+        try await run { server, path in
+            try await expectArchives(try authority(server, path, grant: grant), containNone: [Self.assertion])
+        }
+    }
+
+    /// Expects that none of the texts is in the archive after a sign-in and after a refresh.
+    private func expectArchives(_ authority: MachineAuthority, containNone texts: [String]) async throws {
+        var account = try await authority.signIn()
+        try expectArchive(of: account, containsNone: texts)
+        account.credentials = account.credentials.renewed(by: try await authority.refresh(account))
+        try expectArchive(of: account, containsNone: texts)
+    }
+
     private static let grantChoices: [(String, String?, WorkloadGrant)] = [
         (authenticates + grants(jwtBearer, exchange), "deploy", .clientAssertion),
         (authenticates + grants(jwtBearer, exchange), nil, .jwtBearer),
@@ -178,6 +193,15 @@ struct WorkloadAuthorityTests {
                         + "&assertion=\(Self.assertion)&scope=read&resource=https%3A%2F%2Fapi.example.com%2F"
                         + "&client_id=agent")
                 #expect(request.headers["authorization"]?.hasPrefix("Basic ") == true)
+            }
+        }
+    }
+
+    @Test func `An archive contains neither ID token nor assertion of a user`() async throws {
+        try await run(assertion: "the.id.token") { server, path in
+            try await runIdentityProvider { provider in
+                let texts = ["the.id.token", Self.assertion, "s3cret"]
+                try await expectArchives(try authority(server, provider, path), containNone: texts)
             }
         }
     }

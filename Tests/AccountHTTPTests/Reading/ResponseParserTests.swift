@@ -180,8 +180,8 @@ struct ResponseParserTests {
         Row(.discovery, ServiceResponse(403), .unclear("…")),
     ]
 
-    @Test("Maps each response in the table to its failure", arguments: rows)
-    func row(_ row: Row) {
+    @Test(arguments: rows)
+    func `Maps each response in the table to its failure`(_ row: Row) {
         let reading = ResponseParser(row.endpoint, sent: [Secret(canary)])
         #expect(kind(failure { try reading.object(in: row.response) }) == row.failure)
     }
@@ -214,8 +214,7 @@ struct ResponseParserTests {
         #expect(kind(failure { try reading.acknowledgement(in: response) }) == expected)
     }
 
-    @Test("Keeps an error description without control characters")
-    func description() {
+    @Test func `Keeps an error description without control characters`() {
         let response = ServiceResponse.json(
             400, #"{"error":"invalid_grant","error_description":"\u001b[31mexpired\r\n yesterday\u0007"}"#)
         let reading = ResponseParser(.token, sent: [Secret(canary)])

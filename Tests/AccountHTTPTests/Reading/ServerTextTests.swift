@@ -8,13 +8,12 @@ struct ServerTextTests {
     private let text = ServerText(secrets: [Secret(canary), Secret("pass word"), Secret("two  blanks")])
 
     @Test(
-        "Removes invisible characters and normalizes spaces in service text",
         arguments: [
             ("expired", "expired"), ("  two\n lines\t", "two lines"), ("\u{1B}]0;title\u{7}x", "]0;titlex"),
             ("a\u{202E}b\u{200B}c\u{2028}d\u{9B}e\u{E0041}f", "abc def"), ("Grüße 👋", "Grüße 👋"),
             ("", nil), (" \r\n", nil), ("\u{0}", nil),
         ])
-    func visible(_ sent: String, _ shown: String?) {
+    func `Removes invisible characters and normalizes spaces in service text`(_ sent: String, _ shown: String?) {
         #expect(text.shown(sent) == shown)
     }
 

@@ -55,8 +55,8 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("Reads a response body of 1 MiB, but not of one byte more", arguments: [0, 1])
-    func bodyLimit(_ more: Int) async throws {
+    @Test(arguments: [0, 1])
+    func `Reads a response body of 1 MiB, but not of one byte more`(_ more: Int) async throws {
         try await LoopbackServer.run { _, _ in
             .response(200, [:], String(repeating: "x", count: ServiceResponse.bodyLimit + more))
         } _: { server in
@@ -66,8 +66,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("Stops reading an endless response body")
-    func endless() async throws {
+    @Test func `Stops reading an endless response body`() async throws {
         let chunk = "10000\r\n" + String(repeating: "x", count: 0x10000) + "\r\n"
         try await LoopbackServer.run { _, _ in
             .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 32))
@@ -100,8 +99,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("Logs only method, host, path and status of a request")
-    func log() async throws {
+    @Test func `Logs only method, host, path and status of a request`() async throws {
         try await LoopbackServer.run { request, _ in
             request.target.hasPrefix("/cut") ? .reset : .json("{}")
         } _: { server in

@@ -100,6 +100,20 @@ import Testing
                 #expect(error?.code == .invalidArgument, "\(path): \(String(describing: error))")
             }
             #expect(try text(folder + "/file") == "new")
+            // The result is the same if the link appeared later.
+            let later = try TokenFile(path: folder + "/later")
+            for isWritten in [false, true] {
+                if isWritten { try later.write(Secret("new")) }
+                try? FileManager.default.removeItem(atPath: later.path)
+                try FileManager.default.createSymbolicLink(
+                    atPath: later.path, withDestinationPath: folder + "/file")
+                #expect(throws: AccountError.self) { try later.write(Secret("other")) }
+                #expect(try !later.remove())
+                #expect(try text(folder + "/file") == "new")
+                #expect(
+                    try FileManager.default.destinationOfSymbolicLink(atPath: later.path) == folder + "/file")
+                try FileManager.default.removeItem(atPath: later.path)
+            }
         }
     }
 

@@ -37,6 +37,23 @@ import Foundation
         #expect(error?.code == .invalidArgument)
     }
 
+    @Test(arguments: [
+        ("", false), (#","insecure-skip-tls-verify":false"#, false), (#","insecure-skip-tls-verify":true"#, true),
+    ])
+    func `Refuses a cluster whose certificate kubectl does not verify`(member: String, isRefused: Bool) throws {
+        let text =
+            #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":"#
+            + #"{"server":"https://k8s.example:6443"\#(member)}}}"#
+        let cluster = try #require(try KubernetesExecInfo(text).spec?.cluster)
+        #expect(cluster.server == "https://k8s.example:6443")
+        if isRefused {
+            let error = #expect(throws: AccountError.self) { try cluster.checkVerification() }
+            #expect(error?.code == .misconfigured && error?.hint?.contains("certificate-authority") == true)
+        } else {
+            try cluster.checkVerification()
+        }
+    }
+
     @Test func `Accepts a kubectl API version with or without its group`() throws {
         #expect(try KubernetesAPIVersion(named: "client.authentication.k8s.io/v1") == .v1)
         #expect(try KubernetesAPIVersion(named: "v1beta1") == .v1beta1)

@@ -62,6 +62,8 @@ struct SecretTests {
             #expect(!text.contains("canary"))
             #expect(!text.contains(Self.canary.suffix(6)))
             #expect(!text.contains("\(Self.canary.utf8.count)"))
+            // The bytes of "can".
+            #expect(!text.contains("99, 97, 110"))
         }
     }
 

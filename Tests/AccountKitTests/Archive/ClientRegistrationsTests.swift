@@ -134,6 +134,21 @@ struct ClientRegistrationsTests {
         #expect(try await registrations().registration(at: issuer) == Self.complete)
     }
 
+    @Test func `A copy without the key shows no value of a registration`() async throws {
+        let issuer = "https://canary-issuer.example"
+        let registration = ClientRegistration(
+            issuer: issuer, clientID: "canary-client", clientSecret: Secret("canary-secret"),
+            redirectURI: "http://127.0.0.1:8400/canary", scopes: ["canary-scope"],
+            management: .init(url: issuer + "/register/1", token: Secret("canary-token")), createdAt: Fixture.now)
+        _ = try await registrations().renew(at: issuer) { _ in registration }
+        #expect(storage.entries.count == 1)
+        for (entry, stored) in storage.entries {
+            #expect(!entry.rawValue.contains("canary"))
+            #expect(stored.bytes.firstRange(of: "canary".utf8) == nil)
+        }
+        #expect(try await registrations(key: 2).registration(at: issuer) == nil)
+    }
+
     @Test func `The record contains no secret`() throws {
         var registration = Self.complete
         registration.clientSecret = Secret("CANARY-1")

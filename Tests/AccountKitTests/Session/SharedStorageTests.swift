@@ -73,6 +73,47 @@ struct SharedStorageTests {
         return (storage, store(storage, key: flaw.key))
     }
 
+    // MARK: What a reader without the key sees
+
+    @Test func `No entry of a shared storage shows a token, a name or a field`() async throws {
+        let storage = InMemoryArchiveStorage(sharedPlace: "team")
+        let store = store(storage)
+        let authority = ScriptedAuthority(
+            refresh: [.accept, .refuse(.unavailable(status: 503, retryAfter: nil))],
+            revoke: [.refuse(.noResponse(.timeout))], clock: clock)
+        var seen: Set<ArchiveEntry> = []
+        func look(after step: String) {
+            for (entry, stored) in storage.entries {
+                seen.insert(entry)
+                for text in ["canary", "access-2", "refresh-2", "derived-1"] {
+                    #expect(
+                        stored.bytes.firstRange(of: Array(text.utf8)) == nil, "\(entry) shows \(text) after \(step)")
+                }
+            }
+        }
+        var alice = Account.testing(id: "canary-id", at: clock.now)
+        alice.username = "canary-name"
+        alice.profile.nickname = "canary-nickname"
+        alice.credentials.accessToken = Secret("canary-access")
+        alice.credentials.refreshToken = Secret("canary-refresh")
+        alice.credentials.idToken = Secret("canary-id-token")
+        alice.credentials.clientSecret = .secret(Secret("canary-client"))
+        try await store.signIn { [alice] in alice }
+        look(after: "sign-in")
+        try await store.refresh(with: authority)
+        look(after: "refresh")
+        _ = try await store.accessToken(for: TokenTarget(audience: "canary-api"), timeout: nil, with: authority)
+        look(after: "derivation")
+        _ = try await store.offlineKey()
+        look(after: "offline key")
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: authority) }
+        look(after: "failed refresh")
+        _ = try await store.signOut(with: authority)
+        look(after: "sign-out")
+        #expect(seen.isSuperset(of: [.account, .refreshRecord, .signOut]), "\(seen)")
+        #expect(seen.contains { $0.rawValue.hasPrefix("Revocation-") }, "\(seen)")
+    }
+
     // MARK: An archive that cannot be opened
 
     @Test(arguments: Flaw.allCases)

@@ -100,11 +100,13 @@ struct KubernetesTests {
     // MARK: Without the client
 
     private func ask(
-        _ account: Tool, _ version: String? = nil, server: String? = nil, _ arguments: String...
+        _ account: Tool, _ version: String? = nil, server: String? = nil, isVerified: Bool = true,
+        _ arguments: String...
     ) async throws -> Outcome {
         var tool = account
         if let version {
-            let spec = server.map { #","cluster":{"server":"\#($0)"}"# } ?? ""
+            let spec =
+                server.map { #","cluster":{"server":"\#($0)","insecure-skip-tls-verify":\#(!isVerified)}"# } ?? ""
             tool = tool.with(
                 "KUBERNETES_EXEC_INFO",
                 #"{"kind":"ExecCredential","apiVersion":"\#(Self.group)\#(version)","spec":{"interactive":false\#(spec)}}"#
@@ -163,6 +165,8 @@ struct KubernetesTests {
                 #expect(outcome.exitCode == 77, "\(outcome)")
                 #expect(outcome.output == "")
             }
+            let unverified = try await ask(user.account, "v1", server: "https://k8s.example:6443", isVerified: false)
+            #expect(unverified.exitCode == 78 && unverified.output == "", "\(unverified)")
             let other = try await ask(user.account, "v1", server: "https://k8s.example:6443", "--session", "default")
             #expect(other.exitCode == 64)
             #expect(other.output == "")
