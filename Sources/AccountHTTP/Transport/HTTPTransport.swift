@@ -37,14 +37,33 @@ final class HTTPTransport: Sendable {
     /// The networks of the hosts that answered this process.
     private let places: HostPlaces
 
-    /// The HTTP clients, created when first needed: a client starts threads, and most commands send no request.
-    private let clients = Mutex<[Way: HTTPClient]>([:])
+    private let clients: Clients
     private let connectionLimit: Int
     private let adapt: @Sendable (inout HTTPClient.Configuration) -> Void
+
+    /// The HTTP clients, created when first needed: a client starts threads, and most commands send no request.
+    private final class Clients: Sendable {
+        private let clients = Mutex<[Way: HTTPClient]>([:])
+
+        deinit {
+            let clients = clients.withLock { $0.values.map { $0 } }
+            guard !clients.isEmpty else { return }
+            Task { for client in clients { try? await client.shutdown() } }
+        }
+
+        func client(_ way: Way, _ configuration: () -> HTTPClient.Configuration) -> HTTPClient {
+            clients.withLock { clients in
+                let client = clients[way] ?? HTTPClient(configuration: configuration())
+                clients[way] = client
+                return client
+            }
+        }
+    }
 
     /// Each host has its own client, because the checks of a connection depend on the host.
     private struct Way: Hashable {
         var host: String
+        var namer: String?
         var usesTLS: Bool
         var isProxied: Bool
 
@@ -68,6 +87,7 @@ final class HTTPTransport: Sendable {
         self.adapt = adapt
         namer = nil
         places = HostPlaces()
+        clients = Clients()
     }
 
     private init(_ other: HTTPTransport, namer: String) {
@@ -75,6 +95,7 @@ final class HTTPTransport: Sendable {
         connectionLimit = other.connectionLimit
         adapt = other.adapt
         places = other.places
+        clients = other.clients
         self.namer = namer
     }
 
@@ -82,11 +103,6 @@ final class HTTPTransport: Sendable {
     /// server is in the same network (server-side request forgery). A proxy looks the names up itself, so this transport
     /// does not check the addresses behind a proxy.
     func reaching(hostsNamedBy namer: ServiceURL) -> HTTPTransport { HTTPTransport(self, namer: namer.host) }
-
-    /// Closes the connections. Tests call this method before they release a transport.
-    func shutDown() async throws {
-        for client in clients.withLock({ $0.values.map { $0 } }) { try await client.shutdown() }
-    }
 
     private func configuration(_ way: Way) -> HTTPClient.Configuration {
         var tls = TLSConfiguration.makeClientConfiguration()
@@ -309,13 +325,9 @@ final class HTTPTransport: Sendable {
         let route = environment.route(to: request.url)
         if case .impossible(let problem) = route { throw .misconfigured(problem) }
         let way = Way(
-            host: request.url.host, usesTLS: request.url.scheme == "https", isProxied: route != .direct,
+            host: request.url.host, namer: namer, usesTLS: request.url.scheme == "https", isProxied: route != .direct,
             isExchange: request.tokenRequestTimeout != nil)
-        return clients.withLock { clients in
-            let client = clients[way] ?? HTTPClient(configuration: configuration(way))
-            clients[way] = client
-            return client
-        }
+        return clients.client(way) { configuration(way) }
     }
 
     func clientRequest(_ request: ServiceRequest, _ exchange: ExchangeBody? = nil) -> HTTPClientRequest {

@@ -259,14 +259,7 @@ struct HTTPTransportTests {
         let transport = HTTPTransport(environment: environment) {
             $0.tlsConfiguration?.trustRoots = .certificates([trusted])
         }
-        do {
-            let result = try await body(transport)
-            try await transport.shutDown()
-            return result
-        } catch {
-            try await transport.shutDown()
-            throw error
-        }
+        return try await body(transport)
     }
 
     @Test("Rejects a self-signed certificate")
@@ -354,8 +347,6 @@ struct HTTPTransportTests {
                 // The server itself may be on this machine.
                 let local = transport.reaching(hostsNamedBy: try ServiceURL("http://127.0.0.1"))
                 #expect(try await get(address, transport: local).status == 200)
-                try await limited.shutDown()
-                try await local.shutDown()
             }
         }
         connection.finish()
@@ -374,7 +365,6 @@ struct HTTPTransportTests {
                         limited.clientRequest(request), to: request.url, by: limited.client(for: request))
                 }
                 #expect(server.requests.isEmpty)
-                try await limited.shutDown()
             }
         }
     }
@@ -396,7 +386,6 @@ struct HTTPTransportTests {
             }
             #expect(server.requests.isEmpty)
         }
-        try await transport.shutDown()
     }
     #endif
 
