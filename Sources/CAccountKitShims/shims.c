@@ -111,7 +111,9 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
         posix_spawnattr_setsigdefault(&attributes, &usual);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
         status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
+        if (status == 0 && output >= 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
+        for (int discarded = 1; status == 0 && output < 0 && discarded <= 2; discarded++)
+            status = posix_spawn_file_actions_addopen(&actions, discarded, "/dev/null", O_WRONLY, 0);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
         // Close descriptors without O_CLOEXEC, such as connections and pipes of other code.
         if (status == 0) status = posix_spawn_file_actions_addclosefrom_np(&actions, 3);

@@ -36,6 +36,43 @@ import Testing
         #expect(await ExternalProgram.output(of: "head", ["-c", "5000000", "/dev/zero"], hiding: []) == nil)
     }
 
+    /// Subprocess drops programs that it has not started at the end of the process, and the runtime then reports the
+    /// tasks that wait for them.
+    @Test func `A process can end while it still launches programs`() async {
+        let result = await #expect(
+            processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]
+        ) {
+            for _ in 0..<32 {
+                ExternalProgram.launch(firstOf: [["sh", "-c", "echo launched; echo launched >&2"]], hiding: [])
+            }
+            exit(0)
+        }
+        // The testing library may write there too.
+        let output = (result?.standardOutputContent ?? []) + (result?.standardErrorContent ?? [])
+        let text = String(decoding: output, as: UTF8.self)
+        #expect(!text.contains("CONTINUATION") && !text.contains("launched"), "\(text)")
+    }
+
+    @Test func `Launches the first program that succeeds`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "launch-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let pipe = folder + "/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let end = open(pipe, O_RDONLY | O_NONBLOCK)
+        try #require(end >= 0)
+        defer { close(end) }
+        let words = ["sh", "-c", #"echo "$HOME/$1" >"$2""#, "sh"]
+        ExternalProgram.launch(
+            firstOf: [["account-no-such-program"], ["false"], words + ["second", pipe], words + ["third", pipe]],
+            hiding: ["HOME"])
+        var entry = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&entry, 1, 60_000) == 1)
+        var text = [UInt8](repeating: 0, count: 100)
+        let count = read(end, &text, text.count)
+        #expect(String(decoding: text.prefix(max(count, 0)), as: UTF8.self) == "/second\n")
+    }
+
     @Test func `Passes the URL of a QR code outside the arguments`() async {
         // The program prints its arguments.
         let code = await QRCode(of: "https://example.com/device?user_code=WDJB-MJHT", with: "echo", hiding: [])

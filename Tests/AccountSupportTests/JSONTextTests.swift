@@ -48,6 +48,13 @@ struct JSONTextTests {
         #expect(object?.members.map(\.name.string) == ["a", "bc", "a"])
     }
 
+    @Test(arguments: [
+        (#""ab""#, true), (#""\u0061b""#, true), (#""abc""#, false), (#""a""#, false), (#""\b""#, false), ("1", false),
+    ])
+    func `Compares a string with a text`(json: String, isSame: Bool) {
+        #expect(text(json)?.isString("ab") == isSame)
+    }
+
     @Test func `Decodes escapes in strings`() {
         #expect(text(#""a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00ü""#)?.string == "a\"\\/\u{8}\u{C}\n\r\té😀ü")
         #expect(text(#""\ud83d""#)?.string == nil)

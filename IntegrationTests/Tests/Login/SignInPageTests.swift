@@ -102,7 +102,7 @@ struct SignInPageTests {
                 [
                     "wslview": "exit 1", "wslpath": #"echo '\\wsl.localhost\Debian'"$2""#,
                     "explorer.exe": "\(opened); exit 1", "xdg-open": "exit 1",
-                ], "wslview PAGE\nwslpath -w PAGE\nexplorer.exe PAGE\n"
+                ], "wslpath -w PAGE\nwslview PAGE\nexplorer.exe PAGE\n"
             ),
             (["wslview": "exit 1", "xdg-open": opened], "wslview PAGE\nxdg-open PAGE\n"),
         ]

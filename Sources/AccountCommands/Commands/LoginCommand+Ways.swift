@@ -72,8 +72,7 @@ extension LoginCommand {
                 do {
                     let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
                     page = written
-                    // Don't wait: a browser that was not running may stay in the foreground until the user closes it.
-                    Task { await ExternalProgram.openBrowser(at: written, hiding: App.secretVariables) }
+                    await ExternalProgram.openBrowser(at: written, hiding: App.secretVariables)
                 } catch {
                     Terminal.say("note: cannot open the browser automatically (\(error)).")
                 }

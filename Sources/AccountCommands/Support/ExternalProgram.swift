@@ -48,38 +48,42 @@ package enum ExternalProgram {
         return result.standardOutput
     }
 
-    /// Opens a page in the browser from `$BROWSER`, otherwise in the default browser of the desktop. Returns when the
-    /// program ends, which may be when the user closes the browser. A failure is not an error: the user can open the
-    /// page manually.
+    /// Opens a page in the browser from `$BROWSER`, otherwise in the default browser of the desktop. Does not wait for
+    /// the browser, which may run until the user closes it. A failure is not an error: the user can open the page
+    /// manually.
     ///
-    /// Many programs can inspect a running browser, so `hidden` names environment variables to withhold from it.
+    /// Many programs can inspect a running browser, so `hidden` names environment variables to withhold from it. The
+    /// address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``.
     static func openBrowser(at page: RedirectPage, hiding hidden: [String]) async {
-        for program in chosenBrowsers where await open(page.url, with: program, hiding: hidden) { return }
+        var commands = chosenBrowsers.map { [$0, page.url] }
+        #if canImport(Darwin)
+        var last = ["open", page.url]
+        #else
+        var last = ["xdg-open", page.url]
+        #endif
         if isInWindowsSubsystem {
-            if await open(page.path, with: "wslview", hiding: hidden) { return }
+            commands.append(["wslview", page.path])
             if isInstalled("explorer.exe"), let path = await output(of: "wslpath", ["-w", page.path], hiding: hidden) {
-                // Ignore the exit code: `explorer.exe` fails even if it has opened the page.
-                _ = await open(String(path.prefix { $0 != "\n" }), with: "explorer.exe", hiding: hidden)
-                return
+                // The last program, because `explorer.exe` fails even if it has opened the page.
+                last = ["explorer.exe", String(path.prefix { $0 != "\n" })]
             }
         }
-        #if canImport(Darwin)
-        _ = await open(page.url, with: "open", hiding: hidden)
-        #else
-        _ = await open(page.url, with: "xdg-open", hiding: hidden)
-        #endif
+        launch(firstOf: commands + [last], hiding: hidden)
     }
 
-    /// Returns whether the program opened a page.
+    /// Runs the first program that succeeds, and returns immediately. The program may outlive this process, so its output
+    /// is discarded. A failure is not an error.
     ///
-    /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``.
-    private static func open(_ address: String, with program: String, hiding hidden: [String]) async -> Bool {
-        // Discard the output, which does not belong in this terminal and may continue after this process ends.
-        // `env` replaces itself with the program, and accepts a path or a name.
-        let result = try? await run(
-            .name("env"), arguments: [program, address], environment: environment(hiding: hidden),
-            output: .discarded, error: .discarded)
-        return result?.terminationStatus.isSuccess == true
+    /// A thread runs the programs, because a task would wait for each program, and Subprocess never continues a task
+    /// whose program it has not started when this process ends.
+    package static func launch(firstOf commands: [[String]], hiding hidden: [String]) {
+        // Without a thread, nothing is launched.
+        _ = DedicatedThread.start {
+            for command in commands {
+                // `env` replaces itself with the program, and accepts a path or a name.
+                if ChildProcess.succeeds(["env"] + command, hiding: hidden) { return }
+            }
+        }
     }
 
     static var hasBrowser: Bool {

@@ -3,8 +3,7 @@ import AccountKit
 extension ResultPage {
     /// - Parameter secrets: Values that must not appear on the page, in addition to the tokens of the account.
     init(signedIn account: Account, hiding secrets: [Secret]) {
-        let tokens = [account.credentials.accessToken, account.credentials.refreshToken, account.credentials.idToken]
-        let text = ServerText(secrets: secrets + tokens.compactMap(\.self))
+        let text = ServerText(secrets: secrets + account.credentials.tokens)
         let user = text.shown(account.username) ?? text.shown(account.id) ?? "an unnamed user"
         self = .signedIn(user: user, issuer: account.issuer ?? "the service")
     }

@@ -81,7 +81,7 @@ extension AuthenticatedClient {
                 _ = try await read(body)
                 return try await exchange(account, isRepeated: true)
             }
-            if let requirement = AccessRequirement(bare) {
+            if let requirement = AccessRequirement(bare, hiding: authorized.secrets) {
                 throw AccountError(requirement, at: origin, in: store.session)
             }
             // Read only the body of a 401 response: other bodies may be endless.

@@ -242,7 +242,7 @@ public struct AuthenticatedClient: Sendable {
     func judged(
         _ response: ServiceResponse, _ credentials: Credentials
     ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
-        if let requirement = AccessRequirement(response) {
+        if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {

@@ -33,14 +33,19 @@ extension ForwardingAuthority {
         var client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
         // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
         client.asksAuthority = !store.usesGivenToken
+        var tokens: [Secret] = []
         let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
-            try await HTTPTransport.forwarding.open(message, body: request.body, to: url)
+            // After the scheme (RFC 9110, section 11.4).
+            let sent = message.headerFields[.authorization]?.split(separator: " ").last
+            tokens += sent.map { [Secret(String($0))] } ?? []
+            return try await HTTPTransport.forwarding.open(message, body: request.body, to: url)
         } reading: { body in
             let bytes = try await body.collect()
             return (Data(bytes), ForwardedBody(collected: bytes))
         }
         return ForwardedResponse(
-            status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body)
+            status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body,
+            hiding: tokens)
     }
 }
 

@@ -401,7 +401,7 @@ extension APIAuthority: DiscoveringAuthority {
             try request.authorize(with: account.credentials)
             let response = try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: clock ?? SystemWallClock(), logger: logger)
-            return AccessRequirement(response)
+            return AccessRequirement(response, hiding: request.secrets)
         } catch {
             throw AccountError(request: error, to: url)
         }

@@ -14,14 +14,12 @@ extension OAuthAuthority {
         let request = try await request(
             form, to: endpoint, as: client(of: credentials), authentication: endpoint.document.tokenAuthentication)
         let response = try await send(request)
-        let claims = try ResponseParser(
-            .introspection, sent: request.secrets + [credentials.accessToken], quirks: quirks
-        )
-        .object(in: response)
+        let parser = ResponseParser(.introspection, sent: request.secrets + credentials.tokens, quirks: quirks)
+        let claims = try parser.object(in: response)
         guard claims["active"] == .boolean(true) else { return nil }
         let username = claims["username"]?.string
         guard let id = claims["sub"]?.string ?? username, !id.isEmpty else { return nil }
-        return Identity(id: id, username: username)
+        return parser.text.passable(Identity(id: id, username: username))
     }
 
     /// Returns the user as ``introspected(_:)`` does, and `nil` if the service refuses the request. A refusal is about this

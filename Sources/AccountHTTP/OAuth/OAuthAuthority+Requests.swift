@@ -243,7 +243,7 @@ extension OAuthAuthority {
         try request.authorize(with: credentials)
         let response = try await send(request)
         let parser = ResponseParser(
-            .userInfo, sent: request.secrets, quirks: quirks, isProved: credentials.requiresProof)
+            .userInfo, sent: request.secrets + credentials.tokens, quirks: quirks, isProved: credentials.requiresProof)
         return (try parser.identity(in: response, from: issuerIdentifier, for: clientID), response)
     }
 

@@ -95,7 +95,7 @@ extension OAuthAuthority {
         if let secret = credentials.idToken, let clientID = credentials.clientID ?? clientID {
             if let token = IDToken(secret) {
                 try token.check(issuer: issuerIdentifier, clientID: clientID, nonce: nonce, at: date)
-                claimed = token.identity
+                claimed = token.identity.flatMap { ServerText(secrets: credentials.tokens).passable($0) }
             } else if nonce == nil {
                 credentials.idToken = nil
             } else {

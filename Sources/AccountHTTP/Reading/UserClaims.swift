@@ -12,15 +12,12 @@ extension ResponseParser {
         let object =
             isSigned ? try signedClaims(in: response, from: issuer, for: clientID) : try object(in: response)
         let others = isSigned ? Identity.protocolClaims : []
-        guard var identity = Identity(claims: object, leavingOut: others, quirks: quirks) else {
+        guard let identity = Identity(claims: object, leavingOut: others, quirks: quirks) else {
             throw .unclear("\(endpoint.name) does not identify the user of the token (no \(quirks.subjectClaim))")
         }
-        guard !repeatsSecret(identity.id) else {
+        guard let identity = text.passable(identity) else {
             throw .unclear("\(endpoint.name) returned the token as the user")
         }
-        // Drop claims that repeat a token, because programs display and print the profile.
-        identity.profile.fields = identity.profile.fields.filter { !repeatsSecret($0.key) && !repeatsSecret($0.value) }
-        if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
     }
 
@@ -41,17 +38,34 @@ extension ResponseParser {
         }
         return token.claims
     }
+}
 
-    private func repeatsSecret(_ text: String) -> Bool { self.text.repeatsSecret(text, notShorterThan: 8) }
+extension ServerText {
+    /// Returns an identity without claims that repeat a secret, because programs display and print the profile. Returns
+    /// `nil` if the ID of the user repeats a secret.
+    func passable(_ identity: Identity) -> Identity? {
+        guard !repeats(identity.id) else { return nil }
+        var identity = identity
+        identity.profile.fields = identity.profile.fields.filter { !repeats($0.key) && !repeats($0.value) }
+        if let username = identity.username, repeats(username) { identity.username = nil }
+        return identity
+    }
 
-    private func repeatsSecret(_ value: ProfileValue) -> Bool {
+    private func repeats(_ text: String) -> Bool { repeatsSecret(text, notShorterThan: Self.shortestSecret) }
+
+    private func repeats(_ value: ProfileValue) -> Bool {
         switch value {
-        case .string(let text): repeatsSecret(text)
-        case .array(let values): values.contains { repeatsSecret($0) }
-        case .dictionary(let members): members.contains { repeatsSecret($0.key) || repeatsSecret($0.value) }
+        case .string(let text): repeats(text)
+        case .array(let values): values.contains { repeats($0) }
+        case .dictionary(let members): members.contains { repeats($0.key) || repeats($0.value) }
         case .integer, .real, .boolean, .date, .data, .null: false
         }
     }
+}
+
+extension Credentials {
+    /// The tokens, which no text of a service may repeat.
+    var tokens: [Secret] { [accessToken, refreshToken, idToken].compactMap(\.self) }
 }
 
 extension Identity {

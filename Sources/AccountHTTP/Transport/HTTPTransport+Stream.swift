@@ -75,7 +75,7 @@ extension HTTPTransport {
             }
             let whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: clock.now)
             guard whole.head.status.kind == .successful else {
-                let limit = AccessRequirement(whole) == nil ? request.bodyLimit : 0
+                let limit = AccessRequirement(whole, hiding: request.secrets) == nil ? request.bodyLimit : 0
                 return try await read(response, limit: limit, receivedAt: clock.now)
             }
             for try await part in response.body {

@@ -125,9 +125,8 @@ final class KeepHost: KeepSurroundings {
     /// Notifies the user on the desktop. Does not wait, and ignores a missing desktop.
     private func notify(_ text: String) {
         let place = hint.session == .default ? hint.tool : "\(hint.tool), session \(hint.session)"
-        Task { [hidden, tool = hint.tool] in
-            _ = await ExternalProgram.output(
-                of: "notify-send", ["--app-name=\(tool)", "--icon=dialog-password", "--", place, text], hiding: hidden)
-        }
+        ExternalProgram.launch(
+            firstOf: [["notify-send", "--app-name=\(hint.tool)", "--icon=dialog-password", "--", place, text]],
+            hiding: hidden)
     }
 }

@@ -1,14 +1,14 @@
-/// Splits a stream of server-sent events into events.
+/// Splits a stream of server-sent events into events. The data of an event that is too long is skipped.
 ///
 /// Source: HTML Living Standard, section 9.2.6, "Interpreting an event stream". Lines end with LF, CRLF or CR.
 struct EventStreamParser {
-    struct Event: Equatable {
+    enum Event: Equatable {
         /// The lines of data, joined by newlines.
-        var data: [UInt8] = []
-    }
+        case message([UInt8])
 
-    /// An event is longer than the limit.
-    struct TooLong: Error {}
+        /// An event that is longer than the limit.
+        case tooLong
+    }
 
     /// The id of the last complete event, with which a stream can be resumed.
     private(set) var lastEventID: String?
@@ -26,6 +26,10 @@ struct EventStreamParser {
     private var lastWasReturn = false
     private var isFirstLine = true
 
+    /// Whether the event, or the line, is longer than the limit.
+    private var isTooLong = false
+    private var isLineTooLong = false
+
     /// - Parameters:
     ///   - limit: The maximum length of an event, in bytes.
     ///   - lastEventID: The id of an earlier part of the stream.
@@ -38,15 +42,14 @@ struct EventStreamParser {
     }
 
     /// Returns the events that end in a piece of the stream.
-    mutating func events(in piece: [UInt8]) throws(TooLong) -> [Event] {
+    mutating func events(in piece: [UInt8]) -> [Event] {
         var events: [Event] = []
         var start = piece.startIndex
         // CR ends a line, and an LF after it belongs to the same line end.
         if lastWasReturn, piece.first == 0x0A { start += 1 }
         if !piece.isEmpty { lastWasReturn = false }
         while let end = piece[start...].firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) {
-            line += piece[start..<end]
-            try checkLength()
+            append(piece[start..<end], &events)
             if let event = endLine() { events.append(event) }
             start = end + 1
             if piece[end] == 0x0D {
@@ -57,13 +60,23 @@ struct EventStreamParser {
                 }
             }
         }
-        line += piece[start...]
-        try checkLength()
+        append(piece[start...], &events)
         return events
     }
 
-    private func checkLength() throws(TooLong) {
-        guard line.count + data.count <= limit else { throw TooLong() }
+    /// Appends bytes to the line. Reports an event as soon as it is too long: its end may never arrive.
+    private mutating func append(_ bytes: ArraySlice<UInt8>, _ events: inout [Event]) {
+        if !isTooLong, line.count + bytes.count + data.count > limit {
+            isTooLong = true
+            data = []
+            if isMessage { events.append(.tooLong) }
+        }
+        if isLineTooLong || line.count + bytes.count > limit {
+            isLineTooLong = true
+            line = []
+        } else {
+            line += bytes
+        }
     }
 
     private mutating func endLine() -> Event? {
@@ -71,7 +84,11 @@ struct EventStreamParser {
             isFirstLine = false
             if line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
         }
-        defer { line = [] }
+        defer {
+            line = []
+            isLineTooLong = false
+        }
+        if isLineTooLong { return nil }
         guard !line.isEmpty else { return dispatch() }
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
         // A line that begins with a colon is a comment.
@@ -81,6 +98,7 @@ struct EventStreamParser {
         if value.first == 0x20 { value = value.dropFirst() }
         switch String(decoding: name, as: UTF8.self) {
         case "data":
+            if isTooLong { break }
             if hasData { data.append(0x0A) }
             data += value
             hasData = true
@@ -101,9 +119,11 @@ struct EventStreamParser {
         defer {
             data = []
             hasData = false
+            isTooLong = false
             type = ""
         }
-        guard !data.isEmpty, type.isEmpty || type == "message" else { return nil }
-        return Event(data: data)
+        return data.isEmpty || !isMessage ? nil : .message(data)
     }
+
+    private var isMessage: Bool { type.isEmpty || type == "message" }
 }

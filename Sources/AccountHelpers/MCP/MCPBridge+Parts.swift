@@ -47,27 +47,32 @@ extension EventStreamParser {
 
 extension ForwardedResponse {
     /// Reads the whole body.
-    func collected(upTo limit: Int) async throws -> [UInt8] {
+    ///
+    /// - Throws: `tooLarge` if the body is longer than `limit` bytes. A body of a stated length is then not read.
+    func collected(upTo limit: Int, from url: String) async throws -> [UInt8] {
         var bytes: [UInt8] = []
+        if let count = field("content-length").flatMap({ Int($0) }), count > 0 {
+            guard count <= limit else { throw AccountError(tooLongFrom: url, limit) }
+            bytes.reserveCapacity(count)
+        }
         for try await piece in body {
+            guard bytes.count + piece.count <= limit else { throw AccountError(tooLongFrom: url, limit) }
             bytes += piece
-            guard bytes.count <= limit else {
-                throw AccountError(.tooLarge, "the response is longer than \(limit) bytes")
-            }
         }
         try Task.checkCancellation()
         return bytes
     }
 
     /// Reads the response to a request of the bridge itself, and ignores other messages before it.
-    func response(to request: MCPMessage, from url: String) async throws -> MCPMessage {
+    func response(to request: MCPMessage, upTo limit: Int, from url: String) async throws -> MCPMessage {
         if mediaType == "application/json" {
-            if let message = try? MCPMessage(try await collected(upTo: MCPBridge.maximumByteCount)) { return message }
+            let body = try await collected(upTo: limit, from: url)
+            if let message = try? MCPMessage(body) { return message }
         } else if mediaType == "text/event-stream" {
-            var parser = EventStreamParser(limit: MCPBridge.maximumByteCount)
+            var parser = EventStreamParser(limit: limit)
             for try await piece in body {
-                for event in try parser.events(in: piece) {
-                    guard let message = try? MCPMessage(event.data), message.kind == .response(id: request.requestID)
+                for case .message(let data) in parser.events(in: piece) {
+                    guard let message = try? MCPMessage(data), message.kind == .response(id: request.requestID)
                     else { continue }
                     return message
                 }
@@ -87,9 +92,9 @@ extension AccountError {
             .serviceUnavailable, "the connection to \(url) was lost before the response", hint: "try again")
     }
 
-    init(tooLongFrom url: String) {
-        self.init(
-            .tooLarge, "\(url) sent a message that is longer than \(MCPBridge.maximumByteCount >> 20) MiB")
+    init(tooLongFrom url: String, _ limit: Int) {
+        let size = limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB"
+        self.init(.tooLarge, "\(url) sent a message that is longer than \(size)")
     }
 
     /// A response with an error status that contains no JSON-RPC error.
@@ -98,14 +103,13 @@ extension AccountError {
         case 401: self.init(.notSignedIn, "\(url) rejected the token")
         case 403:
             let challenge = response.field("www-authenticate") ?? ""
-            let scope = challenge.firstMatch(of: /scope="([^"]*)"/).map {
-                ", and requires the scope " + String($0.output.1).shown
-            }
+            let scope = challenge.firstMatch(of: /scope="([^"]*)"/).flatMap { response.shown(String($0.output.1)) }
+                .map { ", and requires the scope \($0)" }
             self.init(
                 .requestFailed, "\(url) refused the request (403)\(scope ?? "")",
                 hint: scope == nil ? nil : "sign in again with --scope")
         case 300...399:
-            let target = response.field("location").map { " to " + $0.shown } ?? ""
+            let target = response.shown(response.field("location")).map { " to \($0)" } ?? ""
             self.init(
                 .requestFailed, "\(url) redirects the request\(target), and tokens do not follow redirects",
                 hint: "use the new URL, and add a rule for it")

@@ -16,7 +16,7 @@ extension MCPBridge {
                 if 1...3 ~= refusedListenerCount { listen() }
                 return try await accept(response, to: message, number)
             }
-            let body = try await response.collected(upTo: 1 << 20)
+            let body = try await response.collected(upTo: 1 << 20, from: url)
             if response.status == 404, let old = session?.id, !isRepeated {
                 isRepeated = true
                 try await renew(insteadOf: old)
@@ -65,21 +65,23 @@ extension MCPBridge {
             if message.method == "notifications/initialized" { listen() }
             // Reading the rest lets the connection serve the next request.
             endSoon(number)
-            _ = try await response.collected(upTo: 1 << 16)
+            _ = try await response.collected(upTo: 1 << 16, from: url)
             return
         }
         switch response.mediaType {
         case "application/json":
-            let body = try await response.collected(upTo: Self.maximumByteCount)
+            let body = try await response.collected(upTo: limits.messageByteCount, from: url)
             guard try await deliver(body, of: response, to: message, number) else {
                 throw AccountError(.requestFailed, "\(url) sent no response to the request")
             }
         case "text/event-stream": try await forwardEvents(of: response, to: message, number)
         case let type:
-            let what = response.status == 202 || type.isEmpty ? "no message" : type.shown
+            let what = response.status == 202 ? "no message" : response.shown(type) ?? "no message"
             throw AccountError(.requestFailed, "\(url) responded with \(what) instead of a message")
         }
     }
+
+    private struct TooLong: Error {}
 
     /// Forwards the messages of a stream up to the response. If the connection breaks, the stream is resumed where the
     /// server supports this (Model Context Protocol 2025-06-18, "Transports", section "Resumability and Redelivery").
@@ -87,21 +89,23 @@ extension MCPBridge {
         of first: ForwardedResponse, to message: MCPMessage, _ number: Int
     ) async throws {
         var response: ForwardedResponse? = first
-        var parser = EventStreamParser(limit: Self.maximumByteCount)
+        var parser = EventStreamParser(limit: limits.messageByteCount)
         var attempts = 0
         while true {
             if let part = response {
                 let start = parser.lastEventID
                 do {
                     for try await piece in part.body {
-                        for event in try parser.events(in: piece) {
+                        for event in parser.events(in: piece) {
                             attempts = 0
                             if exchanges[number]?.isAnswered == true { continue }
-                            if try await deliver(event.data, of: first, to: message, number) { endSoon(number) }
+                            // It is probably the response, and the server may send nothing else.
+                            guard case .message(let data) = event else { throw TooLong() }
+                            if try await deliver(data, of: first, to: message, number) { endSoon(number) }
                         }
                     }
-                } catch is EventStreamParser.TooLong {
-                    throw AccountError(tooLongFrom: url)
+                } catch is TooLong {
+                    throw AccountError(tooLongFrom: url, limits.messageByteCount)
                 } catch {
                     try Task.checkCancellation()
                 }
@@ -158,7 +162,7 @@ extension MCPBridge {
             return false
         }
         guard id == request.requestID else {
-            if id == nil, let id = request.requestID, let error = message["error"] {
+            if id == nil, let id = request.requestID, let error = message.error {
                 let text = JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", error)])
                 await deliver(text, number, isFinal: true)
                 return true
@@ -174,7 +178,7 @@ extension MCPBridge {
     private func remember(
         _ message: MCPMessage, of response: ForwardedResponse, to request: MCPMessage
     ) -> JSONText {
-        guard let result = message["result"] else { return message.text }
+        guard let result = message.result else { return message.text }
         if request.method == "initialize" {
             listener?.cancel()
             listener = nil

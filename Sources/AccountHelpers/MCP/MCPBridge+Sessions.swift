@@ -42,8 +42,8 @@ extension MCPBridge {
         let request = old.beginning
         let response = try await send(post(request, in: nil))
         guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
-        let message = try await response.response(to: request, from: url)
-        guard let result = message["result"], let new = MCPServerSession(beginning: request, result, response),
+        let message = try await response.response(to: request, upTo: limits.messageByteCount, from: url)
+        guard let result = message.result, let new = MCPServerSession(beginning: request, result, response),
             new.version == old.version
         else {
             throw AccountError(
@@ -67,7 +67,7 @@ extension MCPBridge {
     }
 
     private func forwardMessages(in session: MCPServerSession) async {
-        var parser = EventStreamParser(limit: Self.maximumByteCount)
+        var parser = EventStreamParser(limit: limits.messageByteCount)
         let pauses = BackOff(first: 1, longest: 30)
         var failureCount = 0
         while !Task.isCancelled {
@@ -81,13 +81,15 @@ extension MCPBridge {
                 failureCount = 0
                 refusedListenerCount = 0
                 for try await piece in response.body {
-                    for event in try parser.events(in: piece) {
+                    for event in parser.events(in: piece) {
                         if Task.isCancelled { return }
-                        if let message = try? MCPMessage(event.data) { await write(message.line) }
+                        switch event {
+                        case .message(let data):
+                            if let message = try? MCPMessage(data) { await write(message.line) }
+                        case .tooLong: explain("\(AccountError(tooLongFrom: url, limits.messageByteCount))")
+                        }
                     }
                 }
-            } catch is EventStreamParser.TooLong {
-                return explain("\(AccountError(tooLongFrom: url))")
             } catch let error as AccountError where error.requiresSignIn {
                 // Each attempt may refresh the token. The requests of the client explain the problem.
                 if !Task.isCancelled {
@@ -126,7 +128,8 @@ extension MCPBridge {
             let request = try MCPMessage(text)
             let response = try await send(post(request, in: nil))
             guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
-            guard let result = try await response.response(to: request, from: url)["result"] else { return }
+            let message = try await response.response(to: request, upTo: limits.messageByteCount, from: url)
+            guard let result = message.result else { return }
             _ = tools.learn(from: result)
             guard let next = result["nextCursor"], next.string != nil else { return }
             cursor = next

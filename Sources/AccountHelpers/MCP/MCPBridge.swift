@@ -6,12 +6,13 @@ import AccountSupport
 ///
 /// The client speaks the stdio transport, and the server Streamable HTTP. Both are either of revision 2026-07-28, where
 /// each request names its version, or earlier, where `initialize` begins a session. The bridge forwards messages
-/// unchanged, except for responses to `tools/list` (see ``MCPMirroredParameters``) and the ids of errors without one.
+/// unchanged, except for responses to `tools/list` (see ``MCPMirroredParameters``), the ids of errors without one, and
+/// tokens that the server repeats (see ``ForwardedResponse``).
 ///
 /// Source: Model Context Protocol 2026-07-28, "stdio" and "Streamable HTTP"; 2025-06-18, "Transports".
 actor MCPBridge {
-    /// The longest message, in bytes.
-    static let maximumByteCount = 64 << 20
+    /// The default of ``Limits/messageByteCount``.
+    static let maximumByteCount = 16 << 20
 
     /// The requests that wait for a response at a time. Further ones are refused, so that the client can still cancel.
     static let maximumRequestCount = 256
@@ -21,6 +22,9 @@ actor MCPBridge {
     static let maximumPendingByteCount = 64 << 20
 
     struct Limits: Sendable {
+        /// The longest message, in bytes. Other messages continue after a longer one.
+        var messageByteCount = MCPBridge.maximumByteCount
+
         /// How long later messages wait for the delivery of `notifications/initialized`.
         var opening: Duration = .seconds(10)
 
@@ -102,8 +106,10 @@ actor MCPBridge {
     func receive(_ line: MCPLines.Line) async {
         let message: MCPMessage
         switch line {
-        case .tooLong:
-            return await refuse(.notMessage, "the message is longer than \(Self.maximumByteCount >> 20) MiB")
+        case .tooLong(let id):
+            let error = AccountError(.tooLarge, "the message is longer than \(limits.messageByteCount >> 20) MiB")
+            guard let id else { return await refuse(.notMessage, error.message) }
+            return await answer(error, id)
         case .message(let bytes):
             do {
                 message = try MCPMessage(bytes)

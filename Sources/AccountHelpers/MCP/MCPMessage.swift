@@ -12,7 +12,9 @@ struct MCPMessage: Sendable {
 
     let kind: Kind
     let text: JSONText
-    private let members: [JSONText.Member]
+    private(set) var params: JSONText?
+    private(set) var result: JSONText?
+    private(set) var error: JSONText?
 
     /// Why a text is not a message, with the error code of JSON-RPC 2.0, section 5.1.
     enum Flaw: Int, Error {
@@ -28,28 +30,33 @@ struct MCPMessage: Sendable {
     init(_ text: JSONText) throws(Flaw) {
         guard text.isObject else { throw .notMessage }
         self.text = text
-        members = text.members
-        func value(_ name: String, _ members: [JSONText.Member]) -> JSONText? {
-            members.last { $0.name.string == name }?.value
+        var id: JSONText?
+        var method: JSONText?
+        // Of several members with one name, the last counts, as in most parsers.
+        for member in JSONText.Members(of: text) {
+            switch member.name.string {
+            case "id": id = member.value
+            case "method": method = member.value
+            case "params": params = member.value
+            case "result": result = member.value
+            case "error": error = member.value
+            default: break
+            }
         }
-        let id = value("id", members).flatMap { MCPRequestID($0) }
-        if let method = value("method", members) {
+        let requestID = id.flatMap { MCPRequestID($0) }
+        if let method {
             guard let method = method.string else { throw .notMessage }
-            if let id {
-                kind = .request(id: id, method: method)
+            if let requestID {
+                kind = .request(id: requestID, method: method)
             } else {
-                guard value("id", members) == nil else { throw .notMessage }
+                guard id == nil else { throw .notMessage }
                 kind = .notification(method: method)
             }
         } else {
-            guard value("result", members) != nil || value("error", members) != nil else { throw .notMessage }
-            kind = .response(id: id)
+            guard result != nil || error != nil else { throw .notMessage }
+            kind = .response(id: requestID)
         }
     }
-
-    subscript(_ name: String) -> JSONText? { members.last { $0.name.string == name }?.value }
-
-    var params: JSONText? { self["params"] }
 
     var method: String? {
         switch kind {

@@ -27,22 +27,23 @@ struct MCPMirroredParameters: Sendable {
     ///
     /// - Returns: The result without the tools that break a rule, or `nil` if it is unchanged; and these tools.
     mutating func learn(from result: JSONText) -> (changed: JSONText?, rejections: [Rejection]) {
+        guard let definitions = result["tools"] else { return (nil, []) }
         var rejections: [Rejection] = []
-        var kept: [JSONText] = []
-        let definitions = result["tools"]?.elements ?? []
-        for definition in definitions {
+        var rejected: Set<Int> = []
+        for (index, definition) in JSONText.Elements(of: definitions).enumerated() {
             let name = definition["name"]?.string ?? ""
             do {
                 let parameters = try Self.parameters(of: definition, named: name)
                 tools[name] = parameters.isEmpty || tools.count >= Self.maximumToolCount ? nil : parameters
-                kept.append(definition)
             } catch {
                 tools[name] = nil
+                rejected.insert(index)
                 rejections.append(error)
             }
         }
-        guard !rejections.isEmpty else { return (nil, []) }
-        return (result.setting("tools", to: JSONText(array: kept)), rejections)
+        guard !rejected.isEmpty else { return (nil, []) }
+        let kept = JSONText.Elements(of: definitions).enumerated().filter { !rejected.contains($0.offset) }
+        return (result.setting("tools", to: JSONText(array: kept.map(\.element))), rejections)
     }
 
     /// The header fields of a call.
@@ -59,7 +60,7 @@ struct MCPMirroredParameters: Sendable {
     }
 
     static func parameters(of definition: JSONText, named tool: String) throws(Rejection) -> [Parameter] {
-        guard let schema = definition["inputSchema"] else { return [] }
+        guard mayContainAnnotation(definition), let schema = definition["inputSchema"] else { return [] }
         var found: [Parameter] = []
         do {
             try collect(schema, path: [], isReachable: true, into: &found)
@@ -77,6 +78,19 @@ struct MCPMirroredParameters: Sendable {
 
     private static let annotation = "x-mcp-header"
 
+    /// Returns whether a text may contain the annotation. Most texts do not, and this search is faster than a search of
+    /// the schemas.
+    private static func mayContainAnnotation(_ text: JSONText) -> Bool {
+        var rest = text.bytes
+        while let start = rest.firstIndex(where: { $0 == UInt8(ascii: "x") || $0 == UInt8(ascii: "\\") }) {
+            rest = rest[start...]
+            // An escape may stand for any character.
+            if rest.starts(with: annotation.utf8) || rest.starts(with: #"\u"#.utf8) { return true }
+            rest = rest.dropFirst()
+        }
+        return false
+    }
+
     /// Members with values of the tool, where the name of the annotation has no meaning.
     private static let values: Set<String> = ["default", "examples", "enum", "const"]
 
@@ -91,10 +105,10 @@ struct MCPMirroredParameters: Sendable {
         _ schema: JSONText, path: [String], isReachable: Bool, depth: Int = 1, into found: inout [Parameter]
     ) throws(Flaw) {
         guard depth <= maximumDepth else { return }
-        for element in schema.elements {
+        for element in JSONText.Elements(of: schema) {
             try collect(element, path: [], isReachable: false, depth: depth + 1, into: &found)
         }
-        for member in schema.members {
+        for member in JSONText.Members(of: schema) {
             let name = member.name.string ?? ""
             if name == annotation {
                 guard isReachable, !path.isEmpty else {

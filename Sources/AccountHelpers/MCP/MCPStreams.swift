@@ -129,12 +129,16 @@ private func sysRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ c
 struct MCPLines {
     enum Line: Equatable {
         case message([UInt8])
-        case tooLong
+
+        /// A line that is longer than the limit, with the id if the line is a request.
+        case tooLong(MCPRequestID?)
     }
 
     private let limit: Int
     private var line: [UInt8] = []
-    private var isSkipping = false
+
+    /// The line that is being skipped.
+    private var skipped: MCPSkippedMessage?
 
     init(limit: Int) { self.limit = limit }
 
@@ -155,21 +159,25 @@ struct MCPLines {
     mutating func last() -> Line? { ended() }
 
     private mutating func append(_ bytes: ArraySlice<UInt8>) {
-        if isSkipping { return }
-        guard line.count + bytes.count <= limit else {
-            line = []
-            isSkipping = true
+        if skipped == nil, line.count + bytes.count <= limit {
+            line += bytes
             return
         }
-        line += bytes
+        var message = skipped ?? MCPSkippedMessage()
+        // The only reference, so that the message is changed in place.
+        skipped = nil
+        message.read(line)
+        message.read(bytes)
+        line = []
+        skipped = message
     }
 
     private mutating func ended() -> Line? {
         defer {
             line = []
-            isSkipping = false
+            skipped = nil
         }
-        if isSkipping { return .tooLong }
+        if let skipped { return .tooLong(skipped.requestID) }
         return line.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D } ? nil : .message(line)
     }
 }

@@ -48,6 +48,20 @@ package enum ChildProcess {
         return Secret(bytes, range: 0..<count)
     }
 
+    /// Runs a program without a shell, discards its output, and blocks the thread until it ends. Returns whether the
+    /// program succeeded.
+    package static func succeeds(_ command: [String], hiding hidden: [String] = []) -> Bool {
+        // A program that cannot be started has failed.
+        guard let process = try? start(command, hiding: hidden, output: -1) else { return false }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) == -1 {
+            // If this process ignores SIGCHLD, the system keeps no exit status (wait(2)), so the outcome is unknown.
+            guard errno == EINTR else { return true }
+        }
+        return status == 0
+    }
+
+    /// Starts a program. If `output` is negative, its output is discarded.
     private static func start(
         _ command: [String], hiding hidden: [String], output: Int32
     ) throws(Failure) -> pid_t {

@@ -64,7 +64,7 @@ package struct JSONText: Sendable, Hashable {
     package func setting(_ name: String, to value: JSONText) -> JSONText {
         var text: [UInt8] = []
         var end = bytes.startIndex
-        for member in members where member.name.string == name {
+        for member in Members(of: self) where member.name.isString(name) {
             text += bytes[end..<member.value.bytes.startIndex]
             text += value.bytes
             end = member.value.bytes.endIndex
@@ -95,26 +95,40 @@ package struct JSONText: Sendable, Hashable {
     }
 
     /// The members of an object in their order; empty for any other value.
-    package var members: [Member] {
-        guard isObject else { return [] }
-        var scanner = JSONScanner(bytes)
-        scanner.index += 1
-        var members: [Member] = []
-        while true {
+    package var members: [Member] { Array(Members(of: self)) }
+
+    /// The members of an object in their order, which are read one at a time. A long text has more members than memory
+    /// should keep.
+    package struct Members: Sequence, IteratorProtocol {
+        private var scanner: JSONScanner
+        private let bytes: ArraySlice<UInt8>
+        private var isAtEnd: Bool
+
+        package init(of text: JSONText) {
+            bytes = text.bytes
+            scanner = JSONScanner(text.bytes)
+            scanner.index += 1
+            isAtEnd = !text.isObject
+        }
+
+        package mutating func next() -> Member? {
+            if isAtEnd { return nil }
+            isAtEnd = true
             scanner.skipSpace()
-            guard let first = scanner.next, first == UInt8(ascii: "\"") else { return members }
+            guard let first = scanner.next, first == UInt8(ascii: "\"") else { return nil }
             let start = scanner.index
-            guard scanner.skipString() else { return members }
+            guard scanner.skipString() else { return nil }
             let name = JSONText(valid: bytes[start..<scanner.index])
             scanner.skipSpace()
             scanner.index += 1
             scanner.skipSpace()
             let valueStart = scanner.index
-            guard scanner.skipValue() else { return members }
-            members.append(Member(name: name, value: JSONText(valid: bytes[valueStart..<scanner.index])))
+            guard scanner.skipValue() else { return nil }
+            let value = JSONText(valid: bytes[valueStart..<scanner.index])
             scanner.skipSpace()
-            guard scanner.next == UInt8(ascii: ",") else { return members }
+            isAtEnd = scanner.next != UInt8(ascii: ",")
             scanner.index += 1
+            return Member(name: name, value: value)
         }
     }
 
@@ -124,24 +138,48 @@ package struct JSONText: Sendable, Hashable {
     }
 
     /// The elements of an array; empty for any other value.
-    package var elements: [JSONText] {
-        guard isArray else { return [] }
-        var scanner = JSONScanner(bytes)
-        scanner.index += 1
-        var elements: [JSONText] = []
-        while true {
+    package var elements: [JSONText] { Array(Elements(of: self)) }
+
+    /// The elements of an array, which are read one at a time as in ``Members``.
+    package struct Elements: Sequence, IteratorProtocol {
+        private var scanner: JSONScanner
+        private let bytes: ArraySlice<UInt8>
+        private var isAtEnd: Bool
+
+        package init(of text: JSONText) {
+            bytes = text.bytes
+            scanner = JSONScanner(text.bytes)
+            scanner.index += 1
+            isAtEnd = !text.isArray
+        }
+
+        package mutating func next() -> JSONText? {
+            if isAtEnd { return nil }
+            isAtEnd = true
             scanner.skipSpace()
             let start = scanner.index
-            guard scanner.next != UInt8(ascii: "]"), scanner.skipValue() else { return elements }
-            elements.append(JSONText(valid: bytes[start..<scanner.index]))
+            guard scanner.next != UInt8(ascii: "]"), scanner.skipValue() else { return nil }
+            let element = JSONText(valid: bytes[start..<scanner.index])
             scanner.skipSpace()
-            guard scanner.next == UInt8(ascii: ",") else { return elements }
+            isAtEnd = scanner.next != UInt8(ascii: ",")
             scanner.index += 1
+            return element
         }
     }
 
     /// Returns the member with a name. Of several, the last counts, as in most parsers.
-    package subscript(_ name: String) -> JSONText? { members.last { $0.name.string == name }?.value }
+    package subscript(_ name: String) -> JSONText? {
+        var value: JSONText?
+        for member in Members(of: self) where member.name.isString(name) { value = member.value }
+        return value
+    }
+
+    /// Returns whether this is a string with a text. Unlike a comparison with ``string``, it usually creates no string.
+    package func isString(_ text: String) -> Bool {
+        guard bytes.first == UInt8(ascii: "\"") else { return false }
+        let own = bytes.dropFirst().dropLast()
+        return own.contains(UInt8(ascii: "\\")) ? string == text : own.elementsEqual(text.utf8)
+    }
 
     private static func unescaped(_ text: ArraySlice<UInt8>) -> String? {
         var units: [UInt16] = []

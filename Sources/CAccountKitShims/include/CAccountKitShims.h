@@ -40,9 +40,9 @@ int accountkit_sync(int descriptor);
 int accountkit_forbid_dumps(void);
 
 /// Starts a program without a shell, with an empty standard input and with `output` as its standard output. The program
-/// shares standard error and the terminal with this process. It inherits the environment without the variables named in
-/// `hidden`. With glibc, it inherits no other open files. Both lists end with NULL. Returns 0 or an errno value, as
-/// posix_spawnp(3) does.
+/// shares standard error and the terminal with this process. If `output` is negative, its standard output and standard
+/// error are discarded. It inherits the environment without the variables named in `hidden`. With glibc, it inherits no
+/// other open files. Both lists end with NULL. Returns 0 or an errno value, as posix_spawnp(3) does.
 int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process);
 
 /// Replaces this process with a program (execvp(3)), which inherits the terminal, the open files without O_CLOEXEC, and

@@ -7,7 +7,7 @@ import Testing
 
 struct AccessRequirementTests {
     private func requirement(_ status: Int, _ challenge: String) -> AccessRequirement? {
-        AccessRequirement(ServiceResponse(status, ["WWW-Authenticate": challenge]))
+        AccessRequirement(ServiceResponse(status, ["WWW-Authenticate": challenge]), hiding: [Secret(canary)])
     }
 
     @Test func `Reads the missing scopes from a 403`() {
@@ -24,6 +24,21 @@ struct AccessRequirementTests {
             requirement(401, start + #", acr_values="mfa pwd", max_age="300""#)
                 == AccessRequirement(acrValues: ["mfa", "pwd"], maxAge: .seconds(300)))
         #expect(requirement(401, #"Bearer max_age=0"#) == AccessRequirement(maxAge: .zero))
+    }
+
+    @Test(arguments: [
+        (
+            403,
+            #"Bearer error="insufficient_scope", scope="a \#(canary) x\#(canary)", resource_metadata="https://x.example/\#(canary)""#
+        ),
+        (401, #"Bearer acr_values="\#(canary) a", max_age=5, scope="\#(canary)""#),
+    ])
+    func `Leaves out values that repeat the token`(status: Int, challenge: String) {
+        let found = requirement(status, challenge)
+        let expected =
+            status == 403
+            ? AccessRequirement(scopes: ["a"]) : AccessRequirement(acrValues: ["a"], maxAge: .seconds(5))
+        #expect(found == expected)
     }
 
     @Test(arguments: [

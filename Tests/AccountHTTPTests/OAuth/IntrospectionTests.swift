@@ -12,7 +12,7 @@ struct IntrospectionTests {
         var result: Account?
         try await LoopbackServer.run { request, address in
             switch request.target {
-            case "/token": .json(#"{"access_token":"access","token_type":"Bearer"}"#)
+            case "/token": .json(#"{"access_token":"access-\#(canary)","token_type":"Bearer"}"#)
             case "/introspect": introspection ?? .response(404)
             default:
                 .json(
@@ -56,7 +56,7 @@ struct IntrospectionTests {
     @Test(
         arguments: [
             .json(#"{"active":false}"#), .json(#"{"active":true}"#), .json(#"{"error":"invalid_client"}"#, status: 401),
-            nil,
+            .json(#"{"active":true,"sub":"access-\#(canary)"}"#), nil,
         ] as [LoopbackServer.Action?])
     func `Uses the entered user name if introspection identifies no user`(action: LoopbackServer.Action?) async throws {
         let named = try await signIn(introspection: action, username: "jane")
@@ -65,6 +65,12 @@ struct IntrospectionTests {
         #expect(unnamed.id.hasPrefix("local:") && unnamed.username == nil)
         let again = try await signIn(introspection: action)
         #expect(again.id != unnamed.id)
+    }
+
+    @Test func `Takes no user name from an introspection that repeats the token`() async throws {
+        let account = try await signIn(
+            introspection: .json(#"{"active":true,"sub":"7","username":"access-\#(canary)"}"#))
+        #expect(account.id == "7" && account.username == nil)
     }
 
     @Test func `Does not treat an inactive token in an introspection as rejected`() async throws {

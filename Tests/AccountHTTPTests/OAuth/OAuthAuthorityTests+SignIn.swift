@@ -69,6 +69,20 @@ extension OAuthAuthorityTests {
         }
     }
 
+    @Test func `Takes no claims from an ID token that repeat the access token`() async throws {
+        try await LoopbackServer.run { _, address in
+            let start = #"{"iss":"\#(address)","aud":"tool","sub":"1","preferred_username":"\#(canary)""#
+            let idToken = jsonWebToken(start + #","a":"x \#(canary)","b":"y"}"#).reveal()
+            return .json(#"{"access_token":"\#(canary)","id_token":"\#(idToken)"}"#)
+        } _: { server in
+            let authority = try OAuthAuthority.test(
+                server.address, endpoints: OAuthEndpoints(token: server.address + "/token"))
+            let account = try await authority.signIn(username: "jane", password: Secret("p"))
+            #expect(account.id == "1" && account.username == "jane")
+            #expect(account.profile.fields == ["b": "y"])
+        }
+    }
+
     @Test("Retries a failed user info request during a sign-in")
     func userInfoAgain() async throws {
         let asked = Counter()

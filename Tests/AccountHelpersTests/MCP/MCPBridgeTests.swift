@@ -30,7 +30,7 @@ struct MCPBridgeTests {
                 wire.note(request)
                 return try await server(request)
             },
-            write: { wire.write($0) }, say: { _ in })
+            write: { wire.write($0) }, say: { wire.say($0) })
         try await test(bridge, wire)
     }
 
@@ -234,6 +234,118 @@ struct MCPBridgeTests {
         }
     }
 
+    // MARK: Long messages
+
+    private static let short = MCPBridge.Limits(messageByteCount: 1 << 20, minimumPause: .zero)
+    private static let long = #"{"jsonrpc":"2.0","id":1,"result":"\#(String(repeating: "x", count: 1 << 20))"}"#
+
+    @Test(
+        arguments: [
+            ("application/json", nil, long), ("text/event-stream", nil, "data: \(long)\n\n"),
+            // The server sends nothing after the head.
+            ("application/json", "1048577", nil),
+        ] as [(String, String?, String?)])
+    func `Answers a request with an error if the response is too long`(
+        type: String, length: String?, body: String?
+    ) async throws {
+        try await run(limits: Self.short) { request in
+            if request.contains("ping") { return .json(#"{"jsonrpc":"2.0","id":2,"result":{}}"#) }
+            return .stream(type: type, fields: length.map { ["Content-Length": $0] } ?? [:]) { continuation in
+                if let body { continuation.yield(Array(body.utf8)) }
+            }
+        } _: { bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":1,"error":{"code":65,"#), "\(line)")
+            #expect(line.contains("\(Self.url) sent a message that is longer than 1 MiB"), "\(line)")
+            await send(#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":2,"result":{}}"#)
+            await bridge.finish(grace: .zero)
+        }
+    }
+
+    @Test func `Continues a stream of the server after a message that is too long`() async throws {
+        try await run(limits: Self.short) { request in
+            guard request.method == "GET" else { return try await Self.earlier(request) }
+            return .stream { continuation in
+                for data in [Self.long, #"{"jsonrpc":"2.0","method":"n"}"#] {
+                    continuation.yield(Array("data: \(data)\n\n".utf8))
+                }
+            }
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","method":"n"}"#)
+            #expect(wire.said == ["\(Self.url) sent a message that is longer than 1 MiB"])
+            await bridge.finish(grace: .zero)
+        }
+    }
+
+    @Test func `Answers a request that is too long with an error`() async throws {
+        try await run { _ in
+            .json("{}")
+        } _: { bridge, wire in
+            await bridge.receive(.tooLong(MCPRequestID(JSONText(integer: 7))))
+            let line = await wire.next()
+            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":7,"error":{"code":65,"#), "\(line)")
+            #expect(line.contains("the message is longer than 16 MiB"), "\(line)")
+            await bridge.receive(.tooLong(nil))
+            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#))
+            #expect(wire.requests.isEmpty)
+        }
+    }
+
+    // MARK: Tokens
+
+    private static let token = "canary/0123456789+abcdef"
+    private static let escapedToken = token.replacing("/", with: #"\/"#)
+
+    private static let repetitions: [(response: ForwardedResponse, text: String)] = [
+        (
+            .json("", status: 302, fields: ["Location": "https://other.example/?t=\(token)"]),
+            "redirects the request, and"
+        ),
+        (
+            .json(
+                "", status: 302, fields: ["Location": "https://other.example/?t=\(token.replacing("+", with: "%2B"))"]),
+            "redirects the request, and"
+        ),
+        (
+            .json("", status: 403, fields: ["WWW-Authenticate": "Bearer scope=\"a \(token)\""]),
+            "refused the request (403)"
+        ),
+        (.json("x", type: "text/\(token)"), "responded with no message"),
+        (.json(token, status: 500), "responded with status 500"),
+        (
+            .json(#"{"error":{"code":-1,"message":"\#(token) is bad","data":"\#(token)"}}"#, status: 400),
+            #""message":"[token removed] is bad","data":"[token removed]""#
+        ),
+        (
+            .json(
+                #"{"jsonrpc":"2.0","id":1,"result":{"a":"\#(token)","b":"\#(escapedToken)"}}"#),
+            #"{"a":"[token removed]","b":"[token removed]"}"#
+        ),
+        (
+            .events(#"data: {"jsonrpc":"2.0","id":1,"result":"\#(token.prefix(9))"#, "\(token.dropFirst(9))\"}\n\n"),
+            #""result":"[token removed]""#
+        ),
+    ]
+
+    @Test(arguments: repetitions)
+    func `Never passes on a token that the server repeats`(response: ForwardedResponse, text: String) async throws {
+        try await run { _ in
+            response
+        } _: { bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":1,"#) && line.contains(text), "\(line)")
+            await bridge.finish(grace: .seconds(60))
+            for shown in [line] + wire.said {
+                #expect(!shown.contains("0123456789") && !shown.contains("canary"), "\(shown)")
+            }
+        }
+    }
+
     // MARK: Cancellation and the end
 
     @Test func `Closes the stream of a cancelled request of 2026-07-28`() async throws {
@@ -362,7 +474,7 @@ extension ForwardedResponse {
     ) -> Self {
         ForwardedResponse(
             status: status, fields: [("Content-Type", type)] + fields.map { ($0.key, $0.value) },
-            body: AsyncThrowingStream([UInt8].self) { body($0) })
+            body: AsyncThrowingStream([UInt8].self) { body($0) }, hiding: [Secret("canary/0123456789+abcdef")])
     }
 }
 
@@ -370,6 +482,7 @@ extension ForwardedResponse {
 private final class Wire: Sendable {
     private struct State {
         var lines: [String] = []
+        var said: [String] = []
         var requests: [ForwardedRequest] = []
         var waiting: [(isDone: (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
@@ -377,9 +490,12 @@ private final class Wire: Sendable {
     private let state = Mutex(State())
 
     var requests: [ForwardedRequest] { state.withLock(\.requests) }
+    var said: [String] { state.withLock(\.said) }
     var isEmpty: Bool { state.withLock(\.lines.isEmpty) }
 
     func note(_ request: ForwardedRequest) { change { $0.requests.append(request) } }
+
+    func say(_ text: String) { change { $0.said.append(text) } }
 
     func write(_ line: [UInt8]) { change { $0.lines.append(String(decoding: line.dropLast(), as: UTF8.self)) } }
 

@@ -35,9 +35,36 @@ struct MCPMessageTests {
         #expect(lines.lines(in: Array("ab".utf8)) == [])
         #expect(lines.lines(in: Array("cd\n\n \r\nabc".utf8)) == [.message(Array("abcd".utf8))])
         #expect(lines.lines(in: Array("de".utf8)) == [])
-        #expect(lines.lines(in: Array("f\nx\ny".utf8)) == [.tooLong, .message(Array("x".utf8))])
+        #expect(lines.lines(in: Array("f\nx\ny".utf8)) == [.tooLong(nil), .message(Array("x".utf8))])
         #expect(lines.last() == .message(Array("y".utf8)))
         #expect(lines.last() == nil)
+    }
+}
+
+struct MCPSkippedMessageTests {
+    private static let long = String(repeating: "x", count: 2000)
+
+    private static let rows: [(text: String, id: String?)] = [
+        (#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":8,"method":2,"a":"\#(long)"}}"#, "7"),
+        (#"{"method":"m","params":["\"},{\#(long)",{"id":8}],"id":"a,}\""} "#, #""a,}\"""#),
+        (#"{"id":1,"id":2,"method":"m","params":"\#(long)"}"#, "2"),
+        // A notification, a response, other values of the id, and texts that are not JSON.
+        (#"{"method":"m","params":"\#(long)"}"#, nil), (#"{"id":1,"result":"\#(long)"}"#, nil),
+        (#"{"id":null,"method":"m","params":"\#(long)"}"#, nil), (#"{"id":"\#(long)","method":"m"}"#, nil),
+        (#"[{"id":1,"method":"m"},"\#(long)"]"#, nil), (#"{"id":1,"method":"m","params":"\#(long)"#, nil),
+        ("}}]" + long, nil), (long, nil),
+    ]
+
+    @Test(arguments: rows, [1, 7, 5000])
+    func `Finds the id of a request that is too long`(row: (text: String, id: String?), length: Int) {
+        var lines = MCPLines(limit: 100)
+        var found: [MCPLines.Line] = []
+        let bytes = Array(("x\n" + row.text + "\ny\n").utf8)
+        for start in stride(from: 0, to: bytes.count, by: length) {
+            found += lines.lines(in: Array(bytes[start..<min(start + length, bytes.count)]))
+        }
+        let id = row.id.flatMap { JSONText(Array($0.utf8)) }.flatMap { MCPRequestID($0) }
+        #expect(found == [.message(Array("x".utf8)), .tooLong(id), .message(Array("y".utf8))])
     }
 }
 
@@ -71,8 +98,12 @@ struct MCPMirroredParametersTests {
             {"properties":{"a":{"type":"string","x-mcp-header":"Region"},"x-mcp-header":{"type":"string"},
             "o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N","default":{"x-mcp-header":1}}}}}}
             """
-        let parameters = try MCPMirroredParameters.parameters(of: try tool(schema), named: "t")
-        #expect(parameters == [.init(name: "Region", path: ["a"]), .init(name: "N", path: ["o", "n"])])
+        let found: [MCPMirroredParameters.Parameter] = [
+            .init(name: "Region", path: ["a"]), .init(name: "N", path: ["o", "n"]),
+        ]
+        for schema in [schema, schema.replacing("x-mcp", with: #"\u0078-mcp"#)] {
+            #expect(try MCPMirroredParameters.parameters(of: try tool(schema), named: "t") == found)
+        }
     }
 
     @Test(arguments: [

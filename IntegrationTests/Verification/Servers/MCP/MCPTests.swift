@@ -104,9 +104,9 @@ struct MCPTests {
     }
 
     @Test(arguments: ["legacy", "auto"])
-    func `Forwards messages of 16 MiB`(mode: String) async throws {
+    func `Forwards messages of 14 MiB`(mode: String) async throws {
         try await MCPUser.run { alice in
-            let length = JSON.integer(16 << 20)
+            let length = JSON.integer(7 << 20)
             let seen = try await alice.client("large", mode: mode)
             #expect(seen == ["blob": length, "echo": length, "first": .text("ü")])
         }
