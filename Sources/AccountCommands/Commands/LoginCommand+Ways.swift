@@ -21,7 +21,7 @@ extension LoginCommand {
         defer { countdown?.stop() }
         return try await store.signIn(with: authority) { authorization in
             try await DevicePrompt.show(
-                authorization, withQRCode: ways.qr, asJSON: options.json, hiding: App.secretVariables)
+                authorization, withQRCode: ways.qr, asJSON: options.json)
             let started = Countdown(from: authorization.lifetime)
             countdown = started
             question.beforeAsking { started?.stop() }
@@ -70,10 +70,10 @@ extension LoginCommand {
                     reminder?.cancel()
                 }
                 do {
-                    let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
+                    let written = try await RedirectPage.write(to: url)
                     page = written
                     // Don't wait: a browser that was not running may stay in the foreground until the user closes it.
-                    Task { await ExternalProgram.openBrowser(at: written, hiding: App.secretVariables) }
+                    Task { await ExternalProgram.openBrowser(at: written) }
                 } catch {
                     Terminal.say("note: cannot open the browser automatically (\(error)).")
                 }

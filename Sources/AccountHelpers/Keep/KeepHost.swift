@@ -23,20 +23,17 @@ final class KeepHost: KeepSurroundings {
     private let manager = ServiceManager()
     private let alarm: WallAlarm?
     private let hooks: KeepHooks
-    private let hidden: [String]
     private let clock: any WallClock
 
     /// If `alarm` is `nil`, the command updates the file once. The user sees the outcome, so there is no notification.
     init(
-        path: String, hint: CommandHint, hook: String?, prefix: String, hiding hidden: [String],
-        alarm: WallAlarm?, clock: any WallClock
+        path: String, hint: CommandHint, hook: String?, prefix: String, alarm: WallAlarm?, clock: any WallClock
     ) {
         self.path = path
         self.hint = hint
         self.alarm = alarm
         self.clock = clock
-        self.hidden = hidden + ServiceManager.variables
-        hooks = KeepHooks(hook, prefix: prefix, session: hint.session, hiding: self.hidden) {
+        hooks = KeepHooks(hook, prefix: prefix, session: hint.session) {
             Terminal.say("\(hint.tool): \($0)")
         }
     }
@@ -125,9 +122,10 @@ final class KeepHost: KeepSurroundings {
     /// Notifies the user on the desktop. Does not wait, and ignores a missing desktop.
     private func notify(_ text: String) {
         let place = hint.session == .default ? hint.tool : "\(hint.tool), session \(hint.session)"
-        Task { [hidden, tool = hint.tool] in
+        Task { [tool = hint.tool] in
             _ = await ExternalProgram.output(
-                of: "notify-send", ["--app-name=\(tool)", "--icon=dialog-password", "--", place, text], hiding: hidden)
+                of: "notify-send", ["--app-name=\(tool)", "--icon=dialog-password", "--", place, text],
+                hiding: ServiceManager.variables)
         }
     }
 }

@@ -17,11 +17,16 @@ package enum ChildProcess {
 
     /// Runs a program without a shell, and reads its output directly into guarded memory.
     ///
-    /// - Parameter limit: The maximum number of bytes that the program may print. The limit must be less than the size
-    ///   of a pipe, since the bytes are read after the program has ended.
+    /// - Parameters:
+    ///   - purpose: The purpose of the program, which determines the variables that it gets.
+    ///   - hidden: More variables that the program must not get.
+    ///   - limit: The maximum number of bytes that the program may print. The limit must be less than the size of a
+    ///     pipe, since the bytes are read after the program has ended.
     package static func output(
-        of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
+        of command: [String], for purpose: SecretVariables.Purpose, hiding hidden: [String] = [], limit: Int,
+        timeout: Duration
     ) async throws(Failure) -> Secret {
+        let hidden = SecretVariables.names(hiddenFrom: purpose) + hidden
         var ends: [Int32] = [0, 0]
         guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
         let reading = FileDescriptor(adopting: ends[0], path: command[0])
