@@ -15,6 +15,8 @@ extension AccountApplication {
                 "\"\(environmentPrefix)\", the prefix of the app \(identifier), is not valid in environment variables",
                 hint: "set another environmentPrefix, such as \"NOTES\"")
         }
+        // Each command and each store of the app begins here, so no program starts before this.
+        SecretVariables.add(prefix: environmentPrefix)
         if let home = Environment.value(environmentPrefix + "_HOME") {
             return try AppContainer(root: home, identifier: identifier)
         }
@@ -122,21 +124,6 @@ extension AccountApplication {
     static var keyVariable: String { environmentPrefix + "_KEY" }
     static var sessionVariable: String { environmentPrefix + "_SESSION" }
     static var clientSecretVariable: String { environmentPrefix + "_CLIENT_SECRET" }
-
-    /// Variables withheld from the programs that these commands run, such as a browser or a program that prints a key.
-    static var secretVariables: [String] {
-        [tokenVariable, keyVariable, clientSecretVariable] + storeCredentials
-    }
-
-    /// Credentials of an etcd cluster (etcdctl(1)). `ETCDCTL_CACERT` is not secret.
-    private static var storeCredentials: [String] {
-        ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
-    }
-
-    /// Variables passed only to programs that supply keys: a program of `key add command` may read a passphrase.
-    package static var keyVariables: [String] {
-        secretVariables + [environmentPrefix + "_PASSPHRASE", "CREDENTIALS_DIRECTORY"]
-    }
 }
 
 extension CommandLine {

@@ -94,6 +94,22 @@ import Testing
         }
     }
 
+    @Test(arguments: ["/Documents", "/Library/Preferences/Sessions", "/Library/Keys"])
+    func `Reports a folder behind a link, and does not change it`(place: String) async throws {
+        try await run { container, root in
+            let elsewhere = URL(filePath: root).deletingLastPathComponent().path + "/elsewhere"
+            try FileManager.default.moveItem(atPath: root + place, toPath: elsewhere)
+            try FileManager.default.createSymbolicLink(atPath: root + place, withDestinationPath: elsewhere)
+            #expect(problems(in: container) == [])
+            try setPermissions(0o777, of: elsewhere)
+            var findings = ContainerInspection(container: container).findings()
+            #expect(findings.contains { $0.problem == "other users can write to \(root + place)" })
+            for index in findings.indices { await findings[index].repairIfPossible() }
+            #expect(findings.allSatisfy { !$0.isFixed })
+            #expect(try FileManager.default.attributesOfItem(atPath: elsewhere)[.posixPermissions] as? Int == 0o777)
+        }
+    }
+
     @Test(arguments: [".git", ".stfolder", ".dropbox"])
     func `Finds a key file in a synced or versioned folder`(marker: String) async throws {
         try await run { container, root in

@@ -1,18 +1,9 @@
-import AccountKit
 import Foundation
 import Testing
 
 @testable import AccountCommands
 
 @Suite struct ExternalProgramTests {
-    private enum App: AccountApplication {
-        static let identifier = "com.example.gists"
-
-        static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
-            throw AccountError(.misconfigured, "not needed here")
-        }
-    }
-
     @Test func `Hides secret variables from external programs`() async throws {
         let names = ProcessInfo.processInfo.environment.keys.filter { $0 != "PATH" }.sorted()
         let hidden = try #require(names.first)
@@ -20,20 +11,20 @@ import Testing
         let variables = Set(shown.split(separator: "\n").map { $0.prefix { $0 != "=" } })
         #expect(!variables.contains(hidden[...]))
         #expect(variables.contains("PATH"))
-        #expect(try #require(await ExternalProgram.output(of: "env", [], hiding: [])).contains(hidden + "="))
+        #expect(try #require(await ExternalProgram.output(of: "env", [])).contains(hidden + "="))
     }
 
     @Test func `Passes input to an external program on standard input`() async {
-        #expect(await ExternalProgram.output(of: "cat", [], input: "a b\nc", hiding: []) == "a b\nc")
-        #expect(await ExternalProgram.output(of: "cat", [], hiding: []) == "")
+        #expect(await ExternalProgram.output(of: "cat", [], input: "a b\nc") == "a b\nc")
+        #expect(await ExternalProgram.output(of: "cat", []) == "")
         // The program need not read its input.
-        #expect(await ExternalProgram.output(of: "true", [], input: "unread", hiding: []) == "")
+        #expect(await ExternalProgram.output(of: "true", [], input: "unread") == "")
     }
 
     @Test func `Returns an output of several hundred kilobytes`() async {
-        let output = await ExternalProgram.output(of: "head", ["-c", "500000", "/dev/zero"], hiding: [])
+        let output = await ExternalProgram.output(of: "head", ["-c", "500000", "/dev/zero"])
         #expect(output?.utf8.count == 500_000)
-        #expect(await ExternalProgram.output(of: "head", ["-c", "5000000", "/dev/zero"], hiding: []) == nil)
+        #expect(await ExternalProgram.output(of: "head", ["-c", "5000000", "/dev/zero"]) == nil)
     }
 
     /// Subprocess drops programs that it has not started at the end of the process, and the runtime then reports the
@@ -75,13 +66,7 @@ import Testing
 
     @Test func `Passes the URL of a QR code outside the arguments`() async {
         // The program prints its arguments.
-        let code = await QRCode(of: "https://example.com/device?user_code=WDJB-MJHT", with: "echo", hiding: [])
+        let code = await QRCode(of: "https://example.com/device?user_code=WDJB-MJHT", with: "echo")
         #expect(code?.text == "--type=UTF8 --margin=2\n")
-    }
-
-    @Test func `Hides the app's secrets and etcd credentials from external programs`() {
-        let ownVariables = ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"]
-        let storeVariables = ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
-        #expect(Set(App.secretVariables) == Set(ownVariables + storeVariables))
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import AccountCommands
@@ -97,5 +98,27 @@ import Testing
         throws
     {
         #expect(try RuleURL(rule).covers(RuleURL(url)) == covers)
+    }
+
+    @Test(arguments: [
+        ("..;", false), ("..;x=1", false), (".;x", false), (";x", false), ("%2e%2e%3b", false), ("..%253b", false),
+        ("%252e%252e", false), ("%25252e%25252e", false), ("%252e.", false), (".%252e;x", false), ("a%252fb", false),
+        ("a%252Fb", false), ("a%255cb", false), ("a%25252fb", false), ("%25c0%25ae%25c0%25ae", false),
+        ("a%2500", false),
+        ("", false), ("...", false), ("..%20", false), ("%20", false),
+        ("..x", true), (".well-known", true), ("a.b", true), ("a%2eb", true), ("a;v=1", true), ("a;..", true),
+        ("100%25", true), ("a%2541", true), ("a%20b", true), ("%C3%A9", true), ("%25zz", true),
+    ])
+    func `A path that servers may read as another is not below a rule's path`(part: String, covers: Bool) throws {
+        // The last part may end with a slash, which is ignored.
+        for url in ["https://a.example/mcp/\(part)/x", "https://a.example/mcp/x/\(part)/y"] {
+            #expect(try RuleURL("https://a.example/mcp").covers(RuleURL(url)) == covers)
+            #expect(try RuleURL("https://a.example").covers(RuleURL(url)), "a rule for the origin covers every path")
+            #expect(try RuleURL(url).covers(RuleURL(url)), "a rule covers its own path")
+        }
+        // git passes a decoded path.
+        let decoded = try #require(part.removingPercentEncoding)
+        let url = try RuleURL(scheme: "https", authority: "a.example", path: "/mcp/\(decoded)/x")
+        #expect(try RuleURL("https://a.example/mcp").covers(url) == covers)
     }
 }

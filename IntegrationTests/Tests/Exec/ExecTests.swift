@@ -5,7 +5,7 @@ import Testing
 
 /// `account exec`, which runs a command with an access token in the environment and without AccountKit's secret
 /// variables. `ProcessReplacementTests` has the table of programs that cannot run, `ParsedAloneTests` the usage errors,
-/// and `ExternalProgramTests` the variables.
+/// and `SecretVariablesTests` the variables.
 @Suite(.queued)
 struct ExecTests {
     private func variables(_ outcome: Outcome) -> [String: String] {
@@ -47,7 +47,11 @@ struct ExecTests {
         try await Container.run { container in
             var environment = container.environment
             environment["GISTS_HOME"] = container.home
-            for name in ["GISTS_KEY", "GISTS_CLIENT_SECRET", "GISTS_PASSPHRASE"] { environment[name] = "/secret" }
+            let secrets = [
+                "GISTS_KEY", "GISTS_CLIENT_SECRET", "GISTS_PASSPHRASE", "ACCOUNT_KEY", "ACCOUNT_TOKEN",
+                "CREDENTIALS_DIRECTORY",
+            ]
+            for name in secrets { environment[name] = "/secret" }
             environment["GISTS_TOKEN"] = "given"
             let gists = Tool(path: try BuiltProducts.path(of: "gists"), environment: environment, prefix: ["account"])
             let outcome = try await gists("exec", "env")

@@ -98,11 +98,14 @@ struct KeepTests {
             let path = try folder(user.container) + "/token"
             let programs = user.container.path("programs")
             try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
-            let script = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"\(programs)/told\"; echo >>\"\(programs)/told\"\n"
+            let script =
+                "#!/bin/sh\nenv >\"\(programs)/environment\"\n"
+                + "printf '%s|' \"$@\" >>\"\(programs)/told\"; echo >>\"\(programs)/told\"\n"
             let program = URL(filePath: programs + "/notify-send")
             try Data(script.utf8).write(to: program)
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
-            let outcome = try await user.account.command(["keep", "--file", path])
+            let account = user.account.with("ACCOUNT_KEY", "/secret").with("CREDENTIALS_DIRECTORY", "/secret")
+            let outcome = try await account.command(["keep", "--file", path])
                 .run(by: "sh", "-c", "PATH=\"\(programs):$PATH\"; exec \"$@\"", "sh").whileRunning { keep in
                     try await keep.errors.wait(for: "has a token")
                     try await user.server.endSessions()
@@ -117,6 +120,7 @@ struct KeepTests {
                     try await keep.send(.terminate)
                 }
             #expect(outcome.errors.matches(of: /ended this session/).count == 1, "\(outcome)")
+            #expect(text(programs + "/environment")?.contains("/secret") == false)
             let told = try #require(text(programs + "/told"))
             #expect(told.count { $0 == "\n" } == 1, "\(told)")
             #expect(told.contains("ended this session") && told.contains("account login"))

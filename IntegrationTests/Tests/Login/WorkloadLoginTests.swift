@@ -162,8 +162,13 @@ struct WorkloadLoginTests {
             let user = try await job.account.logInOnDevice(
                 at: job.server, ["--issuer", job.server.issuer, "--session", "idp"])
             try #require(user.exitCode == 0, "\(user)")
+            // The program of the workload opens the other session as this command does.
+            let account = job.account.with("ACCOUNT_KEY", KeyTests.key)
+            for words in [["key", "add", "environment"], ["key", "remove", "file"]] {
+                let outcome = try await account.run(words + ["--session", "idp"])
+                try #require(outcome.exitCode == 0, "\(outcome)")
+            }
             try await job.platform.runIdentityProvider(isUnverified: true) { provider in
-                let account = job.account
                 let command = try BuiltProducts.path(of: "account") + " token --id-token --session idp"
                 let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
                 let login = try await job.logIn(

@@ -11,6 +11,13 @@ struct HeadersTests {
             let before = try await user.account("headers", url)
             #expect(before.exitCode == 78 && before.output.isEmpty, "\(before)")
             #expect(before.errors.contains("`account rule add \(user.server.issuer)/oauth/userinfo --session NAME`"))
+            let path = user.server.issuer + "/oauth"
+            #expect(try await user.account("rule", "add", path, "--session", "default").exitCode == 0)
+            for place in ["/..;/x", "/%252e%252e/x", "/a%255c..%255cx"] {
+                let refused = try await user.account("headers", path + place)
+                #expect(refused.exitCode == 78 && refused.output.isEmpty, "\(refused)")
+                #expect(refused.errors.contains("in different ways"), "\(refused)")
+            }
             #expect(try await user.account("rule", "add", user.server.issuer, "--session", "default").exitCode == 0)
 
             let printed = try await user.account("headers", url)

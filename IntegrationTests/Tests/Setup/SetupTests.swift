@@ -142,6 +142,56 @@ struct SetupTests {
         }
     }
 
+    @Test(.enabled(if: Privileges.isRoot, "only root can give a link away"), arguments: ["file", "folder/target.json"])
+    func `Changes no file behind another user's link in a sticky folder`(place: String) async throws {
+        try await Home.run { home in
+            let sticky = home.container.path("sticky")
+            try FileManager.default.createDirectory(atPath: sticky, withIntermediateDirectories: false)
+            try home.container.setPermissions(0o1777, of: sticky)
+            try home.write("{}\n", to: "target.json", permissions: 0o644)
+            for (name, target) in [("file", "../user/target.json"), ("folder", "../user")] {
+                try FileManager.default.createSymbolicLink(atPath: "\(sticky)/\(name)", withDestinationPath: target)
+                try #require(lchown("\(sticky)/\(name)", 65_534, 65_534) == 0)
+            }
+            let url = "https://api.example.com/mcp"
+            try await home.expectUnchanged("mcp", url, "--file", "\(sticky)/\(place)", exitCode: 65)
+            try await home.expectUnchanged("mcp", "--remove", "--file", "\(sticky)/\(place)", exitCode: 65)
+            #expect(try await home.setup("mcp", url, "--file", home.path("target.json")).exitCode == 0)
+        }
+    }
+
+    // MARK: Other programs with the same name
+
+    @Test func `Removes only the entries that it added`() async throws {
+        try await Home.run { home in
+            let other = home.path("other/account")
+            try home.write("#!/bin/sh\n", to: "other/account", permissions: 0o755)
+            let git = "[credential]\n\thelper = !\(other) git-credential\n\thelper = !account git-credential -x\n"
+            let docker = #"{"credHelpers":{"a.example":"account2","b.example":"other/account"}}"#
+            let server = #""command":"\#(other)","args":["mcp","https://api.example.com/mcp"]"#
+            let mcp = #"{"mcpServers":{"other":{\#(server)},"changed":{"command":"account","args":["mcp"],"env":{}}}}"#
+            try home.write(git, to: ".gitconfig")
+            try home.write(docker, to: ".docker/config.json")
+            try home.write(mcp, to: "mcp.json")
+            let file = home.path("mcp.json")
+            for words in [["git"], ["docker", "ghcr.io"], ["mcp", "https://api.example.com/mcp", "--file", file]] {
+                let added = try await home.account.command(["setup"] + words).run()
+                #expect(added.exitCode == 0, "\(added)")
+            }
+            #expect(try home.text(".gitconfig") == git + "\thelper = !account git-credential\n")
+            for words in [["git"], ["docker"], ["mcp", "--file", file]] {
+                let removed = try await home.account.command(["setup", "--remove"] + words).run()
+                #expect(removed.exitCode == 0, "\(removed)")
+            }
+            #expect(try home.text(".gitconfig") == git)
+            #expect(try home.text(".docker/config.json") == docker)
+            #expect(try home.text("mcp.json") == mcp)
+            try await home.expectUnchanged("git", "--remove")
+            try await home.expectUnchanged("docker", "--remove")
+            try await home.expectUnchanged("mcp", "--file", file, "--remove", exitCode: 78)
+        }
+    }
+
     // MARK: kubectl
 
     @Test func `Adds a user to the kubeconfig with kubectl, and removes it`() async throws {

@@ -21,7 +21,7 @@ extension LoginCommand {
         defer { countdown?.stop() }
         return try await store.signIn(with: authority) { authorization in
             try await DevicePrompt.show(
-                authorization, withQRCode: ways.qr, asJSON: options.json, hiding: App.secretVariables)
+                authorization, withQRCode: ways.qr, asJSON: options.json)
             let started = Countdown(from: authorization.lifetime)
             countdown = started
             question.beforeAsking { started?.stop() }
@@ -70,9 +70,9 @@ extension LoginCommand {
                     reminder?.cancel()
                 }
                 do {
-                    let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
+                    let written = try await RedirectPage.write(to: url)
                     page = written
-                    await ExternalProgram.openBrowser(at: written, hiding: App.secretVariables)
+                    await ExternalProgram.openBrowser(at: written)
                 } catch {
                     Terminal.say("note: cannot open the browser automatically (\(error)).")
                 }

@@ -117,7 +117,15 @@ struct ContainerInspection {
 
     /// - Parameter mask: The permissions that are a problem.
     private func check(_ path: String, mask: UInt32, isFolder: Bool) throws -> [Finding] {
-        guard let status = try isFolder ? SystemCall.targetStatus(path) : SystemCall.status(path) else { return [] }
+        let found: FileStatus?
+        do {
+            found = try isFolder ? TrustedLinks.targetStatus(path) : SystemCall.status(path)
+        } catch let error as AccountError where error.code == .insecureContainer {
+            return [
+                Finding(problem: error.message, advice: error.hint.map { ": \($0)" } ?? "", insecurePath: path)
+            ]
+        }
+        guard let status = found else { return [] }
         if status.owner != SystemCall.effectiveUser {
             let (owner, user) = (SystemCall.userName(status.owner), SystemCall.userName(SystemCall.effectiveUser))
             return [
@@ -138,12 +146,14 @@ struct ContainerInspection {
         guard status.permissions & mask != 0 else { return [] }
         let what = status.permissions & 0o022 != 0 && isFolder ? "write to" : isFolder ? "read" : "read or change"
         let mode: UInt32 = mask == 0o022 ? status.permissions & ~mask : isFolder ? 0o700 : 0o600
+        let folder = container.folder(isFolder ? path : path.parentDirectory)
         return [
             Finding(
                 problem: "other users can \(what) \(path)",
                 advice: ": run `chmod \(mask == 0o022 ? "go-w" : String(mode, radix: 8)) \(path.shellWord)`",
                 insecurePath: path,
-                repair: { try SystemCall.changePermissions(path, mode) })
+                // The target of a link may be a folder of other programs, so only the user can repair it.
+                repair: try folder.leadsThroughLink() ? nil : { try folder.changePermissions(of: path, to: mode) })
         ]
     }
 

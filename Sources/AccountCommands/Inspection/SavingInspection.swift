@@ -66,9 +66,9 @@ struct SavingInspection {
     /// - Parameter isOwn: Whether the folder belongs to the container, so that a temporary file may be created in it.
     private static func tryToSave(in folder: String, isOwn: Bool) throws(SystemCallError) {
         guard isOwn else { return try SystemCall.checkWritable(folder) }
-        // Another check reports a folder that belongs to another user.
+        // Another check reports a folder that belongs to another user, or a link of another user.
         guard let status = try SystemCall.targetStatus(folder), status.kind == .directory,
-            status.owner == SystemCall.effectiveUser
+            status.owner == SystemCall.effectiveUser, (try? TrustedLinks.resolve(folder)) != nil
         else { return }
         // If this process dies, the next change removes the file.
         let digits = String(UInt64.random(in: 0 ... .max), radix: 16)

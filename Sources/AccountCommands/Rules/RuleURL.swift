@@ -85,10 +85,17 @@ package struct RuleURL: Hashable, Sendable {
         guard self.scheme == "https" || isLoopback else { throw .notEncrypted }
     }
 
+    /// Returns whether a rule for this URL allows the token for another URL: on the same origin, with a path at or below
+    /// this path. A path that a server may read as a path elsewhere is not below this path.
     package func covers(_ other: RuleURL) -> Bool {
-        scheme == other.scheme && host == other.host && port == other.port && path.count <= other.path.count
-            && zip(path, other.path).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
+        guard scheme == other.scheme, host == other.host, port == other.port else { return false }
+        guard !path.isEmpty else { return true }
+        return path.count <= other.path.count && zip(path, other.path).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
+            && other.path.dropFirst(path.count).allSatisfy(\.isPlainPathSegment)
     }
+
+    /// Whether all servers read the path in the same way.
+    package var hasPlainPath: Bool { path.allSatisfy(\.isPlainPathSegment) }
 
     var isLoopback: Bool { LoopbackHost.contains(host) }
 

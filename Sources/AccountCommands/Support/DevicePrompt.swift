@@ -12,7 +12,7 @@ enum DevicePrompt {
     }
 
     static func show(
-        _ authorization: DeviceAuthorization, withQRCode: Bool, asJSON: Bool, hiding secretVariables: [String]
+        _ authorization: DeviceAuthorization, withQRCode: Bool, asJSON: Bool
     ) async throws {
         if asJSON {
             let prompt = Prompt(
@@ -25,8 +25,7 @@ enum DevicePrompt {
         Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURI.shown)\n")
         Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
         if withQRCode, Terminal.isTerminal(.error),
-            let code = await QRCode(
-                of: authorization.verificationURIComplete ?? authorization.verificationURI, hiding: secretVariables),
+            let code = await QRCode(of: authorization.verificationURIComplete ?? authorization.verificationURI),
             code.fits(in: Terminal.size(of: .error))
         {
             Terminal.say("or scan this code:\n\n\(code.text)")

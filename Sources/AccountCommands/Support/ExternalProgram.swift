@@ -10,30 +10,31 @@ import Musl
 import Darwin
 #endif
 
-/// Optional programs on the machine. AccountKit never runs these programs through a shell.
+/// Optional programs on the machine, which get no secrets of this process. Only hooks of the user run through a shell.
 package enum ExternalProgram {
-    private static func environment(hiding names: [String]) -> Subprocess.Environment {
-        .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
+    /// Returns the environment of a program: that of this process without its secrets.
+    ///
+    /// - Parameters:
+    ///   - values: Variables to set.
+    ///   - hidden: More variables that the program must not get.
+    private static func environment(
+        setting values: [String: String] = [:], hiding hidden: [String] = []
+    ) -> Subprocess.Environment {
+        var changes: [Subprocess.Environment.Key: String?] = [:]
+        for (name, value) in values { changes[.init(stringLiteral: name)] = value }
+        for name in SecretVariables.names(hiddenFrom: .other) + hidden {
+            changes[.init(stringLiteral: name)] = String?.none
+        }
+        return .inherit.updating(changes)
     }
 
-    package static func isInstalled(_ program: String) -> Bool {
-        var paths = [program]
-        if program.hasPrefix("~/"), let home = AccountSupport.Environment.homeDirectory {
-            paths = [home + program.dropFirst()]
-        } else if !program.contains("/") {
-            paths = (AccountSupport.Environment.value("PATH") ?? "").split(separator: ":").map { "\($0)/\(program)" }
-        }
-        return paths.contains { path in
-            // A file that cannot be inspected cannot be run either.
-            guard let status = try? SystemCall.targetStatus(path) else { return false }
-            return status.kind == .regular && status.permissions & 0o111 != 0
-        }
-    }
+    package static func isInstalled(_ program: String) -> Bool { InstalledProgram(program) != nil }
 
     /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 4
-    /// MiB. Other users of the machine can read the arguments, but not `input`.
+    /// MiB. Other users of the machine can read the arguments, but not `input`. `hidden` names more variables that the
+    /// program must not get, in addition to the secrets of this process.
     package static func output(
-        of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
+        of program: String, _ arguments: [String], input: String = "", hiding hidden: [String] = []
     ) async -> String? {
         // A program that ends before reading its input must not end this process.
         if !input.isEmpty { signal(SIGPIPE, SIG_IGN) }
@@ -48,13 +49,28 @@ package enum ExternalProgram {
         return result.standardOutput
     }
 
+    /// Runs a shell command line, whose output goes to standard error.
+    ///
+    /// - Parameters:
+    ///   - values: Variables to set.
+    ///   - hidden: More variables that the command must not get, in addition to the secrets of this process.
+    /// - Returns: `nil` if the command succeeded, otherwise how it ended.
+    /// - Throws: An error if there is no shell.
+    package static func runShell(
+        _ command: String, setting values: [String: String], hiding hidden: [String]
+    ) async throws -> String? {
+        let result = try await run(
+            .name("sh"), arguments: ["-c", command], environment: environment(setting: values, hiding: hidden),
+            input: .none, output: .currentStandardError, error: .currentStandardError)
+        return result.terminationStatus.isSuccess ? nil : "\(result.terminationStatus)"
+    }
+
     /// Opens a page in the browser from `$BROWSER`, otherwise in the default browser of the desktop. Does not wait for
     /// the browser, which may run until the user closes it. A failure is not an error: the user can open the page
     /// manually.
     ///
-    /// Many programs can inspect a running browser, so `hidden` names environment variables to withhold from it. The
-    /// address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``.
-    static func openBrowser(at page: RedirectPage, hiding hidden: [String]) async {
+    /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``.
+    static func openBrowser(at page: RedirectPage) async {
         var commands = chosenBrowsers.map { [$0, page.url] }
         #if canImport(Darwin)
         var last = ["open", page.url]
@@ -63,12 +79,12 @@ package enum ExternalProgram {
         #endif
         if isInWindowsSubsystem {
             commands.append(["wslview", page.path])
-            if isInstalled("explorer.exe"), let path = await output(of: "wslpath", ["-w", page.path], hiding: hidden) {
+            if isInstalled("explorer.exe"), let path = await output(of: "wslpath", ["-w", page.path]) {
                 // The last program, because `explorer.exe` fails even if it has opened the page.
                 last = ["explorer.exe", String(path.prefix { $0 != "\n" })]
             }
         }
-        launch(firstOf: commands + [last], hiding: hidden)
+        launch(firstOf: commands + [last])
     }
 
     /// Runs the first program that succeeds, and returns immediately. The program may outlive this process, so its output
@@ -76,7 +92,7 @@ package enum ExternalProgram {
     ///
     /// A thread runs the programs, because a task would wait for each program, and Subprocess never continues a task
     /// whose program it has not started when this process ends.
-    package static func launch(firstOf commands: [[String]], hiding hidden: [String]) {
+    package static func launch(firstOf commands: [[String]], hiding hidden: [String] = []) {
         // Without a thread, nothing is launched.
         _ = DedicatedThread.start {
             for command in commands {

@@ -35,7 +35,7 @@ extension KeySettings.Source {
                 guard isInteractive else { throw prompt.isLocked }
                 return try prompt.answer(to: question)
             }
-        case .command: try CommandKey(command ?? [], hiding: App.secretVariables)
+        case .command: try CommandKey(command ?? [])
         case .environment:
             EnvironmentKey(
                 variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")

@@ -6,10 +6,9 @@ struct QRCode {
 
     /// Creates the QR code of an address; `nil` if the program is not installed, or if no other device could open the
     /// address.
-    init?(of address: String, with program: String = "qrencode", hiding secretVariables: [String]) async {
+    init?(of address: String, with program: String = "qrencode") async {
         guard Self.isForOtherDevices(address),
-            let text = await ExternalProgram.output(
-                of: program, ["--type=UTF8", "--margin=2"], input: address, hiding: secretVariables)
+            let text = await ExternalProgram.output(of: program, ["--type=UTF8", "--margin=2"], input: address)
         else { return nil }
         self.init(text: text)
     }

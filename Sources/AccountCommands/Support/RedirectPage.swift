@@ -19,11 +19,11 @@ final class RedirectPage: Sendable {
 
     /// Writes the page to the first folder that only this user can change. If there is none, throws the error for the
     /// last folder.
-    static func write(to address: String, hiding hidden: [String]) async throws(AccountError) -> RedirectPage {
+    static func write(to address: String) async throws(AccountError) -> RedirectPage {
         guard let home = Environment.homeDirectory else {
             throw AccountError(.inaccessible, "there is no home directory", hint: "set HOME")
         }
-        let answer = await ExternalProgram.output(of: "xdg-user-dir", ["DOWNLOAD"], hiding: hidden)
+        let answer = await ExternalProgram.output(of: "xdg-user-dir", ["DOWNLOAD"])
         var downloads = answer?.split(separator: "\n").first.map(String.init) ?? home
         // `xdg-user-dir` prints the home directory if the user has not configured a folder.
         if downloads == home { downloads += "/Downloads" }

@@ -23,6 +23,7 @@ struct ProtectedResource: Sendable, Equatable {
         guard ServiceURL(at: resource, path: "") == ServiceURL(at: url, path: "") else { return false }
         let (outer, inner) = (segments(resource.path), segments(url.path))
         guard inner.starts(with: outer) else { return false }
+        guard outer.isEmpty || inner.dropFirst(outer.count).allSatisfy(\.isPlainPathSegment) else { return false }
         return resource.query == nil || resource.query == url.query && inner.count == outer.count
     }
 

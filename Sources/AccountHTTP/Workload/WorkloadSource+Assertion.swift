@@ -107,9 +107,12 @@ extension WorkloadSource {
     }
 
     private static func firstLine(of command: [String], timeout: Duration) async throws(AuthorityError) -> Secret {
+        // `account token --id-token` prints the ID token of another session.
+        let isOwn = InstalledProgram(command[0])?.isThisProgram == true
         do throws(ChildProcess.Failure) {
             return firstLine(
-                of: try await ChildProcess.output(of: command, limit: sizeLimit - 1, timeout: timeout))
+                of: try await ChildProcess.output(
+                    of: command, for: isOwn ? .ownArchive : .other, limit: sizeLimit - 1, timeout: timeout))
         } catch {
             throw .misconfigured(
                 "the program that prints the assertion failed: `\(command[0])` \(error.text). Run the program to see why"

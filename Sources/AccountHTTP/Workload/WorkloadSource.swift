@@ -48,6 +48,9 @@ public struct WorkloadSource: Sendable, Hashable {
 
     /// Returns the source for the first line that a program prints.
     ///
+    /// The program does not get the variables of AccountKit that contain secrets or lead to them, such as `ACCOUNT_KEY`
+    /// and `CREDENTIALS_DIRECTORY`. If the program is the running program itself, it gets those that open archives.
+    ///
     /// - Parameter command: The program and its arguments, without a shell. A name without a path is looked up in
     ///   `$PATH`.
     public static func command(_ command: [String]) -> WorkloadSource { WorkloadSource(.command(command)) }

@@ -60,7 +60,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
         try await perform({ try CommandContext(options, isInteractive: false) }) { context in
             let failure = replacement.run(
                 words.first == "--" ? Array(words.dropFirst()) : words, token: try await token(context),
-                in: variables.isEmpty ? [App.tokenVariable] : variables, hiding: App.keyVariables)
+                in: variables.isEmpty ? [App.tokenVariable] : variables)
             Terminal.say(failure.error)
             throw ExitCode(failure.exitCode)
         }

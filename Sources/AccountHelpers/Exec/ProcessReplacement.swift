@@ -61,13 +61,14 @@ struct ProcessReplacement {
         return Set(names.compactMap { Int32($0) }.filter { $0 > 2 && fcntl($0, F_GETFD) & FD_CLOEXEC == 0 })
     }
 
-    /// Replaces this process with a program. Returns only if this fails. Other users can read the arguments, so the
-    /// token is not among them.
-    func run(_ words: [String], token: Secret, in variables: [String], hiding hidden: [String]) -> Failure {
+    /// Replaces this process with a program, which gets the token in the variables, and no other secret of this process.
+    /// Returns only if this fails. Other users can read the arguments, so the token is not among them.
+    func run(_ words: [String], token: Secret, in variables: [String]) -> Failure {
         // Close files that a library opened in this process, for example for connections.
         for descriptor in Self.passedOn.subtracting(inherited) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        var names: [UnsafeMutablePointer<CChar>?] = (hidden + variables).map { strdup($0) } + [nil]
+        var names: [UnsafeMutablePointer<CChar>?] =
+            (SecretVariables.names(hiddenFrom: .other) + variables).map { strdup($0) } + [nil]
         var additions: [UnsafeMutablePointer<CChar>?] = variables.map { Self.assignment(of: token, to: $0) } + [nil]
         let code = accountkit_become(&arguments, &names, &additions)
         for addition in additions { if let addition { memset(addition, 0, strlen(addition)) } }

@@ -45,13 +45,18 @@ struct GitSetup {
         }
     }
 
-    /// Returns the program in the command line of a helper, as configured; `nil` if the helper does not run `tool`.
+    /// Returns the program in the command line of a helper, as configured; `nil` if the helper does not run the
+    /// subcommand of `tool`. The program may be another one; see ``ToolProgram``.
     static func program(of command: String, for tool: String) -> String? {
-        let words = tool.split(separator: " ")
         let text = parts(of: command).command
-        let subcommand = (words.dropFirst() + ["git-credential"]).joined(separator: " ")
-        guard text == "\(words[0]) \(subcommand)" || text.hasSuffix("/\(words[0]) \(subcommand)") else { return nil }
+        let subcommand = subcommand(of: tool)
+        guard text.hasSuffix(" " + subcommand) else { return nil }
         return String(text.dropLast(subcommand.count + 1))
+    }
+
+    /// Returns the subcommand that git runs: `git-credential`, or `account git-credential` for the tool `gists account`.
+    static func subcommand(of tool: String) -> String {
+        (tool.split(separator: " ").dropFirst() + ["git-credential"]).joined(separator: " ")
     }
 
     /// Returns the value of `--store` in the command line of a helper; `nil` for the store in the environment.
@@ -70,6 +75,7 @@ struct GitSetup {
     func findings(_ surroundings: ProgramSurroundings) -> [Finding] {
         let tool = surroundings.tool
         let own = helpers.compactMap { helper in Self.program(of: helper.command, for: tool).map { (helper, $0) } }
+            .filter { surroundings.program.isRun(by: $0.1) || surroundings.program.isGone($0.1) }
         guard !own.isEmpty else {
             return [
                 Finding(

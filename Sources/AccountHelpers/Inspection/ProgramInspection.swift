@@ -22,8 +22,9 @@ struct ProgramInspection<App: AccountApplication> {
         } catch {
             return [Finding(error)]
         }
+        let program = ToolProgram(String(context.tool.prefix { $0 != " " }))
         let surroundings = ProgramSurroundings(
-            tool: context.tool, rules: rules, isInstalled: ExternalProgram.isInstalled)
+            tool: context.tool, rules: rules, isInstalled: program.isInstalled, isSameFile: program.isSameFile)
         var findings = await gitFindings(surroundings)
         // Programs that are named after the tool require it to be a separate command, not a subcommand.
         let isCommand = !context.tool.contains(" ")
@@ -83,7 +84,7 @@ struct ProgramInspection<App: AccountApplication> {
         guard surroundings.isInstalled("git") else { return [] }
         // git also fails if there is no such setting.
         let output = await ExternalProgram.output(
-            of: "git", GitSetup.arguments, hiding: App.keyVariables + ["GIT_DIR", "GIT_WORK_TREE"])
+            of: "git", GitSetup.arguments, hiding: ["GIT_DIR", "GIT_WORK_TREE"])
         return GitSetup(output ?? "").findings(surroundings)
     }
 
@@ -113,7 +114,7 @@ struct ProgramInspection<App: AccountApplication> {
                 isThere = true
                 let setup = KubeSetup(bytes)
                 findings += setup.findings(path: path, surroundings)
-                for user in setup.ownUsers(surroundings.tool) {
+                for user in setup.ownUsers(surroundings.tool, surroundings.program, in: path.parentDirectory) {
                     isSetUp = true
                     // Without a name, the session is the rule's or the current one.
                     guard let session = user.session.flatMap({ try? SessionName($0) }) else { continue }
@@ -136,7 +137,7 @@ struct ProgramInspection<App: AccountApplication> {
     /// Returns the state of a unit; `nil` if there is no systemd.
     private func state(of unit: String) async -> String? {
         let output = await ExternalProgram.output(
-            of: "systemctl", ["--user", "show", "--property=ActiveState", "--value", unit], hiding: App.keyVariables)
+            of: "systemctl", ["--user", "show", "--property=ActiveState", "--value", unit])
         return output.map { String($0.prefix { $0 != "\n" }) }
     }
 
@@ -150,9 +151,10 @@ struct ProgramInspection<App: AccountApplication> {
         return home + "/.config"
     }
 
-    private func read(_ path: String) throws(SystemCallError) -> [UInt8]? {
-        guard let status = try SystemCall.targetStatus(path), status.kind == .regular else { return nil }
-        return try FileDescriptor.openForReading(path, followingLinks: true)
+    private func read(_ path: String) throws -> [UInt8]? {
+        let target = try TrustedLinks.resolve(path)
+        guard let status = try SystemCall.status(target), status.kind == .regular else { return nil }
+        return try FileDescriptor.openForReading(target)
             .read(limit: Self.maximumByteCount, expected: status.byteCount)
     }
 

@@ -8,6 +8,14 @@ struct ProgramSurroundings {
 
     var isInstalled: (String) -> Bool
 
+    /// Returns whether a path leads to the file of this tool.
+    var isSameFile: (String) -> Bool
+
+    var program: ToolProgram {
+        let name = tool.split(separator: " ").first.map(String.init) ?? tool
+        return ToolProgram(name: name, isInstalled: isInstalled, isSameFile: isSameFile)
+    }
+
     /// Returns whether a rule covers a URL or a part of it, in at least one folder.
     func hasRule(for url: RuleURL) -> Bool {
         rules.rules.contains { $0.url.covers(url) || url.covers($0.url) }

@@ -73,7 +73,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
         } surroundings: { inputs in
             let made = KeepHost(
                 path: file.path, hint: context.hint, hook: hook, prefix: App.environmentPrefix,
-                hiding: App.keyVariables, alarm: once ? nil : try WallAlarm(inputs), clock: clock)
+                alarm: once ? nil : try WallAlarm(inputs), clock: clock)
             host = made
             return made
         }

@@ -1,8 +1,7 @@
 import AccountCommands
 import AccountKit
-import Subprocess
 
-/// Runs the hook for events of a token file, one at a time. The hook receives neither tokens nor keys, but it can read
+/// Runs the hook for events of a token file, one at a time. The hook gets no secret of this process, but it can read
 /// the file.
 final class KeepHooks: Sendable {
     enum Event: String, Sendable {
@@ -17,7 +16,7 @@ final class KeepHooks: Sendable {
 
     /// `command` is a shell command line; `nil` for none.
     init(
-        _ command: String?, prefix: String, session: SessionName, hiding hidden: [String],
+        _ command: String?, prefix: String, session: SessionName,
         say: @escaping @Sendable (String) -> Void
     ) {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
@@ -25,7 +24,7 @@ final class KeepHooks: Sendable {
         running = Task {
             for await event in events {
                 guard let command else { continue }
-                if let problem = await Self.run(command, event, prefix, session, hidden) { say(problem) }
+                if let problem = await Self.run(command, event, prefix, session) { say(problem) }
             }
         }
     }
@@ -48,19 +47,13 @@ final class KeepHooks: Sendable {
 
     /// - Returns: An error message; `nil` if the hook succeeded.
     private static func run(
-        _ command: String, _ event: Event, _ prefix: String, _ session: SessionName, _ hidden: [String]
+        _ command: String, _ event: Event, _ prefix: String, _ session: SessionName
     ) async -> String? {
-        var changes: [Subprocess.Environment.Key: String?] = [
-            .init(stringLiteral: prefix + "_SESSION"): session.rawValue,
-            .init(stringLiteral: prefix + "_EVENT"): event.rawValue,
-        ]
-        for name in hidden { changes[.init(stringLiteral: name)] = String?.none }
         do {
-            let result = try await Subprocess.run(
-                .name("sh"), arguments: ["-c", command], environment: .inherit.updating(changes), input: .none,
-                output: .currentStandardError, error: .currentStandardError)
-            return result.terminationStatus.isSuccess
-                ? nil : "the hook for \(event.rawValue) failed (\(result.terminationStatus))"
+            let end = try await ExternalProgram.runShell(
+                command, setting: [prefix + "_SESSION": session.rawValue, prefix + "_EVENT": event.rawValue],
+                hiding: ServiceManager.variables)
+            return end.map { "the hook for \(event.rawValue) failed (\($0))" }
         } catch {
             return "the hook for \(event.rawValue) cannot be run: \(error)"
         }

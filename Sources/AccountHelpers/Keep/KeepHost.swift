@@ -23,20 +23,17 @@ final class KeepHost: KeepSurroundings {
     private let manager = ServiceManager()
     private let alarm: WallAlarm?
     private let hooks: KeepHooks
-    private let hidden: [String]
     private let clock: any WallClock
 
     /// If `alarm` is `nil`, the command updates the file once. The user sees the outcome, so there is no notification.
     init(
-        path: String, hint: CommandHint, hook: String?, prefix: String, hiding hidden: [String],
-        alarm: WallAlarm?, clock: any WallClock
+        path: String, hint: CommandHint, hook: String?, prefix: String, alarm: WallAlarm?, clock: any WallClock
     ) {
         self.path = path
         self.hint = hint
         self.alarm = alarm
         self.clock = clock
-        self.hidden = hidden + ServiceManager.variables
-        hooks = KeepHooks(hook, prefix: prefix, session: hint.session, hiding: self.hidden) {
+        hooks = KeepHooks(hook, prefix: prefix, session: hint.session) {
             Terminal.say("\(hint.tool): \($0)")
         }
     }
@@ -127,6 +124,6 @@ final class KeepHost: KeepSurroundings {
         let place = hint.session == .default ? hint.tool : "\(hint.tool), session \(hint.session)"
         ExternalProgram.launch(
             firstOf: [["notify-send", "--app-name=\(hint.tool)", "--icon=dialog-password", "--", place, text]],
-            hiding: hidden)
+            hiding: ServiceManager.variables)
     }
 }

@@ -75,6 +75,8 @@ struct TokenFile: Sendable {
     }
 
     private func checkFolder() throws(AccountError) {
+        // Another user's link could lead to any folder of this user.
+        _ = try TrustedLinks.resolve(folder)
         let status: FileStatus?
         do {
             status = try SystemCall.targetStatus(folder)

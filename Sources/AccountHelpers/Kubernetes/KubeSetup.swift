@@ -12,6 +12,11 @@ struct KubeSetup {
         /// Whether kubectl passes the cluster to the program (`provideClusterInfo`).
         var namesCluster = false
 
+        /// Returns the program that kubectl runs: a relative path is relative to the folder of the file.
+        func program(in folder: String) -> String {
+            command.contains("/") && !command.hasPrefix("/") ? folder + "/" + command : command
+        }
+
         var isForAnyCluster: Bool { arguments.contains("--any-cluster") }
 
         var session: String? {
@@ -114,11 +119,9 @@ struct KubeSetup {
     }
 
     func findings(path: String, _ surroundings: ProgramSurroundings) -> [Finding] {
-        ownUsers(surroundings.tool).map { user in
-            // A relative path is relative to the folder of the file.
-            let isRelative = user.command.contains("/") && !user.command.hasPrefix("/")
-            let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-            guard surroundings.isInstalled(isRelative ? folder + "/" + user.command : user.command) else {
+        let folder = path.parentDirectory
+        return ownUsers(surroundings.tool, surroundings.program, in: folder).map { user in
+            guard surroundings.isInstalled(user.program(in: folder)) else {
                 return Finding(
                     problem:
                         "\(path) makes kubectl run \(user.command.shown) for the user \(user.name.shown), but that program "
@@ -141,12 +144,15 @@ struct KubeSetup {
         }
     }
 
-    func ownUsers(_ tool: String) -> [User] {
-        let words = tool.split(separator: " ")
+    /// Returns the users whose credentials come from this tool.
+    ///
+    /// - Parameter folder: The folder of the file.
+    func ownUsers(_ tool: String, _ program: ToolProgram, in folder: String) -> [User] {
+        let words = tool.split(separator: " ").dropFirst().map(String.init) + ["kube-credential"]
         return users.filter { user in
-            let arguments = user.arguments.drop { $0.hasPrefix("-") }
-            return user.command.split(separator: "/").last == words[0]
-                && arguments.starts(with: words.dropFirst().map(String.init) + ["kube-credential"])
+            let place = user.program(in: folder)
+            return (program.isRun(by: place) || program.isGone(place))
+                && user.arguments.drop { $0.hasPrefix("-") }.starts(with: words)
         }
     }
 }

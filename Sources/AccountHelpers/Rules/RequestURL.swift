@@ -27,6 +27,12 @@ struct RequestURL: Sendable {
     /// Returns the rule that allows the token of a session for this URL. Throws `misconfigured` if there is none.
     func rule(in preferences: Preferences) throws -> Rule {
         if let rule = try preferences.rules().rule(for: ruled, in: { WorkingDirectory.path }) { return rule }
+        guard ruled.hasPlainPath else {
+            throw AccountError(
+                .misconfigured,
+                "servers may read the path of \(ruled) in different ways, so only a rule for the whole host allows it",
+                hint: "correct the URL")
+        }
         throw AccountError(
             .misconfigured, "there is no rule for \(ruled), so it gets no token",
             hint: "run `\(CommandLine.toolName) rule add \(ruled) --session NAME`")

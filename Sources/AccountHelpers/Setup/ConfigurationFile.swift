@@ -2,12 +2,6 @@ import AccountCommands
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -16,7 +10,8 @@ import Musl
 import Darwin
 #endif
 
-/// A configuration file of another program. It is replaced atomically, with its permissions, and through links.
+/// A configuration file of another program. It is replaced atomically, with its permissions, and through links of the
+/// user.
 struct ConfigurationFile {
     /// The path as the user or the other program names it.
     let path: String
@@ -82,19 +77,16 @@ struct ConfigurationFile {
         try? SystemCall.synchronizeDirectory(folder)
     }
 
-    /// The file that the path leads to, through symbolic links.
+    /// The file that the path leads to, through links that another user cannot have made.
     private func target() throws(AccountError) -> String {
-        let isLink: Bool
-        do {
-            isLink = try SystemCall.status(path)?.kind == .symbolicLink
-            if isLink, try SystemCall.targetStatus(path) == nil {
-                throw AccountError(.invalidArgument, "\(path) is a link to a file that does not exist")
+        let target = try TrustedLinks.resolve(path)
+        do throws(SystemCallError) {
+            guard try SystemCall.status(target) == nil, try SystemCall.status(path)?.kind == .symbolicLink else {
+                return target
             }
-        } catch let error as AccountError {
-            throw error
         } catch {
             throw AccountError(.inaccessible, "\(path) cannot be read", cause: error)
         }
-        return isLink ? URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false) : path
+        throw AccountError(.invalidArgument, "\(path) is a link to a file that does not exist")
     }
 }

@@ -10,32 +10,50 @@ struct GitChange {
     /// The location of sessions; `nil` for the store in the environment.
     let store: String?
 
-    /// Variables that git must not get.
-    let hidden: [String]
-
     private static let setting = "credential.helper"
 
-    private var helper: String {
-        "!\(tool) git-credential" + (store.map { " " + "--store=\($0)".shellWord } ?? "")
+    private var program: ToolProgram { ToolProgram(String(tool.prefix { $0 != " " })) }
+
+    private func helper(_ program: String, store: String?) -> String {
+        "!\(program.shellWord) \(GitSetup.subcommand(of: tool))" + (store.map { " " + "--store=\($0)".shellWord } ?? "")
+    }
+
+    /// Returns whether `setup` writes this helper, by this program in any place, and with `store` if it is set.
+    func isWritten(_ value: String) -> Bool {
+        guard let program = GitSetup.program(of: value, for: tool), self.program.isRun(by: program) else {
+            return false
+        }
+        let written = GitSetup.store(of: value)
+        return value == helper(program, store: written) && (store == nil || store == written)
     }
 
     func apply(removing: Bool, onlyPrinting: Bool) async throws -> SetupOutcome {
         guard ExternalProgram.isInstalled("git") else { throw AccountError(.inaccessible, "git is not installed") }
         let values = await run(["--get-all", Self.setting])?.split(separator: "\n").map(String.init) ?? []
-        let own = values.filter { GitSetup.program(of: $0, for: tool) != nil }
+        let own = values.compactMap { value in GitSetup.program(of: value, for: tool).map { (value, $0) } }
+            .filter { program.isRun(by: $0.1) || program.isGone($0.1) }
         let commands: [[String]]
+        // A helper that the user or another program added.
+        var other: String?
         if removing {
-            commands = Set(own).sorted().map { ["--fixed-value", "--unset-all", Self.setting, $0] }
+            let written = Set(values.filter(isWritten)).sorted()
+            commands = written.map { removal(of: $0) }
+            other = own.map(\.0).first { !written.contains($0) }
+            if commands.isEmpty, let other {
+                throw AccountError(
+                    .misconfigured, "git runs `\(other.shown)`, which is not the helper that `setup` writes",
+                    hint: "remove it with `\(text(removal(of: other)))`")
+            }
         } else {
             // A helper at a path that no longer exists does not work.
-            let working = own.filter { GitSetup.program(of: $0, for: tool).map(ExternalProgram.isInstalled) == true }
+            let working = own.filter { program.isInstalled($0.1) }.map(\.0)
             let works = working.contains { store == nil || GitSetup.store(of: $0) == store }
             guard works || working.isEmpty else {
                 throw AccountError(
                     .misconfigured, "git already asks this tool for tokens, with another store",
                     hint: "remove that helper with `\(tool) setup git --remove` first")
             }
-            commands = works ? [] : [["--add", Self.setting, helper]]
+            commands = works ? [] : [["--add", Self.setting, helper(program.name, store: store)]]
         }
         guard !commands.isEmpty else {
             return .unchanged(
@@ -50,9 +68,13 @@ struct GitChange {
             }
         }
         return .changed(
-            removing ? "git no longer asks this tool for tokens." : "git asks this tool for tokens of URLs with a rule."
+            removing
+                ? other.map { "Removed the helper of `setup`. git still runs `\($0.shown)`." }
+                    ?? "git no longer asks this tool for tokens." : "git asks this tool for tokens of URLs with a rule."
         )
     }
+
+    private func removal(of value: String) -> [String] { ["--fixed-value", "--unset-all", Self.setting, value] }
 
     private func text(_ arguments: [String]) -> String {
         (["git", "config", "--global"] + arguments).map(\.shellWord).joined(separator: " ")
@@ -61,6 +83,6 @@ struct GitChange {
     private func run(_ arguments: [String]) async -> String? {
         await ExternalProgram.output(
             of: "git", ["-C", "/", "config", "--global"] + arguments,
-            hiding: hidden + ["GIT_DIR", "GIT_WORK_TREE"])
+            hiding: ["GIT_DIR", "GIT_WORK_TREE"])
     }
 }

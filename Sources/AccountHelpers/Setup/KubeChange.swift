@@ -11,8 +11,7 @@ struct KubeChange {
     /// The location of sessions; `nil` for the store in the environment.
     let store: String?
 
-    /// Variables that kubectl must not get.
-    let hidden: [String]
+    private static let apiVersion = "client.authentication.k8s.io/v1"
 
     func apply(removing: Bool, onlyPrinting: Bool) async throws -> SetupOutcome {
         guard ExternalProgram.isInstalled("kubectl") else {
@@ -24,8 +23,11 @@ struct KubeChange {
             throw AccountError(
                 .inaccessible, "kubectl cannot read the kubeconfig", hint: "run `kubectl config view` to see why")
         }
-        let isThere = config["users"]?.elements.contains { $0["name"]?.string == user } == true
-        let own = KubeSetup(Array(output.utf8)).ownUsers(tool.joined(separator: " ")).first { $0.name == user }
+        let entry = config["users"]?.elements.first { $0["name"]?.string == user }
+        let isThere = entry != nil
+        // kubectl does not show which of its files contains the user. In a file, it writes only names and absolute paths.
+        let own = KubeSetup(Array(output.utf8))
+            .ownUsers(tool.joined(separator: " "), ToolProgram(tool[0]), in: ".").first { $0.name == user }
         guard !isThere || own != nil else {
             if removing { return .unchanged("kubectl does not ask this tool for the token of \(user.shown).") }
             throw AccountError(
@@ -37,9 +39,15 @@ struct KubeChange {
             guard own != nil else {
                 return .unchanged("kubectl does not ask this tool for the token of \(user.shown).")
             }
+            guard let entry, isWritten(entry) else {
+                throw AccountError(
+                    .misconfigured,
+                    "the user \(user.shown) of the kubeconfig runs this tool, but is not the user that `setup` writes",
+                    hint: "remove it with `kubectl config delete-user \(user.shellWord)`")
+            }
             command = ["delete-user", user]
         } else {
-            let changes = try own.map { try corrections(of: $0) } ?? entry
+            let changes = try own.map { try corrections(of: $0) } ?? settings
             if changes.isEmpty {
                 return .unchanged("kubectl already asks this tool for the token of \(user.shown).")
             }
@@ -61,14 +69,41 @@ struct KubeChange {
                     + "`kubectl config set-context --current --user=\(user.shellWord)`.")
     }
 
-    private var entry: [String] {
-        var arguments = Array(tool.dropFirst()) + ["kube-credential"]
-        if let session { arguments.append("--session=\(session)") }
-        if let store { arguments.append("--store=\(store)") }
-        return [
-            "--exec-api-version=client.authentication.k8s.io/v1", "--exec-interactive-mode=Never",
-            "--exec-provide-cluster-info", "--exec-command=\(tool[0])",
-        ] + arguments.map { "--exec-arg=\($0)" }
+    private var settings: [String] {
+        [
+            "--exec-api-version=\(Self.apiVersion)", "--exec-interactive-mode=Never", "--exec-provide-cluster-info",
+            "--exec-command=\(tool[0])",
+        ] + Self.arguments(tool, session: session, store: store).map { "--exec-arg=\($0)" }
+    }
+
+    private static func arguments(_ tool: [String], session: String?, store: String?) -> [String] {
+        Array(tool.dropFirst()) + ["kube-credential"] + (session.map { ["--session=\($0)"] } ?? [])
+            + (store.map { ["--store=\($0)"] } ?? [])
+    }
+
+    /// Returns whether `setup` writes this user, by this program in any place, and with `session` and `store` if they
+    /// are set. kubectl would remove all other credentials with the user.
+    ///
+    /// - Parameter entry: A user of the kubeconfig in JSON, with its name.
+    func isWritten(_ entry: JSONText) -> Bool {
+        // kubectl shows a setting that is not set as null.
+        func settings(of object: JSONText?) -> [String: JSONText] {
+            let pairs = object?.members.compactMap { member in member.name.string.map { ($0, member.value) } } ?? []
+            return Dictionary(pairs) { $1 }.filter { !$0.value.isNull }
+        }
+        guard let user = entry["user"], Set(settings(of: user).keys) == ["exec"], let exec = user["exec"] else {
+            return false
+        }
+        let names: Set = ["command", "args", "apiVersion", "interactiveMode", "provideClusterInfo"]
+        guard Set(settings(of: exec).keys) == names, exec["apiVersion"]?.string == Self.apiVersion,
+            exec["interactiveMode"]?.string == "Never", exec["provideClusterInfo"]?.boolean == true,
+            let command = exec["command"]?.string, ToolProgram(tool[0]).isRun(by: command)
+        else { return false }
+        let arguments = exec["args"]?.elements.map(\.string) ?? []
+        let set = arguments.compactMap(\.self)
+        let (session, store) = (set.value(of: "--session"), set.value(of: "--store"))
+        return arguments == Self.arguments(tool, session: session, store: store)
+            && (self.session == nil || self.session == session) && (self.store == nil || self.store == store)
     }
 
     /// Returns what an entry of this tool needs to work. The arguments that the user has added stay.
@@ -89,6 +124,6 @@ struct KubeChange {
     }
 
     private func run(_ arguments: [String]) async -> String? {
-        await ExternalProgram.output(of: "kubectl", ["config"] + arguments, hiding: hidden)
+        await ExternalProgram.output(of: "kubectl", ["config"] + arguments)
     }
 }

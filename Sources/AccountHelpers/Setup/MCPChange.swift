@@ -34,7 +34,7 @@ struct MCPChange {
         }
         let outcome =
             removing
-            ? self.removing(from: &edit, servers)
+            ? try self.removing(from: &edit, servers)
             : try adding(to: &edit, servers?[key])
         guard case .changed(let text) = outcome else { return outcome }
         if onlyPrinting {
@@ -76,16 +76,24 @@ struct MCPChange {
         return .changed("\(file ?? "") has the server \(key.shown). Restart the client.")
     }
 
-    private func removing(from edit: inout JSONEdit, _ servers: JSONText?) -> SetupOutcome {
-        let own = servers?.members.filter { member in
-            guard isOwn(member.value) else { return false }
-            if let name { return member.name.string == name }
-            return url.map { arguments(of: member.value).contains($0.text) } ?? true
+    private func removing(from edit: inout JSONEdit, _ servers: JSONText?) throws -> SetupOutcome {
+        // If a name occurs more than once, the last server counts.
+        let named = servers?.members.filter { member in
+            guard let name = member.name.string, isOwn(member.value), servers?[name] == member.value else {
+                return false
+            }
+            return self.name.map { $0 == name } ?? url.map { arguments(of: member.value).contains($0.text) } ?? true
         }
-        let names = (own ?? []).compactMap(\.name.string)
-        guard !names.isEmpty else { return .unchanged("\(file ?? "") has no such server.") }
-        for name in names { edit.remove(at: [Self.member, name]) }
-        return .changed("Removed from \(file ?? ""): \(names.map(\.shown).joined(separator: ", ")).")
+        let own = (named ?? []).filter { isWritten($0.value) }.compactMap(\.name.string)
+        if own.isEmpty, let other = named?.first?.name.string {
+            throw AccountError(
+                .misconfigured,
+                "the server \(other.shown) in \(file ?? "") runs this tool, but is not the server that `setup` writes",
+                hint: "remove it from the file")
+        }
+        guard !own.isEmpty else { return .unchanged("\(file ?? "") has no such server.") }
+        for name in own { edit.remove(at: [Self.member, name]) }
+        return .changed("Removed from \(file ?? ""): \(own.map(\.shown).joined(separator: ", ")).")
     }
 
     /// The name of the server in the configuration.
@@ -93,10 +101,10 @@ struct MCPChange {
         name ?? url.map { String($0.ruled.origin.drop { $0 != "/" }.dropFirst(2)) } ?? ""
     }
 
-    private var arguments: [String] {
-        let options = store.map { ["--store=\($0)"] } ?? []
-        let places = url.map { [$0.text] } ?? []
-        return Array(tool.dropFirst()) + ["mcp"] + options + places
+    private var arguments: [String] { Self.arguments(tool, url: url?.text, store: store) }
+
+    private static func arguments(_ tool: [String], url: String?, store: String?) -> [String] {
+        Array(tool.dropFirst()) + ["mcp"] + (store.map { ["--store=\($0)"] } ?? []) + (url.map { [$0] } ?? [])
     }
 
     private var entry: JSONEdit.Value {
@@ -105,8 +113,24 @@ struct MCPChange {
 
     private func arguments(of server: JSONText) -> [String] { server["args"]?.elements.compactMap(\.string) ?? [] }
 
+    /// Returns whether a server runs this tool, possibly with other arguments than `setup` writes.
     private func isOwn(_ server: JSONText) -> Bool {
-        server["command"]?.string?.split(separator: "/").last.map(String.init) == tool[0]
+        guard let command = server["command"]?.string else { return false }
+        let program = ToolProgram(tool[0])
+        return (program.isRun(by: command) || program.isGone(command))
             && arguments(of: server).starts(with: tool.dropFirst() + ["mcp"])
+    }
+
+    /// Returns whether `setup` writes this server, by this program in any place, and with `url` and `store` if they are
+    /// set.
+    private func isWritten(_ server: JSONText) -> Bool {
+        guard server.members.map(\.name.string).sorted(by: { $0 ?? "" < $1 ?? "" }) == ["args", "command"],
+            let command = server["command"]?.string, ToolProgram(tool[0]).isRun(by: command)
+        else { return false }
+        let set = arguments(of: server)
+        let (url, store) = (set.last, set.value(of: "--store"))
+        guard let url, (try? RequestURL(url)) != nil else { return false }
+        return server["args"]?.elements.map(\.string) == Self.arguments(tool, url: url, store: store)
+            && (self.url.map { $0.text == url } ?? true) && (self.store == nil || self.store == store)
     }
 }

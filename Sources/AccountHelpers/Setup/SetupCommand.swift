@@ -36,7 +36,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
     @Flag(help: "Show the change without making it.")
     var print = false
 
-    @Flag(help: "Undo the change.")
+    @Flag(help: "Undo the change, without removing entries that setup did not write.")
     var remove = false
 
     @Option(
@@ -85,7 +85,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             let outcome: SetupOutcome
             switch program {
             case .git:
-                outcome = try await GitChange(tool: context.tool, store: helper.store, hidden: App.keyVariables)
+                outcome = try await GitChange(tool: context.tool, store: helper.store)
                     .apply(removing: remove, onlyPrinting: print)
             case .docker:
                 guard words.count == 1 else {
@@ -103,8 +103,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             case .kubectl:
                 outcome = try await KubeChange(
                     tool: words, user: name ?? "account",
-                    session: try session.map(SessionName.init)?.rawValue, store: helper.store,
-                    hidden: App.keyVariables
+                    session: try session.map(SessionName.init)?.rawValue, store: helper.store
                 ).apply(removing: remove, onlyPrinting: print)
             case .mcp:
                 let url = try places.first.map { text throws(AccountError) in try RequestURL(text) }

@@ -1,6 +1,14 @@
 import AccountCrypto
 import AccountSupport
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// The folder of an archive. To change entries, the caller must hold the lock.
 package struct ArchiveDirectory: Sendable {
     enum Contents {
@@ -42,8 +50,7 @@ package struct ArchiveDirectory: Sendable {
     /// replace the next folder. A missing folder is not an error. Every access to a container begins with this check.
     package func checkTrust() throws(AccountError) {
         for folder in foldersFromRoot {
-            let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
-            guard let status else { continue }
+            guard let status = try TrustedLinks.targetStatus(folder) else { continue }
             guard status.kind == .directory else {
                 throw AccountError(.inaccessible, "\(folder) is not a folder", hint: "move it away")
             }
@@ -59,6 +66,25 @@ package struct ArchiveDirectory: Sendable {
                     "other users can write to \(folder), and could replace your files",
                     hint: "run `chmod go-w \(folder.shellWord)`")
             }
+        }
+    }
+
+    /// Whether one of the folders, from the root to this one, is a link. A link may lead out of the folders of the app.
+    package func leadsThroughLink() throws(SystemCallError) -> Bool {
+        for folder in foldersFromRoot where try SystemCall.status(folder)?.kind == .symbolicLink { return true }
+        return false
+    }
+
+    /// Changes the permissions of the folder, or of a file in it. Does not change anything through a link, or below a
+    /// folder in which another user could have put a link.
+    package func changePermissions(of path: String, to permissions: UInt32) throws(AccountError) {
+        try mapping(path) { () throws(SystemCallError) in
+            for folder in foldersFromRoot where folder != path {
+                guard let status = try SystemCall.status(folder), status.kind == .directory,
+                    status.owner == SystemCall.effectiveUser, status.permissions & 0o022 == 0
+                else { throw SystemCallError("chmod", folder, errno: EPERM) }
+            }
+            try SystemCall.changePermissions(path, permissions)
         }
     }
 
@@ -191,7 +217,7 @@ package struct ArchiveDirectory: Sendable {
                 try SystemCall.rename(source, to: destination)
             }
             do throws(SystemCallError) {
-                // chmod(2) follows links, so exclude links.
+                // A link has no permissions of its own.
                 if try SystemCall.status(destination)?.kind == .regular {
                     try SystemCall.changePermissions(destination, 0o600)
                 }

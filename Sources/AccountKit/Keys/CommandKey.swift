@@ -17,16 +17,18 @@ public struct CommandKey: KeySource {
     /// The maximum duration of the program, including questions to the user.
     private let timeout: Duration
 
-    /// Environment variables that AccountKit does not pass to the program, such as a variable with a token. AccountKit
-    /// passes all other variables.
+    /// Environment variables that AccountKit does not pass to the program, in addition to ``SecretVariables``.
     private let hiddenVariables: [String]
 
     /// Creates a source for a program that prints only a key: 32 random bytes as Base64 or in hexadecimal.
     ///
+    /// The program does not get the variables of AccountKit that contain tokens, keys, client secrets and the credentials
+    /// of a store. It gets `CREDENTIALS_DIRECTORY` and `<PREFIX>_PASSPHRASE`, because it may read the key there.
+    ///
     /// - Parameters:
     ///   - command: The program and its arguments. A name without a path is looked up in `$PATH`.
     ///   - timeout: The maximum duration of the program.
-    ///   - hiddenVariables: Environment variables that AccountKit does not pass to the program.
+    ///   - hiddenVariables: More environment variables that AccountKit does not pass to the program.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
     public init(
         _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
@@ -50,7 +52,7 @@ public struct CommandKey: KeySource {
         let output: Secret
         do throws(ChildProcess.Failure) {
             output = try await ChildProcess.output(
-                of: command, hiding: hiddenVariables, limit: 1024, timeout: timeout)
+                of: command, for: .key, hiding: hiddenVariables, limit: 1024, timeout: timeout)
         } catch {
             throw AccountError(
                 .noKey, "the program that prints the key failed: `\(command.joined(separator: " "))` \(error.text)")

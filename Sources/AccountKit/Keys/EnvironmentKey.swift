@@ -16,8 +16,9 @@ public struct EnvironmentKey: KeySource {
 
     private let environment: @Sendable (String) -> String?
 
-    /// Creates a source for a key in the environment.
+    /// Creates a source for a key in the environment. The programs that AccountKit starts do not get the variable.
     public init(variable: String, credential: String) {
+        SecretVariables.add(key: variable)
         self.init(variable: variable, credential: credential, environment: Environment.value)
     }
 

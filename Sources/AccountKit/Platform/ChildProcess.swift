@@ -17,11 +17,16 @@ package enum ChildProcess {
 
     /// Runs a program without a shell, and reads its output directly into guarded memory.
     ///
-    /// - Parameter limit: The maximum number of bytes that the program may print. The limit must be less than the size
-    ///   of a pipe, since the bytes are read after the program has ended.
+    /// - Parameters:
+    ///   - purpose: The purpose of the program, which determines the variables that it gets.
+    ///   - hidden: More variables that the program must not get.
+    ///   - limit: The maximum number of bytes that the program may print. The limit must be less than the size of a
+    ///     pipe, since the bytes are read after the program has ended.
     package static func output(
-        of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
+        of command: [String], for purpose: SecretVariables.Purpose, hiding hidden: [String] = [], limit: Int,
+        timeout: Duration
     ) async throws(Failure) -> Secret {
+        let hidden = SecretVariables.names(hiddenFrom: purpose) + hidden
         var ends: [Int32] = [0, 0]
         guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
         let reading = FileDescriptor(adopting: ends[0], path: command[0])
@@ -50,7 +55,10 @@ package enum ChildProcess {
 
     /// Runs a program without a shell, discards its output, and blocks the thread until it ends. Returns whether the
     /// program succeeded.
+    ///
+    /// - Parameter hidden: More variables that the program must not get, in addition to the secrets of this process.
     package static func succeeds(_ command: [String], hiding hidden: [String] = []) -> Bool {
+        let hidden = SecretVariables.names(hiddenFrom: .other) + hidden
         // A program that cannot be started has failed.
         guard let process = try? start(command, hiding: hidden, output: -1) else { return false }
         var status: Int32 = 0

@@ -305,8 +305,10 @@ package enum SystemCall {
         throw SystemCallError(followingLink ? "stat" : "lstat", path, errno: errno)
     }
 
-    package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
-        guard let info = try info(of: path, followingLink: false) else { return nil }
+    package static func identity(
+        _ path: String, followingLink: Bool = false
+    ) throws(SystemCallError) -> FileIdentity? {
+        guard let info = try info(of: path, followingLink: followingLink) else { return nil }
         #if canImport(Darwin)
         let changed = info.st_ctimespec
         #else
@@ -322,8 +324,23 @@ package enum SystemCall {
         try succeeded("mkdir", path, mkdir(path, 0o700), orFailedWith: EEXIST)
     }
 
+    /// Changes the permissions of a file or folder, but never those of the target of a link.
     package static func changePermissions(_ path: String, _ permissions: UInt32) throws(SystemCallError) {
+        guard try status(path)?.kind != .symbolicLink else { throw SystemCallError("chmod", path, errno: ELOOP) }
+        if fchmodat(AT_FDCWD, path, mode_t(permissions), AT_SYMLINK_NOFOLLOW) == 0 { return }
+        // The C library needs /proc for this flag.
+        guard errno == EOPNOTSUPP || errno == ENOSYS else { throw SystemCallError("chmod", path, errno: errno) }
         try check("chmod", path, chmod(path, mode_t(permissions)))
+    }
+
+    /// Returns the path that a symbolic link contains.
+    static func linkTarget(_ path: String) throws(SystemCallError) -> String {
+        let target = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
+            let count = readlink(path, buffer.baseAddress!, buffer.count)
+            return count < 0 ? nil : String(decoding: UnsafeRawBufferPointer(buffer).prefix(count), as: UTF8.self)
+        }
+        guard let target else { throw SystemCallError("readlink", path, errno: errno) }
+        return target
     }
 
     package static func rename(_ source: String, to destination: String) throws(SystemCallError) {

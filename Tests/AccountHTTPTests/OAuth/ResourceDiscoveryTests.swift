@@ -114,6 +114,14 @@ struct ResourceDiscoveryTests {
         #expect(try ProtectedResource.covers(resource, ServiceURL("https://api.example/mcp")) == isAccepted)
     }
 
+    @Test(arguments: ["..", "..;", "%2e%2e", "%252e%252e", "a%2fb", "a%5cb", ""])
+    func `A path that servers may read as another is not below a resource`(part: String) throws {
+        let url = try ServiceURL("https://api.example/mcp/\(part)/x")
+        #expect(!ProtectedResource.covers("https://api.example/mcp", url))
+        #expect(ProtectedResource.covers("https://api.example", url))
+        #expect(ProtectedResource.covers(url.description, url))
+    }
+
     @Test(arguments: [
         #"{}"#, #"{"resource":7,"authorization_servers":["https://id.example"]}"#,
         #"{"resource":"https://api.example/mcp"}"#,

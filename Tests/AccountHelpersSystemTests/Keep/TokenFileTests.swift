@@ -53,6 +53,19 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can give a link away"))
+    func `Writes no token to a folder behind another user's link`() throws {
+        try KeepFolder.run { folder in
+            try FileManager.default.createDirectory(atPath: folder + "/target", withIntermediateDirectories: false)
+            try #require(symlink("target", folder + "/link") == 0)
+            _ = try TokenFile(path: folder + "/link/token")
+            try #require(lchown(folder + "/link", 65_534, 65_534) == 0)
+            let error = #expect(throws: AccountError.self) { try TokenFile(path: folder + "/link/token") }
+            #expect(error?.code == .insecureContainer)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/target") == [])
+        }
+    }
+
     @Test func `Refuses to overwrite a token file that contains an unknown token`() throws {
         try KeepFolder.run { folder in
             let path = folder + "/file"

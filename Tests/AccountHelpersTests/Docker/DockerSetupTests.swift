@@ -16,7 +16,7 @@ import Testing
         return setup.findings(
             ProgramSurroundings(
                 tool: "account", rules: RuleSet(try rules.map { Rule(url: try RuleURL($0), session: .default) }),
-                isInstalled: installed.contains))
+                isInstalled: installed.contains, isSameFile: installed.contains))
     }
 
     @Test(arguments: [nil, "{}", #"{"credsStore":"pass","credHelpers":{"ghcr.io":"gh"}}"#, #"{"credHelpers":[1]}"#])

@@ -13,7 +13,8 @@ import Testing
     private func surroundings(_ rules: String..., tool: String = "account") throws -> ProgramSurroundings {
         ProgramSurroundings(
             tool: tool, rules: RuleSet(try rules.map { Rule(url: try RuleURL($0), session: .default) }),
-            isInstalled: { $0 == "account" || $0 == "/opt/bin/account" })
+            isInstalled: { ["account", "/opt/bin/account", "/opt/other/account"].contains($0) },
+            isSameFile: { $0 == "account" || $0 == "/opt/bin/account" })
     }
 
     @Test func `Reads git helpers with their URLs, and clears the list on an empty one`() {
@@ -40,12 +41,42 @@ import Testing
         ("!gists account git-credential", "gists account", "gists"),
         ("!account git-credential --store=etcds://a.example:2379/x", "account", "account"),
         ("!account git-credential --store 'file:'", "account", "account"),
-        ("!gists account git-credential", "account", nil), ("!account git-credential", "gists account", nil),
-        ("store", "account", nil), ("account", "account", nil), ("!myaccount git-credential", "account", nil),
+        ("!/opt/other/account git-credential", "account", "/opt/other/account"),
+        ("!myaccount git-credential", "account", "myaccount"), ("!account git-credential", "gists account", nil),
+        ("store", "account", nil), ("account", "account", nil),
         ("!account git-credential get", "account", nil), ("!account docker-credential", "account", nil),
     ])
-    func `Recognizes a git helper that runs this tool's command`(command: String, tool: String, program: String?) {
+    func `Reads the program of a git helper that runs this command`(command: String, tool: String, program: String?) {
         #expect(GitSetup.program(of: command, for: tool) == program)
+    }
+
+    @Test(arguments: [
+        ("!account git-credential", "asks this tool for tokens at every URL"),
+        ("!/opt/bin/account git-credential", "asks this tool for tokens at every URL"),
+        ("!/opt/other/account git-credential", "does not ask this tool"),
+        ("!myaccount git-credential", "does not ask this tool"),
+        ("!gists account git-credential", "does not ask this tool"),
+        ("!/opt/gone/account git-credential", "/opt/gone/account for tokens, but that program does not exist"),
+    ])
+    func `Distinguishes this tool from a program with the same name`(command: String, problem: String) throws {
+        let setup = GitSetup(output(("credential.helper", command)))
+        let findings = setup.findings(try surroundings("https://git.example.com"))
+        #expect(findings.count == 1 && findings[0].problem.contains(problem), "\(findings.map(\.problem))")
+    }
+
+    @Test(arguments: [
+        ("!sh git-credential", nil, true), ("!/bin/sh git-credential", nil, true),
+        ("!sh git-credential --store=file:", nil, true), ("!sh git-credential '--store=etcd://a/b c'", nil, false),
+        ("!sh git-credential --store=file:", "file:", true), ("!sh git-credential --store=file:", "etcd://a/b", false),
+        ("!sh git-credential", "file:", false), ("!sh git-credential --store file:", nil, false),
+        ("!sh git-credential --store=file: --verbose", nil, false), ("!sh git-credential --verbose", nil, false),
+        ("!sh git-credential get", nil, false), ("!sh -x git-credential", nil, false),
+        ("!/opt/other/sh git-credential", nil, false), ("!/bin/cat git-credential", nil, false),
+        ("!./sh git-credential", nil, false), ("! sh git-credential", nil, false), ("sh git-credential", nil, false),
+        ("!'sh' git-credential", nil, false), ("!env sh git-credential", nil, false),
+    ])
+    func `Recognizes only the git helper that setup writes`(command: String, store: String?, isWritten: Bool) {
+        #expect(GitChange(tool: "sh", store: store).isWritten(command) == isWritten)
     }
 
     @Test func `Reads the store of a git helper`() {

@@ -105,7 +105,9 @@ import Testing
         func findings(_ config: String, tool: String = "account", installed: String) -> [Finding] {
             KubeSetup(Array(config.utf8)).findings(
                 path: "/home/alice/.kube/config",
-                ProgramSurroundings(tool: tool, rules: RuleSet(), isInstalled: { $0 == installed }))
+                ProgramSurroundings(
+                    tool: tool, rules: RuleSet(), isInstalled: { $0 == installed || $0 == "/opt/other/account" },
+                    isSameFile: { $0 == installed }))
         }
         let good = findings(Self.written, installed: "/usr/local/bin/account")
         #expect(good.map(\.isNote) == [true])
@@ -124,6 +126,9 @@ import Testing
         // The program's path is relative to the folder of the kubeconfig.
         let relative = Self.written.replacing("/usr/local/bin/account", with: "./bin/account")
         #expect(findings(relative, installed: "/home/alice/.kube/./bin/account").map(\.isNote) == [true])
+        // Another program with the same name.
+        let other = Self.written.replacing("/usr/local/bin/account", with: "/opt/other/account")
+        #expect(findings(other, installed: "/usr/local/bin/account").isEmpty)
         // A tool that has these commands under a subcommand.
         #expect(findings(Self.written, tool: "gists account", installed: "gists").isEmpty)
         let gists = Self.written.replacing("/usr/local/bin/account", with: "gists")
