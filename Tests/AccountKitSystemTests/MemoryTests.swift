@@ -1,4 +1,5 @@
 #if os(Linux)
+import AccountCrypto
 import AccountKit
 import Foundation
 import Testing
@@ -49,6 +50,7 @@ import Testing
         async throws
     {
         try await signIn()
+        let canLock = Sodium.canLockMemory()
         let run = try Steps(Self.exerciser, [folder.path])
         for step in ["loaded true", "updated", "signed out true"] {
             #expect(try run.next() == step)
@@ -56,6 +58,7 @@ import Testing
                 let copies = try ProcessMemory(processID: run.processID).copies(of: token)
                 #expect(copies.elsewhere == [], "\(step)")
                 #expect(copies.guarded == (step == "signed out true" ? 0 : 1), "\(step)")
+                if canLock { #expect(copies.locked == copies.guarded, "\(step)") }
             }
             run.send("")
         }

@@ -51,10 +51,10 @@ extension HTTP {
     /// The nonce that a server sends without a token.
     static func nonce(of url: String) async throws -> String? { try await send(.GET, url, fields: [:]).nonce }
 
-    /// Sends a request with header fields. Returns the status and the nonce in the response.
+    /// Sends a request with header fields. Returns the status, the nonce and the body of the response.
     static func send(
         _ method: HTTPMethod, _ url: String, fields: [String: String], form: String? = nil
-    ) async throws -> (status: Int, nonce: String?) {
+    ) async throws -> (status: Int, nonce: String?, text: String) {
         var request = HTTPClientRequest(url: url)
         request.method = method
         request.headers.add(name: "Connection", value: "close")
@@ -64,7 +64,7 @@ extension HTTP {
             request.body = .bytes(ByteBuffer(string: form))
         }
         let response = try await HTTPClient.shared.execute(request, timeout: .minutes(2))
-        _ = try await response.body.collect(upTo: 1 << 20)
-        return (Int(response.status.code), response.headers.first(name: "DPoP-Nonce"))
+        let text = String(buffer: try await response.body.collect(upTo: 1 << 20))
+        return (Int(response.status.code), response.headers.first(name: "DPoP-Nonce"), text)
     }
 }

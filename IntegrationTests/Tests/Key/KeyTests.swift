@@ -198,9 +198,17 @@ struct KeyTests: KeyScenes {
             #expect(entry.split(separator: " ")[4] == "003f0000", "\(entry)")
 
             #expect(try await runDetached(account, "lock").exitCode == 0)
+            try expectNotInKeyring(slot)
             #expect(try await runDetached(account, "whoami", "--offline").exitCode == 65)
             #expect(try await runDetached(account, "lock").exitCode == 0, "locking it again is not an error")
         }
+    }
+
+    private func expectNotInKeyring(_ slot: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        // The kernel still lists a deleted key for a moment, marked as invalid.
+        let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
+        let forgotten = entries.filter { $0.contains(slot) }.map { $0.split(separator: " ")[1] }
+        #expect(forgotten.allSatisfy { $0.hasSuffix("i") }, "\(forgotten)", sourceLocation: sourceLocation)
     }
 
     @Test func `key rotate changes the passphrase, and logout removes an unlocked key`() async throws {
@@ -212,15 +220,14 @@ struct KeyTests: KeyScenes {
                 .wait("don't match"), .wait("New passphrase: "), .type("staple"), .enter, .wait("Confirm"),
                 .type("staple"), .enter)
             #expect(rotated.exitCode == 0, "\(rotated)")
+            let typed = ["correct", "horse", "battery", "stap"]
+            #expect(!typed.contains { rotated.screen.contains($0) }, "\(rotated)")
             let unlocked = try await Terminal.run(
                 account.command(["unlock"]), .wait("Passphrase: "), .type("staple"), .enter)
             #expect(unlocked.screen.contains("Unlocked for 8h."))
             let slot = try await keys(account).slots[0].id
             #expect(try await runDetached(account, "logout", "--local").exitCode == 0)
-            // The kernel still lists a deleted key for a moment, marked as invalid.
-            let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
-            let forgotten = entries.filter { $0.contains(slot) }.map { $0.split(separator: " ")[1] }
-            #expect(forgotten.allSatisfy { $0.hasSuffix("i") }, "\(forgotten)")
+            try expectNotInKeyring(slot)
 
             // The next archive requires a passphrase, too, and there is no terminal for the prompt.
             let outcome = try await runDetached(account, "import", container.path("old.plist"))

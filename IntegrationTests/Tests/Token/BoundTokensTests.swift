@@ -145,17 +145,52 @@ struct BoundTokensTests {
     // MARK: Copies
 
     @Test func `A copy of the tokens without the key is useless at the service`() async throws {
-        try await BoundUser.run { user in
-            try await BoundUser.run { thief in
-                // The thief has another key, and proves it for the stolen access token.
-                let stolen = try await user.fields("GET", user.userInfo)["Authorization"] ?? ""
-                let own = try await thief.fields("GET", user.userInfo)["DPoP"] ?? ""
-                let status = try await HTTP.send(
-                    .GET, user.userInfo, fields: ["Authorization": stolen, "DPoP": own]
-                ).status
-                #expect(status == 401)
+        try await Container.run { outside in
+            let stateFile = outside.path("state.json")
+            try await BoundUser.run("on", ["--state", stateFile]) { user in
+                let state = try String(contentsOfFile: stateFile, encoding: .utf8)
+                func issued(_ prefix: String) throws -> String {
+                    let tokens = state.matches(of: /"([ar]t_[A-Za-z0-9_-]{43})"/).map { String($0.output.1) }
+                    return try #require(tokens.first { $0.hasPrefix(prefix) })
+                }
+                let (access, refresh) = (try issued("at_"), try issued("rt_"))
+                let thief = ForeignKey()
+                let tokenEndpoint = user.server.issuer + "/oauth/token"
+
+                func call(_ scheme: String, _ token: String, _ proof: String?) async throws -> Int {
+                    var fields = ["Authorization": "\(scheme) \(token)"]
+                    fields["DPoP"] = proof
+                    return try await HTTP.send(.GET, user.userInfo, fields: fields).status
+                }
+                func request(_ form: String, _ proof: String?) async throws -> (status: Int, text: String) {
+                    let response = try await HTTP.send(
+                        .POST, tokenEndpoint, fields: proof.map { ["DPoP": $0] } ?? [:],
+                        form: "client_id=account-cli&" + form)
+                    return (response.status, response.text)
+                }
+
+                #expect(try await call("Bearer", access, nil) == 401)
+                #expect(try await call("DPoP", access, nil) == 401)
+                #expect(try await call("DPoP", access, try thief.proof("GET", user.userInfo, for: access)) == 401)
+                for proof in [nil, try thief.proof("POST", tokenEndpoint)] {
+                    let answer = try await request("grant_type=refresh_token&refresh_token=\(refresh)", proof)
+                    #expect(answer.status == 400 && answer.text.contains("bound to another key"), "\(answer)")
+                }
+
+                // The service accepts the proofs of the other key for tokens that are bound to it.
+                let password = ExampleServer.alicePassword.replacing(" ", with: "+")
+                let own = try await request(
+                    "grant_type=password&username=alice&password=\(password)", thief.proof("POST", tokenEndpoint))
+                #expect(own.status == 200, "\(own)")
+                let token = String(try #require(own.text.firstMatch(of: /"(at_[A-Za-z0-9_-]{43})"/)).output.1)
+                #expect(try await call("DPoP", token, try thief.proof("GET", user.userInfo, for: token)) == 200)
+
+                // The session of the user goes on.
+                #expect(try await user.account("whoami", "--verify").exitCode == 0)
+                #expect(try await user.account("refresh").exitCode == 0)
+                let log = try await user.server.log()
+                #expect(log["rotations"] == 1 && log["reuseAlarms"] == 0)
             }
-            #expect(try await user.account("whoami", "--verify").exitCode == 0)
         }
     }
 }

@@ -29,9 +29,9 @@ struct SealedDocumentTests {
         try await DocumentArchive<[Note]>.isSealed("Notes", in: container, for: scene.store)
     }
 
-    /// Creates a source file outside of the searched folders.
+    /// Creates a source file outside of the searched folders. Its name contains the marker, too.
     private func source() throws -> String {
-        let path = FileManager.default.temporaryDirectory.path + "/source-\(UUID().uuidString)"
+        let path = FileManager.default.temporaryDirectory.path + "/\(Self.marker)-\(UUID().uuidString)"
         try Data(repeatElement(Array(Self.marker.utf8), count: 8000).joined()).write(to: URL(filePath: path))
         return path
     }

@@ -80,6 +80,21 @@ struct RedirectURITests {
         }
     }
 
+    @Test(arguments: [("::1", "127.0.0.1"), ("127.0.0.1", "::1")])
+    func `Refuses a registered port on localhost that another program has`(taken: String, free: String) async throws {
+        try await LoopbackServer.run(host: taken, port: FreePort.find()) { _, _ in
+            .stall
+        } _: { other in
+            let authority = try authority(redirectURI: "http://localhost:\(other.port)/callback")
+            let error = await #expect(throws: AccountError.self) {
+                try await authority.beginBrowserSignIn(deliveryTime: .zero)
+            }
+            #expect(error?.code == .inaccessible)
+            #expect(error?.message.contains("another program is using port \(other.port) of \(taken)") == true)
+            #expect(await !RawClient.isOpen(other.port, at: free))
+        }
+    }
+
     // MARK: Pasted URLs
 
     @Test("Refuses a pasted URL other than the redirect URL, and keeps waiting")

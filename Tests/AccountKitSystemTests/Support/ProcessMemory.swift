@@ -8,10 +8,13 @@ struct ProcessMemory {
         /// The number of copies in the memory of libsodium, which core dumps exclude.
         var guarded = 0
 
+        /// The number of copies in `guarded` that the kernel never writes to swap space.
+        var locked = 0
+
         /// The names of the other mappings that contain a copy.
         var elsewhere: [String] = []
 
-        var description: String { "\(guarded) guarded, \(elsewhere.count) elsewhere \(elsewhere)" }
+        var description: String { "\(guarded) guarded, \(locked) locked, \(elsewhere.count) elsewhere \(elsewhere)" }
     }
 
     let processID: Int32
@@ -33,6 +36,7 @@ struct ProcessMemory {
             }
             if mapping.isKeptOutOfDumps {
                 result.guarded += count
+                if mapping.isLocked { result.locked += count }
             } else {
                 result.elsewhere += Array(repeating: mapping.name, count: count)
             }
@@ -82,6 +86,7 @@ struct ProcessMemory {
         var isReadable: Bool
         var name: String
         var isKeptOutOfDumps = false
+        var isLocked = false
     }
 
     private func mappings() throws -> [Mapping] {
@@ -90,6 +95,7 @@ struct ProcessMemory {
             let words = line.split(separator: " ", omittingEmptySubsequences: true)
             if let flags = words.first, flags == "VmFlags:", !mappings.isEmpty {
                 mappings[mappings.count - 1].isKeptOutOfDumps = words.contains("dd")
+                mappings[mappings.count - 1].isLocked = words.contains("lo")
             } else if let range = words.first, let dash = range.firstIndex(of: "-"), words.count >= 5,
                 let start = UInt64(range[..<dash], radix: 16),
                 let end = UInt64(range[range.index(after: dash)...], radix: 16)

@@ -1,6 +1,8 @@
-import AccountKit
 import AccountTesting
+import AccountCrypto
 import Testing
+
+@testable import AccountKit
 
 struct KeySourceTests {
     /// A source that returns a key of the wrong kind.
@@ -25,5 +27,11 @@ struct KeySourceTests {
             try await store.signIn { Account.fresh(at: ManualClock().now) }
         }
         #expect(try await storage.read(.account) == nil)
+    }
+
+    @Test func `Creates passphrase keys with the default cost`() async throws {
+        let source = PassphraseKey { _ in Secret("correct horse battery staple") }
+        #expect(try await source.makeKey().cost == .moderate)
+        #expect(try ArchiveKey(passphrase: Secret("correct horse battery staple")).cost == .moderate)
     }
 }

@@ -120,6 +120,24 @@ struct RevocationTests {
         #expect(error.code == .authenticationFailed)
     }
 
+    /// Bytes that are not a record, and more bytes than an archive may have.
+    @Test(arguments: ["Refresh.plist", "Revocation-1.plist", "SignOut.plist"], [3, 1024 * 1024 + 1])
+    func `Signs out and in despite damaged records beside the archive`(name: String, count: Int) async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        func damage() {
+            storage.overwrite(ArchiveEntry(rawValue: name), with: [UInt8](repeating: 7, count: count))
+        }
+        damage()
+        let authority = ScriptedAuthority(clock: clock)
+        try await store.signOut(with: authority)
+        #expect(await store.load().account == nil)
+        #expect(authority.requests == [.revoke])
+        damage()
+        try await store.signIn { .fresh(at: clock.now) }
+        #expect(await store.load().account?.username == "alice")
+    }
+
     @Test func `Signs out with a full disk, and sends the revocation to the service`() async throws {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)

@@ -246,6 +246,24 @@ struct TPMKeyTests: KeyScenes {
         }
     }
 
+    @Test func `Refuses a key that was altered on its way from the TPM`() async throws {
+        try await runSealed { account, tpm, container in
+            let before = try container.files()
+            let passing = try await account.with("TPM2TOOLS_TCTI", tpm.bus)("whoami", "--offline")
+            #expect(passing.output == "wang\n", "\(passing)")
+            // The reason matters: after a wrong key, `login` would move the archive aside and use that key.
+            let refused = try await account.with("TPM2TOOLS_TCTI", tpm.alteringBus)("whoami", "--offline")
+            #expect(refused.exitCode == 65 && refused.output == "", "\(refused)")
+            #expect(refused.errors.contains("requires the TPM, which refused a command ("), "\(refused)")
+            for name in ["Documents/Account.plist", "Library/Keys/Account.tpm"] {
+                #expect(try container.files()["container/" + name] == before["container/" + name])
+            }
+            // The simulator has no resource manager, which would flush the objects of the failed command.
+            #expect(try await tpm.run("tpm2_flushcontext -t", in: container).exitCode == 0)
+            #expect(try await account("whoami", "--offline").output == "wang\n")
+        }
+    }
+
     private static func escaped(_ bytes: [UInt8]) -> String {
         bytes.map { "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

@@ -3,8 +3,16 @@ import Foundation
 
 /// A TPM 2.0 that `swtpm` simulates, and the programs of tpm2-tools.
 struct SimulatedTPM: Sendable {
+    private let port: Int
+
     /// The value of `TPM2TOOLS_TCTI`.
-    let device: String
+    var device: String { "swtpm:host=127.0.0.1,port=\(port)" }
+
+    /// The value of `TPM2TOOLS_TCTI` for a program on the bus of the chip, which passes on all messages.
+    var bus: String { "cmd:exec python3 -B '\(BuiltProducts.fixture("tpm_bus.py"))' \(port)" }
+
+    /// The same, but the program alters the key in the response to the command that unseals it.
+    var alteringBus: String { bus + " 0x15E 20" }
 
     /// Runs a TPM during the test. A later TPM with the same name has the same seeds.
     static func run<Result: Sendable>(
@@ -22,7 +30,7 @@ struct SimulatedTPM: Sendable {
             """#
         let words = ["bash", "-c", script, "bash", String(port), String(port + 1), state]
         return try await ServerProcess.run(Command(words: words, environment: container.environment)) { _ in
-            try await test(SimulatedTPM(device: "swtpm:host=127.0.0.1,port=\(port)"))
+            try await test(SimulatedTPM(port: port))
         }
     }
 
