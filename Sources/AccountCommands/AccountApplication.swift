@@ -154,9 +154,12 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// service itself. An app creates an authority that asks the API, such as `APIAuthority`.
     public var url: String?
 
-    /// The issuer's URL (RFC 8414, section 2). Next to ``url``, the authorization server that the user chose, or the one
+    /// The issuer's URL (RFC 8414, section 2). Next to ``url``, the authorization server that the user named, or the one
     /// that issued the account.
     public var issuer: String?
+
+    /// Whether the user named the ``issuer`` next to the ``url``, so that the next sign-in at this URL uses it again.
+    package var isIssuerNamed: Bool?
 
     /// The client ID of the app at the service (RFC 6749, section 2.2).
     public var clientID: String?
@@ -213,7 +216,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The key ID in the assertions that the key signs (RFC 7515, section 4.1.4).
     public var clientKeyID: String?
 
-    /// The audience of these assertions. With `nil`, it is the issuer.
+    /// The audience of these assertions, or of the assertions of a workload. With `nil`, it is the issuer.
     public var clientAssertionAudience: String?
 
     /// The source of the assertions of a workload, as words; `nil` for other sign-ins. The account contains the source,
@@ -264,6 +267,7 @@ public struct AccountService: Sendable, Equatable, Codable {
         self.acceptsGivenSecret = acceptsGivenSecret && isUnknown
         clientKey = account.credentials.machine?.key
         workload = account.credentials.machine?.workload
+        if workload != nil { clientAssertionAudience = account.credentials.machine?.assertionAudience }
         workloadGrant = workload == nil ? nil : account.credentials.machine?.type
     }
 
@@ -283,7 +287,7 @@ public struct AccountService: Sendable, Equatable, Codable {
 extension AccountService {
     private enum CodingKeys: CodingKey {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
-        case clientAuthentication, url, clientMetadataURL, bindsTokens
+        case clientAuthentication, url, clientMetadataURL, bindsTokens, isIssuerNamed
     }
 
     /// Decodes a service, including the format of earlier versions.
@@ -303,6 +307,7 @@ extension AccountService {
             url: try container.decodeIfPresent(String.self, forKey: .url),
             clientMetadataURL: try container.decodeIfPresent(String.self, forKey: .clientMetadataURL))
         bindsTokens = try container.decodeIfPresent(Bool.self, forKey: .bindsTokens)
+        isIssuerNamed = try container.decodeIfPresent(Bool.self, forKey: .isIssuerNamed)
     }
 }
 

@@ -106,7 +106,7 @@ enum StandAlone: AccountApplication {
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
                 hint: "add --issuer URL")
         }
-        let workload = try workload(words)
+        let workload = try workload(words, of: service)
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID, clientSecret: clientSecret(of: service, beside: workload),
             workload: workload, grant: workloadGrant(of: service), scopes: service.scopes,
@@ -114,8 +114,12 @@ enum StandAlone: AccountApplication {
     }
 
     /// The option is one word, and an archive contains separate words.
-    private static func workload(_ words: [String]) throws(AccountError) -> WorkloadSource {
-        try words.count == 1 ? WorkloadSource(words[0]) : WorkloadSource(words: words)
+    private static func workload(
+        _ words: [String], of service: AccountService
+    ) throws(AccountError) -> WorkloadSource {
+        var source = try words.count == 1 ? WorkloadSource(words[0]) : WorkloadSource(words: words)
+        source.audience = service.clientAssertionAudience
+        return source
     }
 
     private static func workloadGrant(of service: AccountService) throws(AccountError) -> WorkloadGrant? {
@@ -145,7 +149,7 @@ enum StandAlone: AccountApplication {
             client.secret = Environment.value(secretVariable).map { Secret($0) }
         }
         if let words = service.workload {
-            let workload = try workload(words)
+            let workload = try workload(words, of: service)
             (client.registrations, client.secret) = (nil, clientSecret(of: service, beside: workload))
             try client.identify(by: workload, grant: workloadGrant(of: service))
         }

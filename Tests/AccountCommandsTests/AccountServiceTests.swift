@@ -45,6 +45,14 @@ import Foundation
         #expect(AccountService(scopes: ["notes"]).exactScopes == ["notes"])
     }
 
+    @Test(arguments: [nil, true])
+    func `Remembers whether the user named the issuer beside the URL`(isNamed: Bool?) throws {
+        var service = AccountService(issuer: "https://login.example.net", url: "https://api.example.com")
+        service.isIssuerNamed = isNamed
+        let bytes = try PropertyListEncoder().encode(service)
+        #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes).isIssuerNamed == isNamed)
+    }
+
     @Test func `Uses a given client secret only if the account's secret is unknown`() throws {
         #expect(AccountService().acceptsGivenSecret)
         var account = account(issuer: "https://auth.example.com")

@@ -26,6 +26,7 @@ import Testing
         answers.issuer = "https://login.example.com"
         answers.clientID = "notes"
         answers.way = .device
+        answers.server = "https://id.example.com"
         let options = ["--issuer", "https://login.example.com", "--client-id", "notes", "--device"]
         #expect(answers.options(withSession: false) == ["https://api.example.com/mcp"] + options)
         #expect(
@@ -99,7 +100,7 @@ import Testing
         ["--client-credentials", "--client-key-id", "1"],
         ["--client-credentials", "--client-assertion-audience", "https://auth.example.com"],
         ["--client-credentials", "--workload", "github-actions"], ["--workload-grant", "jwt-bearer"],
-        ["--workload", "github-actions", "--client-auth", "post"],
+        ["--workload", "github-actions", "--client-auth", "post"], ["--client-assertion-audience", "api"],
     ])
     func `Refuses contradictory options of a client or a workload`(options: [String]) throws {
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(options) }

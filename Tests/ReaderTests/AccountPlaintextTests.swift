@@ -34,6 +34,12 @@ struct AccountPlaintextTests {
         return account
     }
 
+    private static var exchanged: MachineGrant {
+        var grant = MachineGrant(workload: ["github-actions"])
+        (grant.assertionAudience, grant.hasSecret) = ("api://exchange", true)
+        return grant
+    }
+
     // MARK: Encoding and decoding
 
     @Test(arguments: [
@@ -50,7 +56,7 @@ struct AccountPlaintextTests {
                 accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
         machine(MachineGrant()), machine(MachineGrant(scopes: ["read", "write"], audience: "urn:api")),
-        machine(MachineGrant(workload: ["file", "/run/token"])),
+        machine(MachineGrant(workload: ["file", "/run/token"])), machine(exchanged),
         refreshing(with: nil), refreshing(with: []), refreshing(with: ["client_secret_post", "client_secret_basic"]),
     ])
     func `Encodes and decodes an account without changes`(account: Account) throws {

@@ -67,6 +67,48 @@ struct APIMetadataTests {
         }
     }
 
+    @Test func `Refuses endpoints on another server, unless the user names the issuer`() async throws {
+        try await APIUser.run { user in
+            try await user.server.alter(
+                .discovery,
+                setting: [
+                    "authorization_endpoint": .text("http://127.0.0.1:1/authorize"),
+                    "authorization_response_iss_parameter_supported": .boolean(false),
+                ])
+            let login = try await user.refusedLogin()
+            try await user.expectRefused(login, "127.0.0.1:1, as its authorization_endpoint")
+            #expect(login.errors.contains("--issuer \(user.server.issuer)"), "\(login)")
+            try await user.signIn("--issuer", user.server.issuer)
+        }
+    }
+
+    @Test func `Sends no secret, password or token to a service that only an API names`() async throws {
+        try await APIUser.run(["--client-secret", "s3cret"]) { user in
+            let secret = user.account.with("ACCOUNT_CLIENT_SECRET", "s3cret").with("BROWSER", "true")
+            let client = ["--client-id", "account-cli"]
+            let rows: [(Tool, [String], String)] = [
+                (secret, ["--web"] + client, "the client secret"), (secret, ["--device"] + client, "the client secret"),
+                (secret, ["--client-credentials"] + client, "the client secret"),
+                (user.account.with("T", "assertion"), ["--workload", "env T"] + client, "the assertion"),
+                (user.account, ["--username", "alice", "--password-stdin"], "the password"),
+                (user.account, ["--with-token"], "the token"),
+            ]
+            for (account, options, text) in rows {
+                let login = try await account.run(["login", user.api] + options, input: "canary\n")
+                try await user.expectRefused(login, text)
+                #expect(login.errors.contains("--issuer \(user.server.issuer)"), "\(login)")
+                #expect(!login.errors.contains("canary") && !login.errors.contains("s3cret"), "\(login)")
+            }
+            #expect(try await user.server.log().requests.allSatisfy { $0.secret == nil })
+            // A session does not change who named its service.
+            try await user.signIn()
+            try await user.server.clearLog()
+            let given = try await user.account.with("ACCOUNT_TOKEN", "canary")("whoami")
+            #expect(given.exitCode == 78 && given.errors.contains("the token is sent only to"), "\(given)")
+            #expect(try await user.server.log()["/oauth/userinfo"] == 0)
+        }
+    }
+
     @Test func `Refuses the response of another issuer, and shows nothing of it`() async throws {
         try await APIUser.run { user in
             try await user.server.alter(.authorization, setting: ["iss": .text("https://attacker.example.com")])

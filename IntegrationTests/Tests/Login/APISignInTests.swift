@@ -73,6 +73,9 @@ struct APISignInTests {
             try await user.signIn("--session", "second")
             let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
             #expect(device.map(\.resource) == [api, user.server.issuer])
+            // The rule is still for the URL that the user typed.
+            #expect(try await user.account("rule", "which", user.api + "/notes").output.contains("second"))
+            #expect(try await user.account("rule", "which", user.server.issuer + "/other").exitCode != 0)
         }
     }
 
@@ -92,6 +95,58 @@ struct APISignInTests {
             try await user.signIn()
             let device = try await user.server.log().requests.filter { $0.path == "/oauth/device_authorization" }
             #expect(device.map(\.scope) == ["openid"])
+        }
+    }
+
+    @Test func `Remembers an issuer that the user named beside the URL`() async throws {
+        try await APIUser.run { user in
+            // Without PKCE, each sign-in with the browser needs the name.
+            try await user.server.alter(.discovery, omitting: ["code_challenge_methods_supported"])
+            let login = try await user.account.logIn(at: user.server, [user.api, "--issuer", user.server.issuer])
+            try #require(login.exitCode == 0, "\(login)")
+            let again = try await user.account.logIn(at: user.server)
+            #expect(again.exitCode == 0, "\(again)")
+            let other = try await user.account("login", "--web", "--session", "other", user.api)
+            #expect(other.exitCode == 78 && other.errors.contains("--issuer"), "\(other)")
+        }
+    }
+
+    /// The API is at `localhost`, and its service at `127.0.0.1`.
+    @Test func `Says which service the API names, and asks on a terminal`() async throws {
+        try await APIUser.run { user in
+            let api = user.api.replacing("127.0.0.1", with: "localhost")
+            let place = "127.0.0.1:\(user.server.port)"
+            try await user.server.alter(
+                .resourceMetadata, setting: ["authorization_servers": .list([user.server.issuer])])
+            let declined = try await Terminal.run(
+                user.account.command(["login", "--device", api]), .wait("sign in at \(place)? [y/N] "), .enter)
+            #expect(declined.exitCode == 130, "\(declined)")
+            #expect(try await user.server.log()["/oauth/device_authorization"] == 0)
+            #expect(try await user.server.log()["/oauth/register"] == 0)
+
+            let login = try await user.account.logInOnDevice(at: user.server, [api])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains("localhost:\(user.server.port) uses \(place) to sign you in."), "\(login)")
+            #expect(!login.errors.contains("[y/N]"), "\(login)")
+            // A later sign-in asks no more, and a named issuer is not in question.
+            for options in [[], ["--session", "second", api, "--issuer", user.server.issuer]] {
+                let again = try await Terminal.run(
+                    user.account.command(["login", "--device"] + options), .wait("enter this code"), .controlC)
+                #expect(!again.screen.contains("[y/N]"), "\(again)")
+            }
+        }
+    }
+
+    @Test func `Makes no rule for an API that the token is not for`() async throws {
+        try await APIUser.run { user in
+            let claims = try user.server.idToken(setting: ["aud": .list(["https://other.example.com"])])
+            try await user.server.alter(.token, setting: ["access_token": .text(claims)])
+            let login = try await user.account.logInOnDevice(at: user.server, [user.api])
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains("no rule was created"), "\(login)")
+            #expect(login.errors.contains("--audience https://other.example.com"), "\(login)")
+            #expect(try await user.account("rule", "list").output == "")
+            #expect(try await user.account("whoami", "--offline").exitCode == 0)
         }
     }
 

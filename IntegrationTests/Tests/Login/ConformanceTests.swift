@@ -89,7 +89,9 @@ struct ConformanceTests {
     /// Signs in as a client at the URL of the API, and expects two token requests for the resource.
     private func expectClientSignIn(_ user: APIUser, as account: Tool, _ options: [String], method: String) async throws
     {
-        let words = ["login", user.api, "--client-credentials", "--client-id", "account-cli"]
+        let words = [
+            "login", user.api, "--issuer", user.server.issuer, "--client-credentials", "--client-id", "account-cli",
+        ]
         let login = try await account.run(words + options)
         try #require(login.exitCode == 0, "\(login)")
         #expect(try await user.call() == 200)
@@ -127,8 +129,8 @@ struct ConformanceTests {
         try await APIUser.run(WorkloadPlatform.serverOptions, registration: "off") { user in
             let platform = WorkloadPlatform(audience: user.server.issuer)
             let login = try await user.account(
-                "login", user.api, "--workload", platform.command, "--workload-grant", "jwt-bearer", "--client-id",
-                "account-cli")
+                "login", user.api, "--issuer", user.server.issuer, "--workload", platform.command, "--workload-grant",
+                "jwt-bearer", "--client-id", "account-cli")
             try #require(login.exitCode == 0, "\(login)")
             #expect(try await user.call() == 200)
             #expect(try await user.account("refresh").exitCode == 0)
@@ -150,7 +152,8 @@ struct ConformanceTests {
                     .with("ID_TOKEN", try await WorkloadPlatform.idToken(of: "alice"))
                 let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) env ID_TOKEN"
                 let login = try await account(
-                    "login", user.api, "--workload", source, "--client-id", "account-cli")
+                    "login", user.api, "--issuer", user.server.issuer, "--workload", source, "--client-id",
+                    "account-cli")
                 try #require(login.exitCode == 0, "\(login)")
                 #expect(login.errors.contains("Signed in as alice at "), "\(login)")
                 #expect(try await user.call() == 200)

@@ -9,11 +9,17 @@ struct ConversationTests {
     private static let password = Terminal.Step.type("3")
 
     /// The steps after the user has chosen a service.
-    private static func signIn(as name: String, _ password: String) -> [Terminal.Step] {
+    ///
+    /// - Parameter questions: Further questions, before that for the user name.
+    private static func signIn(
+        as name: String, _ password: String, _ questions: [Terminal.Step] = []
+    ) -> [Terminal.Step] {
         [
             .wait("Client ID (leave empty for account-cli): "), .enter, .wait("How do you want to sign in?"),
-            .wait("Enter a number (leave empty for 1): "), Self.password, .enter, .wait("User name: "), .type(name),
-            .enter, .wait("Password for \(name): "), .silent, .type(password), .enter,
+            .wait("Enter a number (leave empty for 1): "), Self.password, .enter,
+        ] + questions + [
+            .wait("User name: "), .type(name), .enter, .wait("Password for \(name): "), .silent, .type(password),
+            .enter,
         ]
     }
 
@@ -32,7 +38,8 @@ struct ConversationTests {
                     ]
                         + Self.signIn(as: "alice", ExampleServer.alicePassword))
                 #expect(session.exitCode == 0, "\(session)")
-                let command = "account login \(server.issuer) --client-id account-cli --password"
+                let command =
+                    "account login \(server.issuer) --issuer \(server.issuer) --client-id account-cli --password"
                 #expect(
                     session.screen.contains("To sign in without these questions, run:\r\n\r\n    \(command)"),
                     "\(session)")
@@ -71,11 +78,12 @@ struct ConversationTests {
             let session = try await Terminal.run(
                 user.account.command(["login"]),
                 [.wait("another service: "), .type(user.api), .enter, .wait("where to register an app")]
-                    + Self.signIn(as: "alice", ExampleServer.alicePassword))
+                    + Self.signIn(
+                        as: "alice", ExampleServer.alicePassword,
+                        [.wait("names \(user.server.issuer). Send your password there? [y/N] "), .type("y"), .enter]))
             #expect(session.exitCode == 0, "\(session)")
-            #expect(
-                session.screen.contains("account login \(user.api) --client-id account-cli --password\r\n"),
-                "\(session)")
+            let options = "--issuer \(user.server.issuer) --client-id account-cli --password"
+            #expect(session.screen.contains("account login \(user.api) \(options)\r\n"), "\(session)")
             #expect(session.screen.contains("https://docs.example/\u{FFFD}[31mapps"), "\(session)")
             #expect(try await user.call() == 200)
         }

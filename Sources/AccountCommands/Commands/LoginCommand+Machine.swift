@@ -70,6 +70,7 @@ extension LoginCommand {
             guard machine.clientCredentials else {
                 if let workload = machine.workload {
                     (service.workload, service.workloadGrant) = ([workload], machine.workloadGrant)
+                    service.clientAssertionAudience = machine.clientAssertionAudience
                 }
                 // Only a client that uses assertions of an identity provider sends the secret.
                 service.clientSecret = Environment.value(App.clientSecretVariable).map { Secret($0) }

@@ -4,13 +4,20 @@ import AccountKit
 extension LoginCommand {
     /// Chooses the authorization server, and adds what the API requires if the user steps up.
     ///
-    /// - Parameter scopes: Receives the scopes that the API requires.
+    /// - Parameters:
+    ///   - server: The server that the user chose in the conversation.
+    ///   - service: Receives the scopes that the API requires.
     func prepared(
         _ authority: any DiscoveringAuthority, for account: Account?, expecting expected: String?,
-        adding scopes: inout [String], in context: CommandContext<App>
+        choosing server: String?, adding service: inout AccountService, in context: CommandContext<App>
     ) async throws -> any AccountAuthority {
-        let authority =
-            issuer.issuer == nil ? try await choosingServer(of: authority, expecting: expected, in: context) : authority
+        var authority = authority
+        if service.issuer == nil {
+            authority =
+                if let server { authority.choosing(issuer: server) } else {
+                    try await choosingServer(of: authority, expecting: expected, in: context)
+                }
+        }
         guard let account else { return authority }
         guard request.scopes.isEmpty else {
             return try authority.adding(AccessRequirement(scopes: request.scopes), grantedTo: account)
@@ -22,7 +29,7 @@ extension LoginCommand {
                 .invalidArgument, "the API accepts the token of this session and names no further requirement",
                 hint: "name the scopes with --scope")
         }
-        scopes += requirement.scopes.filter { !scopes.contains($0) }
+        service.scopes += requirement.scopes.filter { !service.scopes.contains($0) }
         return try authority.adding(requirement, grantedTo: account)
     }
 
@@ -63,6 +70,31 @@ extension LoginCommand {
             }
             if let number = Int(text), (1...servers.count).contains(number) { return servers[number - 1] }
             Terminal.say(.failure, "Enter a number from 1 to \(servers.count).")
+        }
+    }
+
+    /// Says at which service the user signs in if it is on another server than the API. On a terminal, asks whether this is
+    /// right if only the API names the service, and their hosts have nothing in common.
+    ///
+    /// - Parameter url: The URL of the API. The question is asked once for this URL and service.
+    func confirmService(
+        of authority: any DiscoveringAuthority, at url: String?, in context: CommandContext<App>
+    ) async throws {
+        let service = try await authority.signInService()
+        guard service.place != service.apiPlace else { return }
+        Terminal.say("\(service.apiPlace) uses \(service.place) to sign you in.")
+        guard service.isNamedByAPIOnly, !service.isNearAPI, LoginConversation<App>.isPossible(options) else { return }
+        let earlier = context.readableService(of: context.session)
+        guard earlier?.url != url || earlier?.issuer != service.issuer else { return }
+        try Self.confirm("Do you want to sign in at \(service.place)? [y/N] ", naming: service)
+    }
+
+    /// Asks a question, and throws an error unless the answer is yes.
+    static func confirm(_ question: String, naming service: SignInService) throws(AccountError) {
+        guard try Terminal.ask(question).lowercased().hasPrefix("y") else {
+            throw AccountError(
+                .cancelled, "nothing was sent to \(service.place), and nothing was changed",
+                hint: "to choose another service of the API, add --issuer URL")
         }
     }
 

@@ -148,8 +148,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let account = try await perform(plan, in: context, question)
         plan.service.issuer = account.issuer ?? plan.service.issuer
         let session = question.otherSession ?? context.session
-        let resources = plan.authority is any DiscoveringAuthority ? account.credentials.resources : []
-        await saveSettings(of: plan.service, resources, in: session, context)
+        await saveSettings(of: plan.service, apis(of: account, plan), in: session, context)
         if context.location != nil {
             await context.keepRegistration(of: account)
             // Until now, the authority has prevented the removal of the registration.
@@ -195,6 +194,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             : try await authority(for: &service, in: context, answering: answers, extending: extended)
         let way = try isMachine ? .client : answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)
+        if [.browser, .device].contains(way), let api = authority as? any DiscoveringAuthority {
+            try await confirmService(of: api, at: service.url, in: context)
+        }
         if way == .token, request.dpop == true {
             throw AccountError(
                 .invalidArgument, "an existing token cannot be bound to a key", hint: "omit --dpop")
@@ -257,6 +259,19 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
+    /// Returns the URLs of the APIs that the user signed in for. The metadata of an API may name a larger resource, such as
+    /// its whole server.
+    private func apis(of account: Account, _ plan: Plan) -> [String] {
+        guard let authority = plan.authority as? any DiscoveringAuthority, !account.credentials.resources.isEmpty else {
+            return []
+        }
+        if let problem = authority.audienceProblem(of: account.credentials) {
+            Terminal.say("note: no rule was created, so other programs get no token there: \(problem)")
+            return plan.service.resources
+        }
+        return [authority.url] + plan.service.resources
+    }
+
     private func service(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?, extending account: Account?
     ) throws -> AccountService {
@@ -287,7 +302,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let isRemembered = (answers?.clientID ?? issuer.clientID) == nil && service.clientID != nil
             let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
             return try await prepared(
-                authority, for: account, expecting: expected, adding: &service.scopes, in: context)
+                authority, for: account, expecting: expected, choosing: answers?.server, adding: &service, in: context)
         }
         guard let account else { return authority }
         return try context.authority(for: widened(service, by: account), timeout: .seconds(30))

@@ -13,16 +13,22 @@ struct LoginConversation<App: AccountApplication> {
         /// The URL of an API or of an authorization server.
         var url: String?
         var issuer: String?
+
+        /// The authorization server that the user chose among those that the API names.
+        var server: String?
         var clientID: String?
         var clientSecret: Secret?
         var way: SignInWay?
+
+        /// The service at the ``url``.
+        var service: SignInService?
 
         /// The options that replace these answers.
         func options(withSession: Bool) -> [String] {
             var words = url.map { [$0] } ?? []
             if let session, withSession { words += ["--session", session.rawValue] }
             if let serviceName { words += ["--service", serviceName] }
-            if let issuer { words += ["--issuer", issuer] }
+            if let issuer = issuer ?? server { words += ["--issuer", issuer] }
             if let clientID { words += ["--client-id", clientID] }
             switch way {
             case .device?: words.append("--device")
@@ -70,6 +76,7 @@ struct LoginConversation<App: AccountApplication> {
         }
         let service = try await service(for: &answers, beside: command)
         if !command.choosesWay { answers.way = try way(to: service, isAtURL: answers.url != nil) }
+        try nameIssuer(in: &answers, beside: command)
         Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
         return answers
     }
@@ -157,10 +164,11 @@ struct LoginConversation<App: AccountApplication> {
             else { return }
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
             // Only the choice among several servers needs an option.
-            let issuer = chosen.accountIssuer
+            let server = chosen.accountIssuer
             let requiresClientID = try await chosen.requiresClientID()
             answers.url = url
-            answers.issuer = issuer
+            answers.server = server
+            answers.service = try await chosen.signInService()
             guard requiresClientID, answers.clientID == nil else { return }
             if let page = try await chosen.serviceDocumentation() {
                 Terminal.say(
@@ -179,6 +187,20 @@ struct LoginConversation<App: AccountApplication> {
         {
             Terminal.say(.failure, StyledText(String(describing: error)))
         }
+    }
+
+    /// Lets the user name the service that receives a password or a token, because an API may name any service.
+    private func nameIssuer(in answers: inout Answers, beside command: LoginCommand<App>) throws {
+        let isToken = answers.way == .token || command.ways.withToken
+        let isPassword = answers.way == .password || command.ways.usesPassword || command.username != nil
+        guard isToken || isPassword, let service = answers.service, service.isNamedByAPIOnly else { return }
+        // The user may have entered the URL of the service itself.
+        if let url = answers.url, url != service.issuer, url != service.issuer + "/" {
+            let what = isToken ? "token" : "password"
+            try LoginCommand<App>.confirm(
+                "\n\(service.apiPlace) names \(service.issuer). Send your \(what) there? [y/N] ", naming: service)
+        }
+        answers.issuer = service.issuer
     }
 
     /// - Returns: `nil` for the way that `login` chooses without an option.

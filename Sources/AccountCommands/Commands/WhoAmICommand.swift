@@ -105,7 +105,10 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 hint: "omit --offline"
             )
         }
-        let authority = try context.authority(for: try context.rememberedService(), timeout: .seconds(5))
+        var service = try context.rememberedService()
+        // An issuer that only an API named must not receive the token.
+        if service.url != nil, service.isIssuerNamed != true { service.issuer = nil }
+        let authority = try context.authority(for: service, timeout: .seconds(5))
         let state = await context.store.checkSession(with: authority, timeout: nil)
         switch state {
         case .verified:

@@ -143,7 +143,7 @@ extension CommandContext {
             (name == nil || name == remembered?.name)
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
         var service = isSame ? remembered ?? AccountService() : AccountService()
-        service.url = nil
+        (service.url, service.isIssuerNamed) = (nil, nil)
         service.name = name ?? service.name
         service.issuer = options.issuer ?? (name == nil ? service.issuer : nil)
         apply(options, request, to: &service)
@@ -151,7 +151,7 @@ extension CommandContext {
     }
 
     /// Returns the service of an API. The API names its authorization server again at each sign-in, so an earlier one is
-    /// not remembered.
+    /// remembered only if the user named it.
     private func service(
         at url: String, _ remembered: AccountService?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) -> AccountService {
@@ -161,7 +161,8 @@ extension CommandContext {
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
         var service = isSame ? remembered ?? AccountService() : AccountService()
         service.url = url
-        service.issuer = options.issuer
+        service.issuer = options.issuer ?? (service.isIssuerNamed == true ? service.issuer : nil)
+        service.isIssuerNamed = service.issuer == nil ? nil : true
         apply(options, request, to: &service)
         return service
     }

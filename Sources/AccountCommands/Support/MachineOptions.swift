@@ -37,8 +37,8 @@ struct MachineOptions<App: AccountApplication>: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Audience of the assertions that --client-key signs (default: the issuer).", valueName: "audience",
-            visibility: App.acceptsIssuer ? .default : .hidden))
+            "Audience of the assertions that --client-key signs, or that --workload must have (default: the issuer).",
+            valueName: "audience", visibility: App.acceptsIssuer ? .default : .hidden))
     var clientAssertionAudience: String?
 
     @Option(
@@ -71,10 +71,12 @@ struct MachineOptions<App: AccountApplication>: ParsableArguments {
             let keyOptions = [
                 ("--client-secret-stdin", clientSecretStdin), ("--client-key", clientKey != nil),
                 ("--client-key-id", clientKeyID != nil),
-                ("--client-assertion-audience", clientAssertionAudience != nil),
             ]
             if let given = keyOptions.first(where: \.1) {
                 throw ValidationError("\(given.0) requires --client-credentials")
+            }
+            if clientAssertionAudience != nil, workload == nil {
+                throw ValidationError("--client-assertion-audience requires --client-key or --workload")
             }
             return
         }

@@ -91,7 +91,7 @@ extension AuthenticatedClient {
             return ((head, again), isRefusal(refusal, of: account.credentials))
         }
 
-        let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
+        let account = try await usableAccount()
         let (response, isRefused) = try await exchange(account)
         guard isRefused, let renewed = try await replacement(for: account), canBeRepeated else { return response }
         return try await exchange(renewed).response

@@ -142,8 +142,8 @@ public struct AuthenticatedClient: Sendable {
     /// - Returns: The response, with any status. The status is 401 if the API rejects the new token too.
     /// - Throws: An `AccountError`. Before the client sends the request:
     ///   - `notSignedIn` if no user is signed in
-    ///   - `misconfigured` if the account belongs to another service, or if the configuration makes the origin
-    ///     unreachable
+    ///   - `misconfigured` if the account belongs to another service, if the access token is for another API than that
+    ///     of an ``APIAuthority``, or if the configuration makes the origin unreachable
     ///   - `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
     ///     may set
     ///   - `conflict` if another user signs in before the client has a token, or before it repeats the request
@@ -191,15 +191,26 @@ public struct AuthenticatedClient: Sendable {
     func authorized(
         _ exchange: (Credentials) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
     ) async throws(AccountError) -> APIResponse {
-        let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
+        let account = try await usableAccount()
         let (response, isRefused) = try await exchange(account.credentials)
         guard isRefused, let account = try await replacement(for: account) else { return response }
         return try await exchange(account.credentials).response
     }
 
+    /// Returns the account with a token that the API may receive.
+    func usableAccount() async throws(AccountError) -> Account {
+        try checked(try await store.usableAccount(minimumValidity: minimumValidity, with: authority))
+    }
+
+    private func checked(_ account: Account) throws(AccountError) -> Account {
+        let problem = (authority as? APIAuthority)?.audienceProblem(of: account.credentials, at: originURL)
+        if let problem { throw problem }
+        return account
+    }
+
     /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account) async throws(AccountError) -> Account? {
-        if let account = try await store.account(insteadOf: account, with: authority) { return account }
+        if let account = try await store.account(insteadOf: account, with: authority) { return try checked(account) }
         // A response of an API cannot end the session, so check the session with the authority.
         if !account.isRenewable, asksAuthority,
             case .signedOut(let signOut) = await store.checkSession(with: authority)

@@ -3,14 +3,14 @@ public import AccountKit
 extension APIAuthority: BrowserAuthority {
     /// Asks the API for its authorization server, registers the app if necessary, and prepares a sign-in.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
-        try await signInAuthority().beginBrowserSignIn()
+        try await authority(receiving: nil).beginBrowserSignIn()
     }
 }
 
 extension APIAuthority: DeviceAuthority {
     /// Asks the API for its authorization server, registers the app if necessary, and requests a code.
     public func beginDeviceSignIn() async throws -> DeviceAuthorization {
-        try await signInAuthority().beginDeviceSignIn()
+        try await authority(receiving: nil).beginDeviceSignIn()
     }
 
     /// Asks once whether the user has entered the code.
@@ -28,16 +28,18 @@ extension APIAuthority: PasswordAuthority {
     /// Asks the API for its authorization server, registers the app if necessary, and signs in with a user name and a
     /// password, for your own services.
     public func signIn(username: String, password: Secret) async throws -> Account {
-        try await signInAuthority().signIn(username: username, password: password)
+        try await authority(receiving: .password).signIn(username: username, password: password)
     }
 }
 
 extension APIAuthority: DiscoveringPasswordAuthority {
-    package func preparePasswordSignIn() async throws { try await signInAuthority().preparePasswordSignIn() }
+    package func preparePasswordSignIn() async throws {
+        try await authority(receiving: .password).preparePasswordSignIn()
+    }
 }
 
 extension APIAuthority: ClientAuthority {
-    package func signInAsClient() async throws -> Account { try await signInAuthority().signInAsClient() }
+    package func signInAsClient() async throws -> Account { try await authority(receiving: nil).signInAsClient() }
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
         do throws(AuthorityError) {
@@ -51,7 +53,7 @@ extension APIAuthority: ClientAuthority {
 extension APIAuthority: TokenAuthority {
     /// Signs in with an existing token. The authorization server must have a user info endpoint.
     public func signIn(token: Secret) async throws -> Account {
-        let authority = try await signInAuthority()
+        let authority = try await authority(receiving: .token)
         var account = try await authority.signIn(token: token)
         account.credentials.resources = authority.options.resources
         return account

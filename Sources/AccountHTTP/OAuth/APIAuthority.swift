@@ -14,12 +14,19 @@ import Synchronization
 /// A sign-in asks the API for its authorization server, scopes and resource identifier (RFC 9728), and reads the
 /// metadata of the authorization server (RFC 8414). Creating the authority sends nothing. A signed-in account names its
 /// service itself, so checks and refreshes do not ask the API again.
+///
+/// An API may name any authorization server. Unless you set the ``issuer``, AccountKit does not send it a secret, a key, an
+/// assertion, a password or a token that the app or the user supplies, and its endpoints must be on its own server. A
+/// ``KnownService`` may receive them, and has its own list of servers.
 public struct APIAuthority: Sendable {
     /// The URL of the API.
     public var url: String { apiURL.description }
 
     /// The issuer that the app or the user chose; `nil` if the API names one.
     public let issuer: String?
+
+    /// Whether the app or the user named the ``issuer``, and did not only choose among those that the API names.
+    let isIssuerNamed: Bool
 
     /// How long a token request may take, from its first byte.
     public let tokenRequestTimeout: Duration
@@ -28,7 +35,7 @@ public struct APIAuthority: Sendable {
     private let client: OAuthClient
     private let scopes: [String]?
     private var additionalScopes: [String]
-    private var options: OAuthRequestOptions
+    private(set) var options: OAuthRequestOptions
     private let timeout: Duration
     let clock: (any WallClock)?
     private let logger: Logger?
@@ -38,7 +45,8 @@ public struct APIAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - url: The `https` URL of the API, or `http` on the loopback interface. The URL of an issuer works too.
-    ///   - issuer: The authorization server, if the API names several. The API must name it.
+    ///   - issuer: The authorization server, which the API must name too. It is necessary if the API names several, if
+    ///     the endpoints are on different servers, or if the sign-in sends a secret, a key, a password or a token.
     ///   - client: How the app identifies itself.
     ///   - scopes: The scopes of a sign-in. With `nil`, these are the scopes that the API names, or else `openid`,
     ///     `profile` and `email` if the authorization server lists them; and `offline_access` if it lists that.
@@ -67,6 +75,7 @@ public struct APIAuthority: Sendable {
         try client.check()
         try options.check()
         self.issuer = issuer
+        isIssuerNamed = issuer != nil
         self.client = client
         self.scopes = scopes
         self.additionalScopes = additionalScopes
@@ -80,6 +89,7 @@ public struct APIAuthority: Sendable {
     private init(_ other: APIAuthority, issuer: String?) {
         apiURL = other.apiURL
         self.issuer = issuer
+        isIssuerNamed = other.isIssuerNamed
         client = other.client
         scopes = other.scopes
         additionalScopes = other.additionalScopes
@@ -172,7 +182,7 @@ public struct APIAuthority: Sendable {
                 hint: "choose the scopes yourself (on a command line, with --no-default-scopes and --scope)")
         }
         var api = APIOrigin(
-            namer: issuer == nil ? apiURL : nil, scopes: resource.scopes, isIssuerGiven: issuer != nil)
+            namer: isIssuerNamed ? nil : apiURL, scopes: resource.scopes, isIssuerGiven: isIssuerNamed)
         let service = knownService(at: named)
         if resource.scopes == nil, service == nil, scopes == nil {
             api.tentativeScopes = Set(["openid", "profile", "email"]).subtracting(additionalScopes)
@@ -397,6 +407,7 @@ extension APIAuthority: DiscoveringAuthority {
         }
         var request = ServiceRequest(url: apiURL)
         request.bodyLimit = 0
+        if let problem = audienceProblem(of: account.credentials) { throw problem }
         do throws(AuthorityError) {
             try request.authorize(with: account.credentials)
             let response = try await HTTPTransport.shared.send(

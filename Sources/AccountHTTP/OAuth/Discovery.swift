@@ -16,6 +16,9 @@ struct Discovery: Sendable {
     /// Whether an API named the issuer. AccountKit then relies only on what the documents of the API and the issuer say.
     var isFromAPI = false
 
+    /// Whether the endpoints must be on the server of the issuer, because the app and the user did not name the issuer.
+    var isLimitedToOwnServer = false
+
     /// The URLs of the documents. The OpenID Connect document comes first, because nearly every service with a
     /// discovery document has it.
     var urls: [ServiceURL] {
@@ -43,8 +46,8 @@ struct Discovery: Sendable {
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
     /// Parses a discovery document. The document must contain the configured issuer, so that one service cannot
-    /// redirect the users of another service to itself (RFC 8414, section 6.2). Endpoints may be on other hosts. Their
-    /// URLs must use TLS, or the loopback interface if the issuer is also there.
+    /// redirect the users of another service to itself (RFC 8414, section 6.2). Endpoints may be on other hosts, unless
+    /// only an API names the issuer. Their URLs must use TLS, or the loopback interface if the issuer is also there.
     func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
@@ -64,7 +67,28 @@ struct Discovery: Sendable {
                 if name != .endSession, name != .registration { throw error }
             }
         }
+        // With the issuer in the response, the code of another service is recognized before it is sent anywhere.
+        if !document.namesIssuer {
+            for name in EndpointName.allCases where name != .endSession {
+                if let url = document.urls[name] { try checkServer(of: url, name) }
+            }
+        }
         return document
+    }
+
+    /// Throws an error if an endpoint may belong to another service than the issuer, which would then receive the codes or
+    /// tokens of that service (mix-up; RFC 9700, section 4.4). Only an issuer that the app or the user named, or an entry of
+    /// a known service, may name other servers. The sign-out page is exempt: only the user opens it.
+    func checkServer(of url: ServiceURL, _ name: EndpointName) throws(AuthorityError) {
+        guard isLimitedToOwnServer else { return }
+        let origin = ServiceURL(at: url, path: "")
+        guard origin != ServiceURL(at: issuer.url, path: "") else { return }
+        let known = service ?? KnownService.at(issuer)
+        guard known?.origins.contains(origin.description) != true else { return }
+        throw .misconfigured(
+            "\(issuer.url.authority) names another server, \(url.authority), as its \(name.rawValue), which may belong to "
+                + "another service: if you trust \(issuer.identifier), name it yourself (on a command line, with --issuer "
+                + "\(issuer.identifier))")
     }
 
     /// Parses a document from another location than the first. Returns `nil` for a web page, a redirect, a 404

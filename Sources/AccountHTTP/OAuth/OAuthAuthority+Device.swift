@@ -13,6 +13,9 @@ extension OAuthAuthority: DeviceAuthority {
                 "\(issuer) does not support sign-in on another device; sign in with a browser (on a command line, with --web, "
                     + "or with --paste for a browser on another machine) or with a password (--password)")
         }
+        // Unlike a browser, a device brings no response that names its issuer, even if the metadata promises it.
+        try discovery.checkServer(of: endpoint.url, .deviceAuthorization)
+        if let token = try await documents.endpoint(.token) { try discovery.checkServer(of: token.url, .token) }
         var form = FormBody()
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }

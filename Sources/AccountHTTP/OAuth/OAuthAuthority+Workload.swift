@@ -53,6 +53,7 @@ extension OAuthAuthority {
         }
         var machine = MachineGrant(
             type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
+        machine.assertionAudience = workload.source.audience
         machine.hasSecret = grant != .clientAssertion && clientID != nil && clientSecret != nil
         let client = clientID.map { self.client($0, of: machine) }
         var exchange = try await prepareTokens(
@@ -147,11 +148,19 @@ extension OAuthAuthority {
     private func assertion(
         from source: WorkloadSource, resources: [String], scopes: [String]
     ) async throws(AuthorityError) -> Secret {
-        let token = try await source.assertion(for: issuer, timeout: timeout) { request async throws(AuthorityError) in
+        let audience = source.audience ?? issuer
+        let token = try await source.assertion(for: audience, timeout: timeout) {
+            request async throws(AuthorityError) in
             try await send(request)
         }
-        guard let provider = source.identityProvider else { return token }
-        return try await identityAssertion(from: provider, for: token, resources: resources, scopes: scopes)
+        let assertion =
+            if let provider = source.identityProvider {
+                try await identityAssertion(from: provider, for: token, resources: resources, scopes: scopes)
+            } else {
+                token
+            }
+        try await checkAudience(of: assertion, expecting: source.audience)
+        return assertion
     }
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
@@ -159,7 +168,7 @@ extension OAuthAuthority {
         let source = workload.source.identityProvider?.source ?? workload.source
         if isQuick, case .command = source.kind { return nil }
         do throws(AuthorityError) {
-            let audience = workload.source.identityProvider?.issuer ?? issuer
+            let audience = workload.source.identityProvider?.issuer ?? source.audience ?? issuer
             _ = try await source.assertion(for: audience, timeout: timeout) { request async throws(AuthorityError) in
                 guard !isQuick else { throw .noResponse(.cancelled) }
                 return try await send(request)

@@ -137,7 +137,9 @@ public struct OAuthAuthority: Sendable {
         self.logger = logger
         let transport = api?.namer.map { HTTPTransport.shared.reaching(hostsNamedBy: $0) } ?? HTTPTransport.shared
         self.transport = transport
-        let discovery = Discovery(issuer: issuer, service: service, isFromAPI: api != nil)
+        let discovery = Discovery(
+            issuer: issuer, service: service, isFromAPI: api != nil,
+            isLimitedToOwnServer: api.map { !$0.isIssuerGiven } ?? false)
         self.discovery = discovery
         documents = ServiceDocuments(
             discovery, endpoints: endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil)

@@ -11,12 +11,14 @@ import Foundation
 struct IDToken: Sendable {
     let claims: JSONObject
 
+    private let audiences: [String]
+
     /// The accepted difference between the clocks of the service and this machine, in seconds.
     static let leeway: TimeInterval = 120
 
     init?(_ token: Secret) {
-        guard let claims = JSONWebToken(token)?.claims else { return nil }
-        self.claims = claims
+        guard let token = JSONWebToken(token) else { return nil }
+        (claims, audiences) = (token.claims, token.audiences)
     }
 
     func isIssued(by issuer: Issuer) -> Bool {
@@ -24,15 +26,7 @@ struct IDToken: Sendable {
     }
 
     func isMeant(for clientID: String) -> Bool {
-        audiences.contains(.string(clientID))
-    }
-
-    private var audiences: [JSONValue] {
-        switch claims["aud"] {
-        case .array(let values)?: values
-        case let value?: [value]
-        case nil: []
-        }
+        audiences.contains(clientID)
     }
 
     /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7). Use this method only for a

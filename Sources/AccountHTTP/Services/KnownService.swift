@@ -29,6 +29,10 @@ public struct KnownService: Sendable, Hashable {
 
     var endpointsElsewhere: [EndpointName: String]?
 
+    /// Further origins with endpoints of the service, next to that of the ``issuer``. If an API names the service, its
+    /// metadata may name endpoints only there.
+    var origins: [String] = []
+
     var tokenURLs: [String] = []
 
     /// Whether the service requires a client secret from programs, although programs cannot keep it secret (RFC 8252,

@@ -24,6 +24,7 @@ extension KnownService {
         endpointsElsewhere: [
             .token: "/login/oauth/access_token", .userInfo: "/api/v3/user", .deviceAuthorization: "/login/device/code",
         ],
+        origins: ["https://api.github.com"],
         tokenURLs: ["https://github.com", "https://gist.github.com", "https://ghcr.io"],
         quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
@@ -66,6 +67,9 @@ extension KnownService {
     public static let google = KnownService(
         name: "google", title: "Google", issuer: "https://accounts.google.com",
         registrationPage: "https://console.cloud.google.com/auth/clients", scopes: ["openid", "profile", "email"],
+        origins: [
+            "https://oauth2.googleapis.com", "https://openidconnect.googleapis.com", "https://www.googleapis.com",
+        ],
         wantsClientSecret: true,
         quirks: ServiceQuirks(
             issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428], clientAuthentication: .post,
@@ -82,6 +86,7 @@ extension KnownService {
     public static let microsoft = KnownService(
         name: "microsoft", title: "Microsoft", issuer: "https://login.microsoftonline.com/common/v2.0",
         registrationPage: "https://entra.microsoft.com", scopes: ["openid", "profile", "email", "offline_access"],
+        origins: ["https://graph.microsoft.com"],
         quirks: ServiceQuirks(
             issuerForm: .perTenant,
             signInErrorCodes: ["authorization_declined": .accessDenied, "bad_verification_code": .invalidGrant],

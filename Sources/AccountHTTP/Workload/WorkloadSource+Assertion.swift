@@ -28,7 +28,8 @@ extension WorkloadSource {
         case .environment(let name):
             origin = "the variable \(name)"
             guard let value = environment(name) else {
-                let advice = self == .gitLab ? "list it in id_tokens of the job, with `aud: \(audience)`" : "set it"
+                let advice =
+                    kind == Self.gitLab.kind ? "list it in id_tokens of the job, with `aud: \(audience)`" : "set it"
                 throw .misconfigured("the variable \(name), which contains the assertion, is not set: \(advice)")
             }
             assertion = Secret(value)

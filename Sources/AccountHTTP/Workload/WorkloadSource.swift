@@ -22,6 +22,11 @@ public struct WorkloadSource: Sendable, Hashable {
 
     let kind: Kind
 
+    /// The audience of the assertions (RFC 7523, section 3), for a service that expects another one than its issuer
+    /// identifier. AccountKit does not send an assertion that names neither this audience nor the issuer or its token
+    /// endpoint.
+    public var audience: String?
+
     /// Whether the assertions name a user of an identity provider.
     package var hasUser: Bool { identityProvider != nil }
 

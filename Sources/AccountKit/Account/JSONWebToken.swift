@@ -28,6 +28,15 @@ package struct JSONWebToken: Sendable {
         self.claims = claims
     }
 
+    /// The `aud` claim, which is a string or an array of strings (RFC 7519, section 4.1.3); empty if there is none.
+    package var audiences: [String] {
+        switch claims["aud"] {
+        case .array(let values)?: values.compactMap(\.string)
+        case let value?: value.string.map { [$0] } ?? []
+        case nil: []
+        }
+    }
+
     /// The `exp` claim (RFC 7519, section 4.1.4).
     package var expiresAt: Date? { date("exp") }
 

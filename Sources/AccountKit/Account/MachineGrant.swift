@@ -27,6 +27,9 @@ package struct MachineGrant: Sendable, Equatable {
     /// The source of the assertions of a workload, such as `["file", "/run/token"]`; `nil` if the client has a secret.
     package var workload: [String]?
 
+    /// The audience of the assertions of a ``workload``, if it is not the issuer.
+    package var assertionAudience: String?
+
     /// The first word of a ``workload`` whose assertions an identity provider issues for its users.
     package static let identityAssertion = "id-jag"
 

@@ -37,6 +37,7 @@ extension Account: SealedPayload {
                 record["key"] = .dictionary(file)
             }
             record["workload"] = machine.workload.map { .array($0.map { .string($0) }) }
+            record["assertionAudience"] = machine.assertionAudience.map { .string($0) }
             if machine.hasSecret { record["hasSecret"] = .boolean(true) }
             fields["machine"] = .dictionary(record)
         }
@@ -206,6 +207,7 @@ extension Account: SealedPayload {
             guard let path = try file.text("path") else { throw RecordPropertyList.unusable }
             machine.key = ClientKeyFile(path: path, id: try file.text("id"), audience: try file.text("audience"))
         }
+        machine.assertionAudience = try fields.text("assertionAudience")
         machine.hasSecret = try fields.flag("hasSecret")
         return machine
     }

@@ -1,10 +1,22 @@
 /// An authority that knows the URL of an API, and asks the API for its authorization servers (RFC 9728).
 package protocol DiscoveringAuthority: AccountAuthority {
+    /// The URL of the API.
+    var url: String { get }
+
     /// Returns the issuers that the API names, at least one. The first call asks the API.
     func authorizationServers() async throws(AccountError) -> [String]
 
-    /// Returns the same authority with a chosen issuer.
+    /// Returns the same authority with one of the issuers that the API names.
     func choosing(issuer: String) -> any DiscoveringAuthority
+
+    /// Returns the service of a sign-in. The first call asks the API.
+    ///
+    /// - Throws: `misconfigured` if the sign-in would send a secret, a key or an assertion that the user supplies, and only
+    ///   the API names the service.
+    func signInService() async throws(AccountError) -> SignInService
+
+    /// Returns an error if the access token names its audience, and the API is not part of it (RFC 7519, section 4.1.3).
+    func audienceProblem(of credentials: Credentials) -> AccountError?
 
     /// Returns whether the user must register a client at the service, because the app has no client ID and cannot obtain
     /// one. Asks the API and the service.

@@ -114,7 +114,12 @@ extension AccountStore {
             found.verifiedAt = clock.now
             return settle(given, .unverified(found, .init(.notChecked))).account.map { .verified($0) } ?? load(given)
         } catch {
-            let failure = AuthorityError(error)
+            let failure: AuthorityError =
+                if let error = error as? AccountError, error.code == .misconfigured {
+                    .misconfigured("\(error)")
+                } else {
+                    AuthorityError(error)
+                }
             let detail: String
             switch (failure, SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))) {
             // The user signed in with this token, so the error contains the refusal.

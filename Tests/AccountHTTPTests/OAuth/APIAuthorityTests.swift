@@ -48,10 +48,11 @@ struct APIAuthorityTests {
     }
 
     private static func authority(
-        _ server: LoopbackServer, _ client: OAuthClient? = nil, scopes: [String]? = nil
+        _ server: LoopbackServer, _ client: OAuthClient? = nil, issuer: String? = nil, scopes: [String]? = nil
     ) throws -> APIAuthority {
         try APIAuthority(
-            url: server.address + "/mcp", client: client ?? .registration(in: registrations(), name: "Notes"),
+            url: server.address + "/mcp", issuer: issuer,
+            client: client ?? .registration(in: registrations(), name: "Notes"),
             scopes: scopes, timeout: .seconds(20), clock: FixedClock())
     }
 
@@ -130,7 +131,8 @@ struct APIAuthorityTests {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)
         } _: { server in
-            let account = try await Self.authority(server).signIn(username: "alice", password: Secret("password"))
+            let authority = try Self.authority(server, issuer: server.address)
+            let account = try await authority.signIn(username: "alice", password: Secret("password"))
             #expect(account.credentials.clientID == "registered")
             #expect(account.credentials.resources == [server.address + "/mcp"])
         }

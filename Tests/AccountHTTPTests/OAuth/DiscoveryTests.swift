@@ -107,6 +107,33 @@ struct DiscoveryTests {
         }
     }
 
+    private static let google = "https://accounts.google.com"
+    private static let promise = #""authorization_response_iss_parameter_supported":true"#
+
+    /// An issuer, whether the user named it, a member of its document, and whether the document is accepted.
+    static let servers: [(String, Bool, String, Bool)] =
+        ["token", "userinfo", "revocation", "device_authorization", "authorization", "introspection", "registration"]
+        .flatMap { name in
+            [
+                ("https://id.example", false, #""\#(name)_endpoint":"https://other.example/x""#, false),
+                ("https://id.example", false, #""\#(name)_endpoint":"https://id.example:8443/x""#, false),
+                ("https://id.example", false, #""\#(name)_endpoint":"https://ID.example:443/x""#, true),
+                ("https://id.example", true, #""\#(name)_endpoint":"https://other.example/x""#, true),
+                ("https://id.example", false, #""\#(name)_endpoint":"https://other.example/x",\#(promise)"#, true),
+                (google, false, #""\#(name)_endpoint":"https://oauth2.googleapis.com/x""#, true),
+                (google, false, #""\#(name)_endpoint":"https://other.example/x""#, false),
+            ]
+        } + [("https://id.example", false, #""end_session_endpoint":"https://other.example/x""#, true)]
+
+    @Test(arguments: servers)
+    func `An issuer that only an API names has endpoints on its own servers`(
+        issuer: String, isNamed: Bool, members: String, isAccepted: Bool
+    ) throws {
+        let discovery = try Discovery(issuer: Issuer(issuer), isFromAPI: true, isLimitedToOwnServer: !isNamed)
+        let thrown = failure { try discovery.document(in: .json(200, #"{"issuer":"\#(issuer)",\#(members)}"#)) }
+        #expect(kind(thrown) == (isAccepted ? nil : .misconfigured("…")))
+    }
+
     // MARK: Over a socket
 
     @Test("Shares one discovery request among concurrent and later callers")

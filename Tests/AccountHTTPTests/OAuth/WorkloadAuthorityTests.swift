@@ -142,6 +142,45 @@ struct WorkloadAuthorityTests {
         }
     }
 
+    // MARK: The audience
+
+    /// `ISSUER` stands for the address of the service.
+    private static let audiences: [(String, String?, Bool)] = [
+        (#"{"sub":"a","aud":"ISSUER"}"#, nil, true), (#"{"sub":"a","aud":["x","ISSUER/"]}"#, nil, true),
+        (#"{"sub":"a","aud":"ISSUER/token"}"#, nil, true),
+        (#"{"sub":"a","aud":"api://exchange"}"#, "api://exchange", true),
+        (#"{"sub":"a","aud":"ISSUER"}"#, "api://exchange", true), (#"{"sub":"a"}"#, nil, true),
+        (#"{"sub":"a","aud":"api://exchange"}"#, nil, false), (#"{"sub":"a","aud":["x","y"]}"#, nil, false),
+        (#"{"sub":"a","aud":"https://login.example.com"}"#, "api://exchange", false),
+    ]
+
+    @Test(arguments: audiences)
+    func `Sends no assertion that is for another service`(claims: String, expected: String?, isSent: Bool) async throws
+    {
+        for grant in WorkloadGrant.allCases {
+            try await run { server, _ in
+                let assertion = jsonWebToken(claims.replacing("ISSUER", with: server.address)).reveal()
+                try await TemporaryFile.run(assertion) { path in
+                    var source = WorkloadSource.file(path)
+                    source.audience = expected
+                    let authority = try MachineAuthority(
+                        issuer: server.address, clientID: "deploy", workload: source, grant: grant,
+                        timeout: .seconds(20), clock: clock)
+                    guard isSent else {
+                        let text = await message { try await authority.signIn() }
+                        #expect(text.contains("--client-assertion-audience") && !text.contains(assertion), "\(text)")
+                        #expect(forms(server).isEmpty)
+                        return
+                    }
+                    let account = try await authority.signIn()
+                    #expect(account.credentials.machine?.assertionAudience == expected)
+                    _ = try await authority.refresh(account)
+                    #expect(forms(server).count == 2)
+                }
+            }
+        }
+    }
+
     // MARK: Identity providers
 
     private static let identityAssertion = "urn:ietf:params:oauth:token-type:id-jag"

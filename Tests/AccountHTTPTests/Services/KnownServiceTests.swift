@@ -59,6 +59,7 @@ struct KnownServiceTests {
                     #expect(text.hasPrefix("/") || (try? ServiceURL(text)) != nil, "\(text)")
                 }
             }
+            for text in service.origins { #expect(try ServiceURL(origin: text).description == text) }
         }
         #expect(KnownService.github.url(.userInfo, at: home)?.description == "https://api.github.com/user")
         #expect(KnownService.github.url(.userInfo, at: elsewhere)?.description == "https://git.example/api/v3/user")
