@@ -26,11 +26,12 @@ struct AccountPlaintextTests {
         return account
     }
 
-    private static func machine(_ grant: MachineGrant) -> Account {
+    private static func machine(_ grant: MachineGrant, of subject: String? = nil) -> Account {
         var account = Account(
             id: "nightly",
             credentials: Credentials(accessToken: Secret("access"), issuedAt: Date(timeIntervalSince1970: 0)))
         account.credentials.machine = grant
+        account.credentials.machine?.subject = subject
         return account
     }
 
@@ -57,6 +58,7 @@ struct AccountPlaintextTests {
             profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
         machine(MachineGrant()), machine(MachineGrant(scopes: ["read", "write"], audience: "urn:api")),
         machine(MachineGrant(workload: ["file", "/run/token"])), machine(exchanged),
+        machine(MachineGrant(workload: ["gitlab"]), of: "project_path:octo/app"),
         refreshing(with: nil), refreshing(with: []), refreshing(with: ["client_secret_post", "client_secret_basic"]),
     ])
     func `Encodes and decodes an account without changes`(account: Account) throws {
@@ -101,13 +103,14 @@ struct AccountPlaintextTests {
     func `Encodes and decodes the client secret without changes`(secret: ClientSecret, isWithheld: Bool) throws {
         var account = Self.deriving
         account.credentials.clientSecret = secret
-        account.credentials.isWithheld = isWithheld
+        account.credentials.isOfOtherUser = isWithheld
+        account.credentials.isOfUnsupportedType = isWithheld
         let (plaintext, kept) = try AccountPlaintext.encode(account)
         #expect(kept == account)
         let opened = try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount))
         #expect(opened == account)
         #expect(opened.credentials.clientSecret == secret)
-        #expect(opened.credentials.isWithheld == isWithheld)
+        #expect(opened.credentials.isOfOtherUser == isWithheld && opened.credentials.hasWrongType == isWithheld)
         // The client secret is the last of the secrets and not in the record.
         let bytes = plaintext.withUnsafeBytes { Array($0) }
         let entry = [5, 0, 0, 0, 13, 0, 0, 0] + Array("client-secret".utf8)
@@ -122,7 +125,7 @@ struct AccountPlaintextTests {
         #expect(opened.credentials.clientSecret == .unknown)
         #expect(!opened.credentials.isWithheld)
         let bytes = plaintext.withUnsafeBytes { Array($0) }
-        for key in ["isPublicClient", "isWithheld"] { #expect(!bytes.contains(key.utf8)) }
+        for key in ["isPublicClient", "isWithheld", "isOfUnsupportedType"] { #expect(!bytes.contains(key.utf8)) }
     }
 
     // MARK: The key of the tokens

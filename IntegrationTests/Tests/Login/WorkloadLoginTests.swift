@@ -313,8 +313,35 @@ struct WorkloadLoginTests {
                 #expect(refresh.errors.contains("--client-assertion-audience") == isElsewhere, "\(refresh)")
             }
             #expect(try await job.account("token").exitCode == 0)
-            #expect(try await job.tokenRequests().count == 3, "one request for each assertion for this service")
+            // The last text names no subject, so it is not sent.
+            #expect(try await job.tokenRequests().count == 2, "one request for each assertion for this service and subject")
             try write(try await job.platform.assertion())
+            let refresh = try await job.account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+        }
+    }
+
+    @Test func `Neither another subject nor a file open to others renews the session`() async throws {
+        try await run { job in
+            let path = job.container.path("token")
+            func write(_ assertion: String) throws { try Data(assertion.utf8).write(to: URL(filePath: path)) }
+            try write(try await job.platform.assertion())
+            let options = ["--client-id", "account-cli", "--workload-grant", "jwt-bearer"]
+            let login = try await job.logIn("file \(path)", options)
+            #expect(login.exitCode == 0, "\(login)")
+            try write(try await job.platform.assertion(subject: "repo:octo/other"))
+            let other = try await job.account("refresh")
+            #expect(other.exitCode == 78, "\(other)")
+            #expect(other.errors.contains("the assertion is for repo:octo/other"), "\(other)")
+            #expect(other.errors.contains("still signed in"), "\(other)")
+            try write(try await job.platform.assertion())
+            let files = FileManager.default
+            try files.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
+            let open = try await job.account("refresh")
+            #expect(open.exitCode == 78 && open.errors.contains("chmod go-w \(path)"), "\(open)")
+            #expect(try await job.account("token").exitCode == 0)
+            #expect(try await job.tokenRequests().count == 1)
+            try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
             let refresh = try await job.account("refresh")
             #expect(refresh.exitCode == 0, "\(refresh)")
         }

@@ -10,6 +10,8 @@ struct BoundTokensTests {
     private struct Document: Decodable {
         let state: String
         let isBound: Bool?
+        var isWithheld: Bool?
+        var reason: String?
     }
 
     private struct TokenDocument: Decodable {
@@ -67,6 +69,46 @@ struct BoundTokensTests {
             }
             try await user.server.clearFaults()
             #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Withholds an unbound token of a refresh, and asks again with a proof`() async throws {
+        try await BoundUser.run("on") { user in
+            try await user.server.alter(.token, setting: ["token_type": .text("Bearer")])
+            let refused = try await user.account("refresh")
+            #expect(refused.exitCode == 69, "\(refused)")
+            #expect(refused.errors.contains("not bound to the key of this session"), "\(refused)")
+            #expect(refused.errors.contains("still signed in"), "\(refused)")
+            #expect(try await user.account("rule", "add", "https://git.example.com").exitCode == 0)
+            for (words, input) in [
+                (["token"], ""), (["token", "--json"], ""), (["token", "--dpop-proof", "GET", user.userInfo], ""),
+                (["token", "--id-token"], ""), (["token", "--scope", "openid"], ""),
+                (["exec", "--", "printenv", "ACCOUNT_TOKEN"], ""),
+                (["keep", "--once", "--file", user.container.path("kept")], ""),
+                (["git-credential", "get"], "protocol=https\nhost=git.example.com\n\n"),
+                (["kube-credential", "--any-cluster"], ""),
+            ] as [([String], String)] {
+                let outcome = try await user.account.run(words, input: input)
+                #expect(outcome.exitCode != 0 || words[0] == "git-credential", "\(outcome)")
+                #expect(!outcome.output.contains("at_") && !outcome.output.contains("password"), "\(outcome)")
+            }
+            #expect(!user.container.exists(user.container.path("kept")))
+            let status = try await user.account("status")
+            #expect(status.exitCode == 0, "\(status)")
+            let words = status.output.split { $0.isWhitespace }.joined(separator: " ")
+            #expect(words.contains("Tokens withheld: the service issued a token of the type Bearer"), "\(status)")
+            let document = try await user.account("status", "--json").document(Document.self)
+            #expect(document.reason == "unclearReply" && document.isWithheld == true && document.isBound == nil)
+
+            try await user.server.alter(.token)
+            try await user.server.clearLog()
+            // Each refresh uses the refresh token of the response before.
+            let refresh = try await user.account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+            let fields = try await user.fields("GET", user.userInfo)
+            #expect(try await HTTP.send(.GET, user.userInfo, fields: fields).status == 200)
+            let log = try await user.server.log()
+            #expect(log["rotations"] == 1 && log["reuseAlarms"] == 0)
         }
     }
 

@@ -54,8 +54,10 @@ extension LoginCommand {
     }
 
     /// Returns the service of a sign-in as a client, with its key or secret. Such a sign-in has no default scopes.
-    func machineService(from chosen: AccountService, repeating account: Account?) throws -> AccountService {
-        var service = account.map { AccountService(of: $0, remembered: chosen) } ?? chosen
+    func machineService(
+        from chosen: AccountService, repeating account: Account?, in context: CommandContext<App>
+    ) throws -> AccountService {
+        var service = try account.map { try repeatedService(of: $0, remembered: chosen, in: context) } ?? chosen
         // The scopes that the API names are the default of a sign-in by its URL.
         (service.scopes, service.usesDefaultScopes) = (
             request.scopes, service.url != nil && request.defaultScopes != false
@@ -91,6 +93,23 @@ extension LoginCommand {
         }
         if service.clientKey == nil { service.clientSecret = try clientSecret() }
         return service
+    }
+
+    /// Returns the service of an account, to sign in as the same client again. If other machines may have written the archive,
+    /// only options and the settings of this machine choose the key and the source of the assertions.
+    private func repeatedService(
+        of account: Account, remembered: AccountService, in context: CommandContext<App>
+    ) throws -> AccountService {
+        let service = AccountService(of: account, remembered: remembered)
+        guard context.location != nil else { return service }
+        var account = account
+        // Options replace what the archive names.
+        if machine.clientKey != nil || machine.clientSecretStdin || machine.workload != nil {
+            account.credentials.machine?.key = nil
+            account.credentials.machine?.workload = nil
+        }
+        try context.checkOwnClient(of: account)
+        return context.ownClient(of: context.session).limiting(service, of: account)
     }
 
     private func clientSecret() throws -> Secret {

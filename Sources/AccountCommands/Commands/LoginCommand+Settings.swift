@@ -2,13 +2,17 @@ import AccountKit
 
 /// The settings of a sign-in: the service of the session, and rules for other programs.
 extension LoginCommand {
-    /// Stores the service of a session, and creates rules for its hosts and for APIs. A failure does not undo the
+    /// Stores the service and the client of a session, and creates rules for its hosts and for APIs. A failure does not undo the
     /// sign-in.
     func saveSettings(
-        of service: AccountService, _ resources: [String], in session: SessionName, _ context: CommandContext<App>
+        of service: AccountService, _ resources: [String], for account: Account, in session: SessionName,
+        _ context: CommandContext<App>
     ) async {
         do {
             if App.acceptsIssuer { try await context.preferences.setService(service, of: session) }
+            if App.acceptsIssuer, let machine = account.credentials.machine {
+                try await context.preferences.setClient(ClientSettings(machine), of: session)
+            }
             try await makeRules(for: service, and: resources, in: session, context)
         } catch {
             Terminal.say("note: you are signed in, but the settings were not saved (\(error))")

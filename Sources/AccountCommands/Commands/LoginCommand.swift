@@ -148,7 +148,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let account = try await perform(plan, in: context, question)
         plan.service.issuer = account.issuer ?? plan.service.issuer
         let session = question.otherSession ?? context.session
-        await saveSettings(of: plan.service, apis(of: account, plan), in: session, context)
+        await saveSettings(of: plan.service, apis(of: account, plan), for: account, in: session, context)
         if context.location != nil {
             await context.keepRegistration(of: account)
             // Until now, the authority has prevented the removal of the registration.
@@ -190,7 +190,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let isMachine = machine.isGiven || repeated != nil
         let authority =
             isMachine && App.acceptsIssuer
-            ? try context.authority(for: try machineService(from: service, repeating: repeated), timeout: .seconds(30))
+            ? try context.authority(
+                for: try machineService(from: service, repeating: repeated, in: context), timeout: .seconds(30))
             : try await authority(for: &service, in: context, answering: answers, extending: extended)
         let way = try isMachine ? .client : answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)

@@ -105,7 +105,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         case _ where App.environmentToken != nil: rows += rowsOfGivenToken(context)
         case .verified(let account), .unverified(let account, _):
             rows.append((Self.userLabel, account.shownName + (account.isClient ? " (a client, not a user)" : "")))
-            if let key = account.credentials.machine?.key { rows.append(("Client key", key.path)) }
+            if let key = context.clientKey(of: account) { rows.append(("Client key", key.path)) }
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
             if let workload = account.credentials.machine?.workload {
                 rows.append(("Workload", workload.joined(separator: " ")))
@@ -113,7 +113,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
             }
-            if account.credentials.proofKey != nil { rows.append(("Tokens", "bound to a key of this session (DPoP)")) }
+            if let tokens = tokens(of: account.credentials) { rows.append(("Tokens", tokens)) }
             rows.append(("Confirmed", account.verifiedAt.map(time) ?? "never"))
             rows.append(("Expires", expiry(of: account)))
             if let move = account.move {
@@ -207,6 +207,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if account.isRenewable { return "nothing: commands refresh the tokens automatically" }
         guard account.credentials.expiresAt != nil else { return nil }
         return "sign in again before the session expires: `\(context.hint.command("login"))`"
+    }
+
+    /// Describes the tokens if programs cannot use them like other tokens.
+    private func tokens(of credentials: Credentials) -> String? {
+        if let reason = credentials.withholdingReason { return "withheld: \(reason.detail ?? "\(reason)")" }
+        return credentials.requiresProof ? "bound to a key of this session (DPoP)" : nil
     }
 
     private func time(_ date: Date) -> String {

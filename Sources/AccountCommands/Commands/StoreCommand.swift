@@ -52,6 +52,16 @@ struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
         let target = to.map { StoreLocation(text: $0, source: "--to") } ?? context.location
         let (sourceName, targetName) = (context.name(of: source), context.name(of: target))
         let store = try context.archive(of: context.session, at: source)
+        if source?.isFiles == false, target?.isFiles != false, App.acceptsIssuer,
+            let account = await store.load().account,
+            !context.ownClient(of: context.session).agrees(with: account)
+        {
+            // From now on, commands would trust what another machine has written.
+            throw AccountError(
+                .misconfigured,
+                "the session names another key, audience or source of assertions than the settings of this machine",
+                hint: "sign in on this machine with `\(context.tool) login --store file:` instead")
+        }
         // During the move, other machines may already use the session.
         if target?.isFiles == false, let account = await store.load().account {
             await context.keepRegistration(of: account)

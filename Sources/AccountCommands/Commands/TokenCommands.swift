@@ -192,6 +192,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
         guard !account.isOver(at: SystemWallClock().now) else { throw context.expired(account) }
+        try context.checkOwnClient(of: account)
         let authority = try context.authority(of: account)
         let refreshed: Account
         do {

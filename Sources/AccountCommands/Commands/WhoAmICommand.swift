@@ -55,6 +55,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 // Don't create the authority, because no request is necessary.
                 state = .verified(account)
             } else {
+                if verify { try context.checkOwnClient(of: account) }
                 let authority = try context.authority(of: account, timeout: .seconds(5))
                 state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
                     verify && account.credentials.machine != nil

@@ -103,7 +103,7 @@ struct SessionInspection<App: AccountApplication> {
                     isNote: true))
         }
         do throws(AccountError) {
-            _ = try account.credentials.machine?.key?.read()
+            _ = try context.clientKey(of: account, in: session)?.read()
         } catch {
             let advice = error.hint.map { ": \($0)" } ?? ""
             findings.append(Finding(problem: "session \(session): \(error.message)", advice: advice))

@@ -66,6 +66,11 @@ extension CommandContext {
                     guard let secret else { return nil }
                     service.clientSecret = secret
                 }
+                if store.isShared, App.acceptsIssuer {
+                    let problem = ownClientProblem(of: account, in: store.session, isShared: true)
+                    guard problem == nil else { return nil }
+                    service = ownClient(of: store.session).limiting(service, of: account)
+                }
                 // If the service is unknown, the revocation stays in the queue until it is too old.
                 return try? authority(for: service, timeout: .seconds(isRequested ? 5 : 1))
             }, ignoringPauses: isRequested, isInteractive: isRequested && Terminal.isTerminal(.input))

@@ -5,7 +5,7 @@ import AccountSupport
 extension CommandContext {
     /// The session that the user chose with an option, a variable or the settings. A rule or `--all` may choose another
     /// one. If the settings are unreadable, this is `nil`, and no session gets the client secret.
-    private var chosenSession: SessionName? {
+    var chosenSession: SessionName? {
         try? App.chosenSession(options.session.map(SessionName.init), preferences)
     }
 
@@ -15,9 +15,11 @@ extension CommandContext {
         session == chosenSession ? Environment.value(App.clientSecretVariable).map { Secret($0) } : nil
     }
 
-    /// Whether a session of a client without a user cannot be renewed or revoked, because the secret is missing here.
+    /// Whether a session of a client without a user cannot be renewed or revoked, because this machine lacks the secret, or
+    /// must not authenticate as the client.
     package func lacksClientSecret(for account: Account, in session: SessionName) -> Bool {
         account.credentials.machine?.needsSecret == true && App.acceptsIssuer && givenClientSecret(for: session) == nil
+            || ownClientProblem(of: account, in: session) != nil
     }
 
     /// Adds the variable to an error, if the client secret of the session is missing or wrong.
@@ -25,7 +27,11 @@ extension CommandContext {
         guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
             let account = archive.account, let machine = account.credentials.machine, App.acceptsIssuer
         else { return error }
-        if let key = machine.key {
+        if let problem = ownClientProblem(of: account) {
+            (error.message, error.hint) = (problem.message + "; you are still signed in", problem.hint)
+            return error
+        }
+        if let key = clientKey(of: account) {
             if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
                 error.hint = "check that the service knows the public key of \(key.path)"
             }
@@ -54,6 +60,11 @@ extension CommandContext {
             let secret = givenClientSecret(for: session)
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
+        if location != nil, App.acceptsIssuer {
+            try checkProgram(of: account.credentials.machine?.workload)
+            let own = ownClient(of: session)
+            (named, unnamed) = (own.limiting(named, of: account), own.limiting(unnamed, of: account))
+        }
         do {
             return try authority(for: named, timeout: timeout)
         } catch  where named != unnamed {
@@ -62,10 +73,11 @@ extension CommandContext {
         }
     }
 
-    /// Returns why this program gets no assertion for the session of a workload.
+    /// Returns why this program gets no assertion for the session of a client.
     ///
     /// - Parameter isQuick: Whether to start no program and send no request.
     func assertionProblem(of account: Account, isQuick: Bool = true) async -> String? {
+        if let problem = ownClientProblem(of: account) { return StateText.sentences(problem) }
         guard account.credentials.machine?.workload != nil else { return nil }
         do {
             guard let authority = try authority(of: account, timeout: .seconds(5)) as? any ClientAuthority,
@@ -82,8 +94,8 @@ extension CommandContext {
     /// program that this machine runs.
     ///
     /// - Parameter workload: The words in an archive, or the value of the option as one word.
-    private func checkProgram(of workload: [String]?) throws(AccountError) {
-        guard location?.isFiles == false, let workload else { return }
+    func checkProgram(of workload: [String]?) throws(AccountError) {
+        guard location != nil, let workload else { return }
         let words = workload.count == 1 ? workload[0].split(separator: " ").map { String($0) } : workload
         let source = words.first == MachineGrant.identityAssertion ? words.dropFirst(3) : words[...]
         guard source.first == "command" else { return }
@@ -226,8 +238,4 @@ extension [RequestParameter] {
 
 extension [NetworkSetting] {
     var values: [String: String] { Dictionary(map { ($0.variable, $0.value) }) { first, _ in first } }
-}
-
-extension String {
-    fileprivate var withoutEndingSlash: Substring { hasSuffix("/") ? dropLast() : self[...] }
 }

@@ -34,10 +34,9 @@ package struct KeptToken: Sendable, Equatable {
     }
 
     /// Throws `misconfigured` if the service issued no ID token, or an ID token without an expiry, which OpenID Connect
-    /// Core, section 2, requires. Throws `serviceUnavailable` if the service reported that the tokens belong to another
-    /// user. Throws `misconfigured` if the access token requires a proof in each request.
+    /// Core, section 2, requires. Throws `serviceUnavailable` if the tokens are withheld. Throws `misconfigured` if the access token requires a proof in each request.
     package init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
-        guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
+        guard !credentials.isWithheld else { throw AccountError(withholding: credentials) }
         let isRenewable = credentials.isRenewable
         switch kind {
         case .access:

@@ -17,6 +17,7 @@ package struct Preferences: Sendable {
     private static let defaultSessionEntry = ArchiveEntry(rawValue: "DefaultSession.plist")
     private static let keysEntry = ArchiveEntry(rawValue: "Keys.plist")
     private static let serviceEntry = ArchiveEntry(rawValue: "Service.plist")
+    private static let clientEntry = ArchiveEntry(rawValue: "Client.plist")
     private static let rulesEntry = ArchiveEntry(rawValue: "Rules.plist")
 
     let folder: String
@@ -43,6 +44,16 @@ package struct Preferences: Sendable {
     func setService(_ service: AccountService, of session: SessionName) async throws {
         if try self.service(of: session) == service { return }
         try await write(service, to: Self.serviceEntry, in: folder(of: session))
+    }
+
+    /// The client of the last sign-in without a user on this machine.
+    func client(of session: SessionName) throws(AccountError) -> ClientSettings? {
+        try read(Self.clientEntry, in: folder(of: session))
+    }
+
+    func setClient(_ client: ClientSettings, of session: SessionName) async throws {
+        if try self.client(of: session) == client { return }
+        try await write(client, to: Self.clientEntry, in: folder(of: session))
     }
 
     func keySettings(of session: SessionName) throws(AccountError) -> KeySettings {

@@ -52,6 +52,9 @@ struct StateDocument: Encodable {
     /// `true` if the tokens are bound to a key of the session (RFC 9449).
     var isBound: Bool?
 
+    /// `true` if no program gets the tokens, for the reason in ``reason``.
+    var isWithheld: Bool?
+
     var endedAt: Date?
     var endedBy: String?
     var unfinishedRefreshAt: Date?
@@ -109,7 +112,8 @@ struct StateDocument: Encodable {
         isMoveComplete = account.move?.isComplete
         verifiedAt = account.verifiedAt
         expiresAt = account.credentials.expiresAt
-        isBound = account.credentials.proofKey == nil ? nil : true
+        isBound = account.credentials.requiresProof ? true : nil
+        isWithheld = account.credentials.isWithheld ? true : nil
     }
 }
 

@@ -236,7 +236,7 @@ public struct APIAuthority: Sendable {
                     Issuer(named.url, form: service?.quirks.issuerForm ?? .exact), client: client, scopes: scopes,
                     additionalScopes: additionalScopes, options: options, service: service, timeout: timeout,
                     tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger,
-                    api: APIOrigin(namer: self.issuer == nil ? apiURL : nil, isIssuerGiven: true))
+                    api: APIOrigin(namer: isIssuerNamed ? nil : apiURL, isIssuerGiven: true))
             }
         } catch {
             throw .misconfigured("\(error)")

@@ -64,7 +64,8 @@ extension OAuthAuthority: AccountAuthority {
     /// second request without scopes.
     ///
     /// - Returns: The new credentials. If the service sent no refresh token, they contain none, and the old refresh
-    ///   token is still valid.
+    ///   token is still valid. If the service issued an access token of the wrong type, such as a token that is not bound to
+    ///   the key of the session, AccountKit stores these credentials and returns the access token to no program.
     /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response
     ///   contains an ID token that does not belong to the account (OpenID Connect Core, section 12.2).
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
@@ -107,7 +108,7 @@ extension OAuthAuthority: AccountAuthority {
         var exchange = try await prepareTokens(
             form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
             at: account.credentials.tokenEndpoint, key: account.credentials.key)
-        exchange.owner = (account, issuerIdentifier)
+        (exchange.issuer, exchange.owner) = (issuerIdentifier, account)
         exchange.registrations = self.client.registrations
         return exchange
     }

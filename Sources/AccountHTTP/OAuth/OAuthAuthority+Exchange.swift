@@ -21,8 +21,11 @@ struct OAuthExchange: PreparedExchange {
     /// The endpoint, if AccountKit may store it with the tokens.
     var endpoint: TokenEndpoint?
 
-    /// The account for which the request obtains tokens, and its issuer. `nil` at a sign-in.
-    var owner: (account: Account, issuer: Issuer)?
+    /// The issuer whose tokens the exchange checks; `nil` at the sign-in of a user.
+    var issuer: Issuer?
+
+    /// The account for which the request obtains tokens; `nil` at a sign-in.
+    var owner: Account?
 
     /// The requested scopes. If the response contains no scopes, the service granted all of them (RFC 6749, section
     /// 5.1).
@@ -91,11 +94,15 @@ struct OAuthExchange: PreparedExchange {
             (credentials.refreshToken, credentials.idToken) = (nil, nil)
             // The secret may change during the session, and the archive must not contain it.
             credentials.clientSecret = .unknown
-        } else if owner?.account.credentials.machine != nil {
+        } else if owner?.credentials.machine != nil {
             // A token for another API. Its ID token, if any, cannot name the user of this session.
             (credentials.idToken, credentials.clientSecret) = (nil, .unknown)
         }
-        try checkIDToken(in: &credentials)
+        // The tokens of a user's sign-in are checked together with the user, because only then can they be revoked.
+        guard let issuer else { return (credentials, response) }
+        let check = TokenCheck(
+            issuer: issuer, clientID: client?.id, owner: owner, spendsRefreshToken: parser.isRefresh)
+        try check.check(&credentials)
         return (credentials, response)
     }
 
@@ -111,22 +118,9 @@ struct OAuthExchange: PreparedExchange {
     }
 
     private func isRegistered() async -> Bool {
-        guard let owner, let registrations, let client else { return false }
+        guard let issuer, owner != nil, let registrations, let client else { return false }
         // If the registrations cannot be read, only the advice is missing.
-        return (try? await registrations.registration(at: owner.issuer.identifier))?.clientID == client.id
-    }
-
-    /// Drops an ID token that AccountKit cannot read, such as an encrypted one. If the ID token identifies another
-    /// user, AccountKit does not revoke the new tokens, because the revocation may end the session of the account.
-    private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
-        guard let owner, let client, let secret = credentials.idToken else { return }
-        guard let token = IDToken(secret) else {
-            credentials.idToken = nil
-            return
-        }
-        guard token.belongs(to: owner.account, issuer: owner.issuer, clientID: client.id) else {
-            throw .otherUser(id: token.identity?.id ?? "")
-        }
+        return (try? await registrations.registration(at: issuer.identifier))?.clientID == client.id
     }
 
     func abandon() { request.abandon() }

@@ -50,7 +50,7 @@ extension OAuthAuthority: ClientAuthority {
         if let audience = machine.audience { form.append("audience", audience) }
         var exchange = try await prepareTokens(form, as: client, resources: resources, at: stored)
         exchange.scopes = machine.scopes
-        exchange.machine = machine
+        (exchange.machine, exchange.issuer) = (machine, issuerIdentifier)
         exchange.toCurrentEndpoint = { () async throws(AuthorityError) in
             try await prepareTokens(for: machine, as: client, resources: resources)
         }

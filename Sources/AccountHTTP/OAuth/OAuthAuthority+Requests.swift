@@ -41,16 +41,12 @@ extension OAuthAuthority {
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let key = options.bindsTokens ? try ProofKey.random() : nil
         do throws(AuthorityError) {
-            let issued = try await asSignInClient(chosen.client) { client throws(AuthorityError) in
+            return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 var exchange = try await prepareTokens(form, as: client, key: key)
                 exchange.resources = options.resources
                 if api != nil { exchange.scopes = try await requestedScopes() }
                 return try await exchange.exchange { true }
             }
-            guard key == nil || issued.credentials.requiresProof else {
-                throw await revoked(unbound: issued.credentials)
-            }
-            return issued
         } catch {
             // A code belongs to the client that requested it, so only the next sign-in can use another one.
             if case .oauthError(.invalidClient, _) = error, chosen.isRegistration {
@@ -58,15 +54,6 @@ extension OAuthAuthority {
             }
             throw error
         }
-    }
-
-    /// Revokes the tokens of a sign-in that the service did not bind to its key, and returns the error of the sign-in.
-    private func revoked(unbound credentials: Credentials) async -> AuthorityError {
-        let outcome = await revoked(credentials)
-        let end = outcome == .done ? "they were revoked" : "they could not be revoked, and stay valid until they expire"
-        return .misconfigured(
-            "\(issuer) issued tokens that are not bound to the key of this sign-in (DPoP), so they are not used; \(end)"
-        )
     }
 
     private func alternative(to client: RegisteredClient) async throws(AuthorityError) -> RegisteredClient? {
@@ -129,7 +116,7 @@ extension OAuthAuthority {
         // allows it.
         form.append("client_id", client.id)
         if let source = client.workload {
-            try await authenticate(&form, with: source)
+            try await authenticate(&form, with: source, of: client.subject)
             return ServiceRequest(url: endpoint.url, form: form)
         }
         if let source = client.assertion {

@@ -34,9 +34,9 @@ extension OAuthAuthority: PasswordAuthority {
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {
-            var unidentified = AccountError(unidentified: error, await revoked(credentials))
-            unidentified.cause = error
-            throw unidentified
+            var unused = AccountError(unused: credentials, because: error, await revoked(credentials))
+            unused.cause = error
+            throw unused
         }
     }
 
@@ -82,26 +82,16 @@ extension OAuthAuthority {
     /// order of preference. If the request to the user info endpoint fails, the ID token identifies the user, unless
     /// the endpoint returns another user or the service rejects the new access token.
     ///
-    /// The ID token must be from this service and for this client (OpenID Connect Core, section 3.1.3.7). If AccountKit
-    /// cannot read the ID token, it drops the token. If a nonce must prove that the ID token belongs to this sign-in,
-    /// it throws an error instead.
+    /// The tokens must pass the ``TokenCheck``. If they do not, the caller revokes them.
     ///
     /// - Parameter date: The time of the token response, by the clock of the service, or `nil` if unknown.
     func account(
         with credentials: Credentials, signedInAs username: String?, nonce: String? = nil, at date: Date? = nil
     ) async throws(AuthorityError) -> Account {
         var credentials = credentials
-        var claimed: Identity?
-        if let secret = credentials.idToken, let clientID = credentials.clientID ?? clientID {
-            if let token = IDToken(secret) {
-                try token.check(issuer: issuerIdentifier, clientID: clientID, nonce: nonce, at: date)
-                claimed = token.identity.flatMap { ServerText(secrets: credentials.tokens).passable($0) }
-            } else if nonce == nil {
-                credentials.idToken = nil
-            } else {
-                throw .unclear("the ID token of \(issuer) cannot be read")
-            }
-        }
+        let claimed = try TokenCheck(
+            issuer: issuerIdentifier, clientID: credentials.clientID ?? clientID, nonce: nonce, date: date
+        ).check(&credentials).flatMap { ServerText(secrets: credentials.tokens).passable($0) }
         guard try await asksUserInfo(with: credentials) else {
             // Also without the settings that contain the URL of the API, a check must not ask the endpoint.
             credentials.isForAPIOnly = try await documents.endpoint(.userInfo) != nil

@@ -55,10 +55,10 @@ extension OAuthAuthority {
             type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
         machine.assertionAudience = workload.source.audience
         machine.hasSecret = grant != .clientAssertion && clientID != nil && clientSecret != nil
+        machine.subject = subject
         let client = clientID.map { self.client($0, of: machine) }
         var exchange = try await prepareTokens(
-            for: machine, with: assertion, of: client == nil || machine.hasUser ? id : nil, as: client,
-            resources: options.resources)
+            for: machine, with: assertion, of: subject, as: client, resources: options.resources)
         exchange.resources = options.resources
         let credentials = try await exchange.exchange { true }.credentials
         return Account(id: id, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
@@ -79,22 +79,30 @@ extension OAuthAuthority {
         let client = account.credentials.clientID.map { self.client($0, of: machine) }
         if machine.hasSecret, client?.secret == nil { throw missingSecret(of: client) }
         let resources = account.credentials.resources
+        let subject = client == nil || machine.hasUser ? account.id : machine.subject
         let assertion = try await assertion(from: workload.source, resources: resources, scopes: machine.scopes)
+        var machine = machine
+        // An earlier version did not bind the session. From now on, only assertions for this subject renew it.
+        machine.subject = subject ?? Self.subject(of: assertion)
         return try await prepareTokens(
-            for: machine, with: assertion, of: client == nil || machine.hasUser ? account.id : nil, as: client,
-            resources: resources, at: account.credentials.tokenEndpoint)
+            for: machine, with: assertion, of: subject, as: client, resources: resources,
+            at: account.credentials.tokenEndpoint)
     }
 
-    /// - Parameter subject: The required subject of the assertion; `nil` if the client ID identifies the session.
+    /// Throws an error if an assertion is not for the subject that a session is bound to.
+    private static func check(_ assertion: Secret, isFor subject: String?) throws(AuthorityError) {
+        guard let subject, self.subject(of: assertion) != subject else { return }
+        throw .misconfigured(
+            "the assertion is for \(self.subject(of: assertion) ?? "an unknown subject"), and the session belongs to "
+                + "\(subject): use another session, or sign in again")
+    }
+
+    /// - Parameter subject: The required subject of the assertion; `nil` if the session is not bound to a subject.
     private func prepareTokens(
         for machine: MachineGrant, with assertion: Secret, of subject: String?, as client: RegisteredClient?,
         resources: [String], at stored: TokenEndpoint? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
-        if let subject, Self.subject(of: assertion) != subject {
-            throw .misconfigured(
-                "the assertion is for \(Self.subject(of: assertion) ?? "an unknown subject"), and the session belongs to "
-                    + "\(subject): use another session, or sign in again")
-        }
+        try Self.check(assertion, isFor: subject)
         guard let grant = WorkloadGrant(type: machine.type) else {
             throw .misconfigured("this session requires a later version of AccountKit")
         }
@@ -112,7 +120,7 @@ extension OAuthAuthority {
         if let audience = machine.audience { form.append("audience", audience) }
         var exchange = try await prepareTokens(form, as: client, resources: resources, at: stored)
         exchange.scopes = machine.scopes
-        exchange.machine = machine
+        (exchange.machine, exchange.issuer) = (machine, issuerIdentifier)
         exchange.toCurrentEndpoint = { () async throws(AuthorityError) in
             guard let source = self.client.workload?.source else { throw notRegistered }
             // The first endpoint may have consumed the first assertion.
@@ -126,7 +134,7 @@ extension OAuthAuthority {
     /// Returns the client of a workload, for requests other than token requests.
     func workloadClient(_ id: String, of machine: MachineGrant) -> RegisteredClient {
         guard machine.type == WorkloadGrant.clientAssertion.type else { return client(id, of: machine) }
-        return RegisteredClient(id: id, workload: client.workload?.source)
+        return RegisteredClient(id: id, workload: client.workload?.source, subject: machine.subject)
     }
 
     /// Returns the client of a token request, in which the assertion may replace the client secret.
@@ -136,8 +144,12 @@ extension OAuthAuthority {
     }
 
     /// Adds a new client assertion to a form.
-    func authenticate(_ form: inout FormBody, with source: WorkloadSource) async throws(AuthorityError) {
-        Self.authenticate(&form, with: try await assertion(from: source, resources: [], scopes: []))
+    func authenticate(
+        _ form: inout FormBody, with source: WorkloadSource, of subject: String?
+    ) async throws(AuthorityError) {
+        let assertion = try await assertion(from: source, resources: [], scopes: [])
+        try Self.check(assertion, isFor: subject)
+        Self.authenticate(&form, with: assertion)
     }
 
     private static func authenticate(_ form: inout FormBody, with assertion: Secret) {

@@ -13,6 +13,9 @@ struct RegisteredClient: Sendable {
     /// The source of assertions, for a client that authenticates with the assertions of its platform.
     var workload: WorkloadSource?
 
+    /// The required subject of the ``workload``'s assertions, if the session is bound to one.
+    var subject: String?
+
     /// Whether the client can authenticate.
     var isConfidential: Bool { secret != nil || assertion != nil || workload != nil }
 

@@ -65,6 +65,9 @@ struct IDToken: Sendable {
         guard isIssued(by: issuer) || claims["iss"] != nil && claims["iss"] == original?.claims["iss"] else {
             return false
         }
+        if audiences.count > 1, claims["azp"] != .string(clientID) {
+            guard let original, claims["azp"] == original.claims["azp"] else { return false }
+        }
         return isMeant(for: clientID) || original.map { !$0.audiences.isEmpty && $0.audiences == audiences } ?? false
     }
 }

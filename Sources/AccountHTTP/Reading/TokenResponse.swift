@@ -2,8 +2,9 @@ import AccountKit
 import AccountSupport
 
 extension ResponseParser {
-    /// Parses a token response (RFC 6749, section 5.1). An optional field of the wrong type counts as missing, because
-    /// the access token is valid without this field and the refresh token of the request cannot be used again.
+    /// Parses a token response (RFC 6749, section 5.1), and does not judge it: see ``TokenCheck``. An optional field of the
+    /// wrong type counts as missing, because the access token is valid without this field and the refresh token of the
+    /// request cannot be used again.
     func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
@@ -17,16 +18,19 @@ extension ResponseParser {
         if !isRefresh, let type = object.members["issued_token_type"]?.string, !Self.accessTokenTypes.contains(type) {
             throw .unclear("\(endpoint.name) issued a token that is not an access token")
         }
-        return Credentials(
+        let type = tokenType(object.members["token_type"], of: token)
+        var credentials = Credentials(
             accessToken: token,
             refreshToken: object.secrets["refresh_token"],
             idToken: object.secrets["id_token"],
-            tokenType: try tokenType(object.members["token_type"], of: token),
+            tokenType: type.name,
             scopes: scopes(object.members["scope"]),
             clientID: clientID,
             issuedAt: response.receivedAt,
             expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, response: response)
         )
+        credentials.isOfUnsupportedType = !type.isSupported
+        return credentials
     }
 
     /// The token types that a token exchange may return (RFC 8693, section 3): access tokens of any format.
@@ -39,17 +43,16 @@ extension ResponseParser {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Checks the token type. The type DPoP requires a proof with each request, so only a request with a proof can obtain
-    /// it. A missing type means Bearer or, after the refresh of a bound session, DPoP.
-    private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
+    /// Returns the token type, and whether AccountKit supports it. The type DPoP requires a proof with each request, so only a
+    /// request with a proof can obtain it. A missing type means Bearer or, after the refresh of a bound session, DPoP.
+    private func tokenType(_ value: JSONValue?, of token: Secret) -> (name: String, isSupported: Bool) {
         switch value {
-        case nil, .null?: return isProved && isRefresh ? Credentials.boundType : "Bearer"
-        case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
-        case .string(let type)? where isProved && type.lowercased() == "dpop": return Credentials.boundType
+        case nil, .null?: return (isProved && isRefresh ? Credentials.boundType : "Bearer", true)
+        case .string(let type)? where type.lowercased() == "bearer": return ("Bearer", true)
+        case .string(let type)? where type.lowercased() == "dpop": return (Credentials.boundType, isProved)
         case .string(let type)?:
-            let type = ServerText(secrets: text.secrets + [token]).shown(type).map { " (\($0))" } ?? ""
-            throw .unclear("the service issues tokens of an unsupported type\(type); only Bearer is supported")
-        default: throw .unclear("\(endpoint.name) sent a token_type that is not a string")
+            return (ServerText(secrets: text.secrets + [token]).shown(type) ?? "unknown", false)
+        default: return ("unknown", false)
         }
     }
 

@@ -89,21 +89,16 @@ extension WorkloadSource {
     }
 
     private static func firstLine(ofFile path: String) throws(AuthorityError) -> Secret {
-        do {
-            // Follow links: Kubernetes replaces a link when it rotates a projected token.
-            let file = try FileDescriptor.openForReading(path, followingLinks: true)
-            guard try file.status().kind == .regular else {
-                throw AuthorityError.misconfigured("\(path) is not a file: check the path of the assertion")
-            }
-            var count = 0
-            let bytes = try GuardedBytes(count: sizeLimit + 2) { buffer throws(SystemCallError) in
-                count = try file.read(into: buffer)
-            }
-            return firstLine(of: Secret(bytes, range: 0..<count))
-        } catch let error as AuthorityError {
-            throw error
+        do throws(AccountError) {
+            // A longer first line is refused, and later lines do not matter.
+            return firstLine(
+                of: try SecretFile(
+                    path: path, content: "assertion", mayBelongToPlatform: true,
+                    advice: "check that the file is mounted"
+                ).read(limit: sizeLimit + 2))
         } catch {
-            throw .misconfigured("the assertion in \(path) cannot be read (\(error)): check that the file is mounted")
+            let cause = error.cause.map { " (\($0))" } ?? ""
+            throw .misconfigured("\(error.message)\(cause): \(error.hint ?? "check the path of the assertion")")
         }
     }
 

@@ -63,9 +63,19 @@ public struct Credentials: Sendable, Equatable {
     /// or was requested without the scope `openid`.
     package var isForAPIOnly = false
 
-    /// Whether the service has reported that the tokens belong to another user. AccountKit returns withheld tokens to
-    /// no program until the service confirms the account.
-    package var isWithheld = false
+    /// Whether the service has reported that the tokens belong to another user.
+    package var isOfOtherUser = false
+
+    /// Whether AccountKit does not support the type of the access token, or supports it only in a response to a request
+    /// with a proof.
+    package var isOfUnsupportedType = false
+
+    /// Whether AccountKit returns the tokens to no program: until the service confirms the account, if the tokens may belong
+    /// to another user; until the next refresh, if the access token has the wrong type.
+    package var isWithheld: Bool { isOfOtherUser || hasWrongType }
+
+    /// Whether the access token is of another type than the session requires.
+    package var hasWrongType: Bool { hasWrongType(in: self) }
 
     /// How to obtain another access token without a user and a refresh token; `nil` for the session of a user.
     package var machine: MachineGrant?
@@ -97,6 +107,20 @@ public struct Credentials: Sendable, Equatable {
 
     /// The token type of tokens that are bound to a key (RFC 9449, section 5).
     package static let boundType = "DPoP"
+
+    /// Returns whether the access token in a response to a request for this session is of another type than the session
+    /// requires. If the tokens of the session are bound to a key, a token that is not bound to it would be useful to every
+    /// holder of a copy.
+    package func hasWrongType(in response: Credentials) -> Bool {
+        response.isOfUnsupportedType || proofKey != nil && !response.requiresProof
+    }
+
+    /// Describes the type of the access token in a response to a request for this session, if it is the wrong one.
+    package func flawOfType(in response: Credentials) -> String {
+        let type = response.tokenType.shown
+        guard proofKey != nil else { return "the service issued a token of the unsupported type \(type)" }
+        return "the service issued a token of the type \(type), which is not bound to the key of this session (DPoP)"
+    }
 
     /// Whether AccountKit can obtain another access token without the user.
     package var isRenewable: Bool { refreshToken != nil || machine != nil }
@@ -134,6 +158,8 @@ public struct Credentials: Sendable, Equatable {
         result.idToken = response.idToken ?? idToken
         if let machine {
             result.machine = machine
+            // A sign-in with an earlier version did not bind the subject.
+            result.machine?.subject = machine.subject ?? response.machine?.subject
             (result.refreshToken, result.idToken) = (nil, nil)
         }
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
@@ -152,7 +178,7 @@ public struct Credentials: Sendable, Equatable {
         }
         // If the response contains a new ID token, the authority has compared that token with the account. The token of a
         // client has no user.
-        result.isWithheld = isWithheld && response.idToken == nil && machine == nil
+        result.isOfOtherUser = isOfOtherUser && response.idToken == nil && machine == nil
         return result
     }
 

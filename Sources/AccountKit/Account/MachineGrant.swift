@@ -30,6 +30,10 @@ package struct MachineGrant: Sendable, Equatable {
     /// The audience of the assertions of a ``workload``, if it is not the issuer.
     package var assertionAudience: String?
 
+    /// The `sub` of the assertion of the sign-in. Only an assertion for this subject renews the session. `nil` if the assertion
+    /// named no subject, or if an earlier version stored the session; the next assertion then binds the session.
+    package var subject: String?
+
     /// The first word of a ``workload`` whose assertions an identity provider issues for its users.
     package static let identityAssertion = "id-jag"
 

@@ -38,10 +38,12 @@ extension Account: SealedPayload {
             }
             record["workload"] = machine.workload.map { .array($0.map { .string($0) }) }
             record["assertionAudience"] = machine.assertionAudience.map { .string($0) }
+            record["subject"] = machine.subject.map { .string($0) }
             if machine.hasSecret { record["hasSecret"] = .boolean(true) }
             fields["machine"] = .dictionary(record)
         }
-        if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
+        if credentials.isOfOtherUser { fields["isWithheld"] = .boolean(true) }
+        if credentials.isOfUnsupportedType { fields["isOfUnsupportedType"] = .boolean(true) }
         for (name, texts) in [
             ("scopes", credentials.scopes), ("signInScopes", credentials.signInScopes),
             ("resources", credentials.resources),
@@ -132,7 +134,8 @@ extension Account: SealedPayload {
         credentials.resources = try record.texts("resources") ?? []
         credentials.tokenEndpoint = Self.tokenEndpoint(record)
         credentials.isForAPIOnly = try record.flag("isForAPIOnly")
-        credentials.isWithheld = try record.flag("isWithheld")
+        credentials.isOfOtherUser = try record.flag("isWithheld")
+        credentials.isOfUnsupportedType = try record.flag("isOfUnsupportedType")
         credentials.machine = try Self.machine(record)
         self.init(
             id: id, issuer: try record.text("issuer"), username: try record.text("username"), credentials: credentials,
@@ -208,6 +211,7 @@ extension Account: SealedPayload {
             machine.key = ClientKeyFile(path: path, id: try file.text("id"), audience: try file.text("audience"))
         }
         machine.assertionAudience = try fields.text("assertionAudience")
+        machine.subject = try fields.text("subject")
         machine.hasSecret = try fields.flag("hasSecret")
         return machine
     }

@@ -16,7 +16,7 @@ package struct ArchiveReader: Sendable {
         var state: SessionState {
             switch self {
             case .present(let account, _):
-                .unverified(account, account.credentials.isWithheld ? .withheld : .init(.notChecked))
+                .unverified(account, account.credentials.withholdingReason ?? .init(.notChecked))
             case .absent(let signOut): .signedOut(signOut)
             case .unreadable(let error): .unreadable(error)
             }
@@ -67,8 +67,8 @@ package struct ArchiveReader: Sendable {
     /// Reads the archive. For the files of a container, this needs no lock, no write and no network access. The function may
     /// ask the user for a passphrase.
     ///
-    /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service reported before that the
-    ///   token belongs to another user; `.signedOut` or `.unreadable`.
+    /// - Returns: `.unverified` with the reason `notChecked`, or with the reason why AccountKit withholds the tokens:
+    ///   `wrongAccount` or `unclearReply`; `.signedOut` or `.unreadable`.
     package func load() async -> SessionState {
         let content = await content {
             try await storage.read($0)

@@ -51,7 +51,10 @@ extension AccountError {
         self.init(.moved, end)
     }
 
-    package init(unidentified failure: AuthorityError, _ outcome: RevocationReport.Outcome) {
+    /// The error of a sign-in that stores no account, although the service issued tokens.
+    package init(
+        unused credentials: Credentials, because failure: AuthorityError, _ outcome: RevocationReport.Outcome
+    ) {
         let (code, reason): (Code, String) =
             switch SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false)) {
             case .keep(let reason) where reason.code == .cancelled: (.cancelled, "\(reason)")
@@ -68,14 +71,17 @@ extension AccountError {
             }
         let advice =
             switch failure {
+            case _ where credentials.hasWrongType && credentials.proofKey != nil:
+                ". Sign in without a key (on a command line, with --no-dpop)"
             case .forbidden(error: "insufficient_scope"), .bearerChallenge(error: "insufficient_scope"):
                 ". Request the scope openid (on a command line, with --scope openid)"
             case _ where code == .serviceUnavailable: "; try again"
             default: ""
             }
+        let what = credentials.hasWrongType ? " that cannot be used" : ", but did not identify the user"
         self.init(
             code,
-            "the service issued tokens, but did not identify the user (\(reason)): \(end), and nothing was changed here\(advice)"
+            "the service issued tokens\(what) (\(reason)): \(end), and nothing was changed here\(advice)"
         )
     }
 

@@ -233,7 +233,7 @@ extension AccountStore {
                     let outcome = await revokeUnstored(
                         Account(id: "", issuer: authority.accountIssuer, credentials: credentials), with: authority)
                     if error is CancellationError || driver.exchanges.isInterrupted { throw CancellationError() }
-                    throw AccountError(unidentified: failure, outcome)
+                    throw AccountError(unused: credentials, because: failure, outcome)
                 }
                 // The next iteration detects a cancellation.
                 try? await clock.sleep(for: pause)

@@ -66,6 +66,7 @@ extension AccountStore {
             guard account.isRenewable, !(0..<60).contains(age) else { return nil }
             account = try await renewed(account, with: authority, timeout, isUsable: false)
         }
+        account = try await confirmedAccount(account, with: authority, timeout)
         try account.checkIsSameUser(as: refused)
         return account
     }
@@ -91,7 +92,8 @@ extension AccountStore {
             account, with: authority, timeout, isUsable: isUsable, failureCount: record?.failureCount ?? 0)
         // A user may have signed in at another service in another process.
         try check(renewed, isOf: authority)
-        return renewed
+        // Another process may have stored tokens that it withholds.
+        return try await confirmedAccount(renewed, with: authority, timeout)
     }
 
     func loadedAccount(of authority: any AccountAuthority) async throws(AccountError) -> Account {
@@ -101,20 +103,22 @@ extension AccountStore {
         return account
     }
 
-    /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again, and throws an
-    /// error unless the service confirms the account.
+    /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again: for the user of the
+    /// tokens, or for another token. Throws an error if the tokens are still withheld after that.
     package func confirmedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
     ) async throws(AccountError) -> Account {
         guard account.credentials.isWithheld else { return account }
         // The check would refresh the tokens, but all processes pause after a failed refresh.
-        if account.credentials.expires(within: .zero, of: clock.now), let pause = await refreshPause() {
+        if account.credentials.needsToken(at: clock.now), let pause = await refreshPause() {
+            let code: UnverifiedReason.Code = account.credentials.isOfOtherUser ? .wrongAccount : .unclearReply
             throw AccountError(
-                withheld: UnverifiedReason(.wrongAccount, detail: "a refresh failed a moment ago", retryAfter: pause))
+                withholding: account.credentials,
+                UnverifiedReason(code, detail: "a refresh failed a moment ago", retryAfter: pause))
         }
         switch await checkSession(with: authority, timeout: timeout) {
         case .verified(let account): return account
-        case .unverified(_, let reason): throw AccountError(withheld: reason)
+        case .unverified(let account, let reason): throw AccountError(withholding: account.credentials, reason)
         case .signedOut(let signOut): throw notSignedIn(signOut)
         case .unreadable(let error): throw error
         }
@@ -180,6 +184,7 @@ extension AccountStore {
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
             try new.checkIsSameUser(as: account)
+            if new.credentials.hasWrongType { throw AccountError(withholding: new.credentials) }
             driver.ownFailures.reset()
             return new
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
@@ -188,7 +193,9 @@ extension AccountStore {
             throw error
         case .kept(let new, let reason):
             try new.checkIsSameUser(as: account)
-            if reason.code == .wrongAccount { throw AccountError(withheld: reason) }
+            if reason.code == .wrongAccount || new.credentials.hasWrongType {
+                throw AccountError(withholding: new.credentials, reason)
+            }
             if new.credentials.machine != nil, reason.isRefusalOfClient {
                 driver.ownFailures.add(reason, at: clock.now)
             }
@@ -204,18 +211,49 @@ extension AccountError {
         self.init(reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
     }
 
-    package init(withheld reason: UnverifiedReason) {
-        let detail = reason.detail.flatMap { $0 == UnverifiedReason.withheld.detail ? nil : " (\($0))" } ?? ""
+    /// The error of a request for tokens that are withheld. `reason` is why the service did not change that; `nil` if it was
+    /// not asked.
+    package init(withholding credentials: Credentials, _ reason: UnverifiedReason? = nil) {
+        let own = credentials.withholdingReason
+        let detail = reason?.detail.flatMap { $0 == own?.detail ? nil : " (\($0))" } ?? ""
+        let code = (reason ?? own)?.errorCode ?? .serviceUnavailable
+        guard credentials.hasWrongType, reason?.code != .wrongAccount else {
+            self.init(
+                code,
+                "the service has reported that the stored token belongs to another user, so no program gets it until the service confirms the "
+                    + "account\(detail): sign in again if this persists")
+            return
+        }
         self.init(
-            reason.errorCode,
-            "the service has reported that the stored token belongs to another user, so no program gets it until the service confirms the "
-                + "account\(detail): sign in again if this persists")
+            code,
+            "\(credentials.flawOfType(in: credentials)), so no program gets it until a refresh brings another token\(detail): "
+                + "you are still signed in. Sign in again if this persists")
     }
 }
 
+extension Credentials {
+    /// Why AccountKit returns the tokens to no program; `nil` if it returns them.
+    package var withholdingReason: UnverifiedReason? {
+        if isOfOtherUser {
+            return UnverifiedReason(
+                .wrongAccount, detail: "no program gets the token until the service confirms the account")
+        }
+        guard hasWrongType else { return nil }
+        return UnverifiedReason(wrongTypeOf: self, in: self)
+    }
+
+    /// Returns whether only a refresh can bring a usable access token.
+    func needsToken(at date: Date) -> Bool { hasWrongType || expires(within: .zero, of: date) }
+}
+
 extension UnverifiedReason {
-    package static let withheld = UnverifiedReason(
-        .wrongAccount, detail: "no program gets the token until the service confirms the account")
+    /// The service issued a token of the wrong type for a session.
+    init(wrongTypeOf response: Credentials, in session: Credentials) {
+        self.init(
+            .unclearReply,
+            detail: session.flawOfType(in: response)
+                + "; no program gets the token, and the next use requests another one")
+    }
 
     var errorCode: AccountError.Code {
         switch code {

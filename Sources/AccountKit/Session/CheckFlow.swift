@@ -47,9 +47,9 @@ struct CheckFlow {
         if let mismatch = mismatch(account) {
             return .ended(.unverified(account, .init(.misconfigured, detail: mismatch)))
         }
-        let isExpired = account.credentials.expires(within: .zero, of: now)
-        if isExpired, let move = account.move { return .ended(.unverified(account, .init(move))) }
-        if isExpired || needsMachineToken(account), account.isRenewable {
+        let needsToken = account.credentials.needsToken(at: now)
+        if needsToken, let move = account.move { return .ended(.unverified(account, .init(move))) }
+        if needsToken || needsMachineToken(account), account.isRenewable {
             return await refresh(account, isAfterRefusal: false, effects)
         }
         return await verify(account, isRefreshed: false, effects)
@@ -79,6 +79,10 @@ struct CheckFlow {
 
     private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
         if mismatch(account) != nil { return await check(account, effects) }
+        // The service cannot confirm a token that no request may contain.
+        if account.credentials.hasWrongType {
+            return .ended(.unverified(account, account.credentials.withholdingReason ?? .init(.unclearReply)))
+        }
         // No service can identify a user of this token. The service has issued it, and it has not expired.
         if account.credentials.machine != nil {
             if let move = account.move, requestsMachineToken { return .ended(.unverified(account, .init(move))) }
@@ -179,7 +183,7 @@ extension Account {
         account.username = identity.username ?? username
         account.profile.merge(identity.profile)
         account.verifiedAt = date
-        account.credentials.isWithheld = false
+        account.credentials.isOfOtherUser = false
         return account
     }
 }

@@ -105,9 +105,12 @@ final class LiveSessionEffects: SessionEffects {
         defer { progress?.wait() }
         let request = derivation?.request ?? .refresh
         var account = account
-        // If the last refresh stored no tokens, the endpoint may have moved.
-        if account.credentials.tokenEndpoint != nil, await driver.archive.journal.readableRecord() != nil {
-            account.credentials.tokenEndpoint = nil
+        // If the last refresh stored no tokens, the endpoint may have moved. In a shared storage, another machine must not
+        // choose where this machine sends its client secret or assertion.
+        if account.credentials.tokenEndpoint != nil {
+            var isUnreliable = driver.archive.isShared
+            if !isUnreliable { isUnreliable = await driver.archive.journal.readableRecord() != nil }
+            if isUnreliable { account.credentials.tokenEndpoint = nil }
         }
         do {
             exchange =

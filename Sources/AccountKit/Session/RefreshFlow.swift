@@ -17,6 +17,10 @@ import Foundation
 /// 5. If the service refused the request, under the lock: `clear` the account after a definite rejection; otherwise
 ///    `keep` the account and record the failure. Do this only if the tokens that were sent are still stored.
 ///
+/// The flow stores a response before it judges the response, because the sent refresh token may be spent. If the access token
+/// has the wrong type, such as a token that is not bound to the key of the session, AccountKit keeps the new refresh token and
+/// withholds the access token. The outcome is `kept`, and the next refresh requests another token.
+///
 /// If the lock or the lease was lost, a change fails with a conflict. The flow then acquires the lock and the lease
 /// again, and repeats step 4.
 ///
@@ -44,6 +48,9 @@ struct RefreshFlow {
     /// The derived token that the service refused. A plain refresh follows.
     private var refusal: (target: TokenTarget, reason: UnverifiedReason)?
 
+    /// Why no program gets the access token in the response.
+    private var flaw: UnverifiedReason?
+
     private var hasIntent = false
 
     /// The date when an earlier refresh of these tokens began, whose response was never stored.
@@ -64,7 +71,7 @@ struct RefreshFlow {
     }
 
     mutating func run(_ effects: any SessionEffects) async -> RefreshOutcome {
-        let outcome = await refresh(effects)
+        let outcome = withholding(await refresh(effects))
         // If the service refused a token for another API, the result is the reason for the refusal, unless the session
         // has ended.
         guard let refusal else { return outcome }
@@ -74,6 +81,17 @@ struct RefreshFlow {
             // If another user has signed in, the caller reports a conflict.
             return found.isSameUser(as: account) ? .kept(found, refusal.reason) : outcome
         case .kept, .signedOut, .unreadable: return outcome
+        }
+    }
+
+    /// Returns `kept` instead of an outcome according to which a program may use the access token in the response.
+    private func withholding(_ outcome: RefreshOutcome) -> RefreshOutcome {
+        guard let flaw else { return outcome }
+        switch outcome {
+        case .renewed(let found): return .kept(found, flaw)
+        // The tokens of the account are withheld themselves. A derived token is only missing.
+        case .unsaved(let found, _) where derivation != nil: return .kept(found, flaw)
+        case .unsaved, .adopted, .kept, .signedOut, .unreadable: return outcome
         }
     }
 
@@ -91,7 +109,11 @@ struct RefreshFlow {
                 if let outcome = await connect(stored, effects) { return outcome }
             case .begun(let stored, let revision):
                 switch await exchange(stored, effects) {
-                case .received(let credentials): return await store(credentials, ifRevision: revision, effects)
+                case .received(let credentials):
+                    if stored.credentials.hasWrongType(in: credentials) {
+                        flaw = UnverifiedReason(wrongTypeOf: credentials, in: stored.credentials)
+                    }
+                    return await store(credentials, ifRevision: revision, effects)
                 case .rejected(let detail): return await clear(stored, detail, effects)
                 case .failed(let reason, let failure): return await keep(stored, reason, failure, effects)
                 case .derivationRefused:
@@ -275,8 +297,13 @@ struct RefreshFlow {
         while true {
             do throws(AccountError) {
                 let saved = try await transaction.save(renewed, ifRevision: revision)
-                // After a token exchange, the record of an interrupted refresh still applies to the refresh token.
-                if !isTokenExchange { try? await transaction.forgetRefreshRecord() }
+                if let flaw {
+                    // A service that does this each time must not receive a request for each use of the session.
+                    try? await transaction.recordFailure(flaw, mayBeSpent: isTokenExchange && unfinishedRefresh != nil)
+                } else if !isTokenExchange {
+                    // After a token exchange, the record of an interrupted refresh still applies to the refresh token.
+                    try? await transaction.forgetRefreshRecord()
+                }
                 return .ended(.renewed(saved))
             } catch {
                 switch error.code {
@@ -346,7 +373,7 @@ struct RefreshFlow {
     private func renewed(_ stored: Account, _ credentials: Credentials) -> Account {
         var renewed = stored
         if let derivation {
-            renewed.credentials.keep(credentials, for: derivation.target, at: now)
+            if flaw == nil { renewed.credentials.keep(credentials, for: derivation.target, at: now) }
             if let endpoint = credentials.tokenEndpoint { renewed.credentials.tokenEndpoint = endpoint }
             if spendsRefreshToken, let next = credentials.refreshToken { renewed.credentials.refreshToken = next }
             return renewed
@@ -355,7 +382,7 @@ struct RefreshFlow {
         // An authority may use the date of its service. If that date is in the future, it must not cause another
         // refresh.
         if renewed.credentials.isFromFuture(at: now) { renewed.credentials.issuedAt = now }
-        renewed.verifiedAt = now
+        if flaw == nil { renewed.verifiedAt = now }
         return renewed
     }
 

@@ -77,9 +77,9 @@ extension SessionDriver {
         do {
             try await withTransaction { transaction in
                 guard case .present(var stored, let revision) = await load(transaction),
-                    stored.isSameGrant(as: account), !stored.credentials.isWithheld
+                    stored.isSameGrant(as: account), !stored.credentials.isOfOtherUser
                 else { return }
-                stored.credentials.isWithheld = true
+                stored.credentials.isOfOtherUser = true
                 _ = try await save(stored, revision, transaction)
             }
         } catch {

@@ -84,21 +84,23 @@ struct BoundTokensTests {
             "/token": [.json(#"{"access_token":"a2","token_type":"Bearer"}"#)], "/revoke": [.response(200)],
         ]) {
             server in
-            let failure = await asyncFailure {
+            let error = await #expect(throws: AccountError.self) {
                 try await authority(server).signIn(username: "alice", password: Secret("p"))
             }
-            #expect(kind(failure) == .misconfigured("…"))
-            #expect(failure.map { "\($0)".contains("they were revoked") } == true)
+            #expect(error?.code == .misconfigured)
+            for text in ["not bound to the key", "they have been revoked", "--no-dpop"] {
+                #expect(error?.description.contains(text) == true, "\(String(describing: error))")
+            }
             #expect(server.targets == ["/token", "/revoke"])
         }
     }
 
     @Test func `Accepts no bound token in response to a request without a proof`() async throws {
         try await withServer(["/token": [.json(Self.bound)]]) { server in
-            let failure = await asyncFailure {
+            let error = await #expect(throws: AccountError.self) {
                 try await OAuthAuthority.direct(server).signIn(username: "alice", password: Secret("p"))
             }
-            #expect(kind(failure) == .unclear("…"))
+            #expect(kind(error?.cause as? AuthorityError) == .unclear("…"))
             #expect(server.requests[0].headers["dpop"] == nil)
         }
     }
@@ -147,6 +149,7 @@ struct BoundTokensTests {
             let renewed = account.credentials.renewed(by: try await authority(server).refresh(account))
             #expect(renewed.refreshToken == Secret("r2") && renewed.proofKey == key.secret)
             #expect(renewed.requiresProof == !member.contains("Bearer"))
+            #expect(renewed.isWithheld == member.contains("Bearer"))
         }
     }
 

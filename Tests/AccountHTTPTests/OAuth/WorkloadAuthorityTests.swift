@@ -335,6 +335,43 @@ struct WorkloadAuthorityTests {
         }
     }
 
+    @Test(arguments: WorkloadGrant.allCases)
+    func `Renews the session of a client only with an assertion for its subject`(grant: WorkloadGrant) async throws {
+        try await run { server, path in
+            let right = try authority(server, path, grant: grant)
+            let account = try await right.signIn()
+            #expect(account.id == "deploy" && account.credentials.machine?.subject == "repo:octo/app")
+            for assertion in [Self.other, "opaque"] {
+                try await TemporaryFile.run(assertion) { path in
+                    let wrong = try authority(server, path)
+                    let refusal = await message { try await wrong.refresh(account) }
+                    #expect(refusal.contains("the session belongs to repo:octo/app"), "\(refusal)")
+                    guard grant == .clientAssertion else { return }
+                    let revocation = await message { try await wrong.revoke(account) }
+                    #expect(revocation.contains("the session belongs to repo:octo/app"), "\(revocation)")
+                }
+            }
+            #expect(forms(server).count == 1)
+            let renewed = account.credentials.renewed(by: try await right.refresh(account))
+            #expect(renewed.machine == account.credentials.machine)
+        }
+    }
+
+    @Test func `Binds the session of an earlier version at the next use`() async throws {
+        try await run { server, path in
+            let authority = try authority(server, path, grant: .jwtBearer)
+            var account = try await authority.signIn()
+            account.credentials.machine?.subject = nil
+            account.credentials = account.credentials.renewed(by: try await authority.refresh(account))
+            #expect(account.credentials.machine?.subject == "repo:octo/app")
+            try await TemporaryFile.run(Self.other) { path in
+                let wrong = try self.authority(server, path)
+                let refusal = await message { try await wrong.refresh(account) }
+                #expect(refusal.contains("the assertion is for repo:octo/other"), "\(refusal)")
+            }
+        }
+    }
+
     @Test func `Authenticates a revocation with a new assertion`() async throws {
         try await run { server, path in
             let authority = try authority(server, path, grant: .clientAssertion)

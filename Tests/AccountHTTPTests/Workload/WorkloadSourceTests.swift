@@ -111,6 +111,29 @@ struct WorkloadSourceTests {
         }
     }
 
+    @Test(arguments: [(0o600, true), (0o440, true), (0o644, true), (0o620, false), (0o602, false), (0o666, false)])
+    func `Refuses a file that other users can change`(mode: Int, isAccepted: Bool) async throws {
+        try await TemporaryFile.run("h.p.s") { path in
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+            guard !isAccepted else {
+                #expect(try await assertion(from: .file(path)) == Secret("h.p.s"))
+                return
+            }
+            let text = try await misconfiguration { try await assertion(from: .file(path)) }
+            #expect(text.contains("other users can change") && text.contains("chmod go-w \(path)"), "\(text)")
+        }
+    }
+
+    /// Only root can give a file to another user.
+    @Test(.enabled(if: getuid() == 0))
+    func `Refuses a file of another user`() async throws {
+        try await TemporaryFile.run("h.p.s") { path in
+            #expect(chown(path, 65534, 65534) == 0)
+            let text = try await misconfiguration { try await assertion(from: .file(path)) }
+            #expect(text.contains(path) && text.contains("belongs to"), "\(text)")
+        }
+    }
+
     @Test(arguments: [
         "two words", "", "\nh.p.s", "töken", String(repeating: "x", count: WorkloadSource.sizeLimit + 1),
     ])

@@ -89,6 +89,29 @@ struct RefreshFlowTests {
         #expect(!run.actions.contains("forget refresh record"))
     }
 
+    @Test func `Stores a response with a token of the wrong type, and then pauses`() async throws {
+        var run = try await asking()
+        var response = Fixture.newTokens
+        response.isOfUnsupportedType = true
+        await run.answer(.renewed(response))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.refreshToken == response.refreshToken && account.credentials.isWithheld)
+        try await run.expect("save", then: .saved(account))
+        guard case .recordFailure(let reason, mayBeSpent: false) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(reason.code == .unclearReply)
+        await run.answer(.done)
+        #expect(run.outcome?.text == "kept access-2: unclearReply")
+    }
+
     @Test func `Revokes no token that shares a refresh token with the stored account`() async throws {
         // The response has no refresh token, so the new access token shares the stored one.
         let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")

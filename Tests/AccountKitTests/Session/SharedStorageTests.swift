@@ -1,6 +1,8 @@
-import AccountKit
 import AccountTesting
+import Synchronization
 import Testing
+
+@testable import AccountKit
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -112,6 +114,33 @@ struct SharedStorageTests {
         look(after: "sign-out")
         #expect(seen.isSuperset(of: [.account, .refreshRecord, .signOut]), "\(seen)")
         #expect(seen.contains { $0.rawValue.hasPrefix("Revocation-") }, "\(seen)")
+    }
+
+    // MARK: The endpoint in the archive
+
+    /// A service that records whether a refresh may use the stored token endpoint.
+    private final class EndpointRecorder: AccountAuthority {
+        let hadEndpoint = Mutex<[Bool]>([])
+
+        func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+        func isAuthority(of account: Account) -> Bool { true }
+
+        func refresh(_ account: Account) async throws -> Credentials {
+            hadEndpoint.withLock { $0.append(account.credentials.tokenEndpoint != nil) }
+            return account.credentials
+        }
+    }
+
+    @Test(arguments: [nil, "team"])
+    func `Only an archive on this machine names the token endpoint`(place: String?) async throws {
+        let store = self.store(InMemoryArchiveStorage(sharedPlace: place))
+        var account = Account.machine(at: clock.now)
+        account.credentials.tokenEndpoint = TokenEndpoint(
+            url: "https://login.example.com/token", expiresAt: clock.now.addingTimeInterval(60))
+        try await store.signIn { account }
+        let service = EndpointRecorder()
+        try await store.refresh(with: service)
+        #expect(service.hadEndpoint.withLock(\.self) == [place == nil])
     }
 
     // MARK: An archive that cannot be opened

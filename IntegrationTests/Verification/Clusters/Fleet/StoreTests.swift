@@ -33,13 +33,99 @@ struct StoreTests {
                 try await Container.run { other in
                     try copyKey(of: container, to: other)
                     let old = try await account.storedToken()
-                    let machine = account.with("ACCOUNT_HOME", other.home)
+                    let unnamed = account.with("ACCOUNT_HOME", other.home)
+                    let refused = try await unnamed("refresh")
+                    #expect(refused.exitCode == 78 && refused.errors.contains("set ACCOUNT_ISSUER"), "\(refused)")
+                    #expect(try await server.log()["/oauth/token"] == 0, "no machine sends its secret by chance")
+                    let machine = unnamed.with("ACCOUNT_ISSUER", server.issuer)
                     let refresh = try await machine("refresh")
                     #expect(refresh.exitCode == 0, "\(refresh)")
                     let new = try await account.storedToken()
                     #expect(new != old)
                     #expect(try await machine.storedToken() == new)
                     #expect(try await server.log()["/oauth/token"] == 1)
+                }
+            }
+        }
+    }
+
+    /// A client that authenticates for the session, with the variables that name its credentials.
+    struct Credential: Sendable, CustomTestStringConvertible {
+        let name: String
+        let serverOptions: @Sendable (ClientKeyPair) -> [String]
+        let login: @Sendable (ClientKeyPair, _ assertion: String) -> [String]
+        let variables: @Sendable (ClientKeyPair, _ assertion: String) -> [(String, String)]
+        let option: String
+
+        var testDescription: String { name }
+    }
+
+    private static func workload(_ source: String) -> [String] {
+        ["--workload", source, "--client-id", "account-cli", "--workload-grant", "jwt-bearer"]
+    }
+
+    static let credentials = [
+        Credential(
+            name: "key", serverOptions: { ["--client-public-key", $0.publicKey] },
+            login: { keys, _ in
+                ["--client-credentials", "--client-id", "account-cli", "--client-key", keys.privateKey]
+            }, variables: { keys, _ in [("ACCOUNT_CLIENT_KEY", keys.privateKey)] }, option: "--client-key FILE"),
+        Credential(
+            name: "file", serverOptions: { _ in WorkloadPlatform.serverOptions },
+            login: { _, path in workload("file \(path)") },
+            variables: { _, path in [("ACCOUNT_WORKLOAD", "file \(path)")] }, option: "--workload SOURCE"),
+        Credential(
+            name: "env", serverOptions: { _ in WorkloadPlatform.serverOptions },
+            login: { _, _ in workload("env ASSERTION") },
+            variables: { _, _ in [("ACCOUNT_WORKLOAD", "env ASSERTION")] }, option: "--workload SOURCE"),
+    ]
+
+    @Test(arguments: credentials)
+    func `A shared session makes no other machine sign or send`(credential: Credential) async throws {
+        let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
+        try await Container.run { container in
+            let keys = try await ClientKeyPair(in: container)
+            try await ExampleServer.run(credential.serverOptions(keys)) { server in
+                let path = container.path("assertion")
+                let platform = WorkloadPlatform(audience: server.issuer)
+                /// Returns the tool with a new assertion, because the server accepts each assertion once.
+                func fresh(_ tool: Tool) async throws -> Tool {
+                    let assertion = try await platform.assertion()
+                    try Data(assertion.utf8).write(to: URL(filePath: path))
+                    return tool.with("ASSERTION", assertion)
+                }
+                let account = try Tool.account(in: container).with("ACCOUNT_STORE", url)
+                let login = try await fresh(account).run(
+                    ["login", "--issuer", server.issuer] + credential.login(keys, path))
+                #expect(login.exitCode == 0, "\(login)")
+                try await server.clearLog()
+                try await Container.run { other in
+                    try copyKey(of: container, to: other)
+                    let machine = account.with("ACCOUNT_HOME", other.home)
+                    var named = machine
+                    for (name, value) in credential.variables(keys, path) { named = named.with(name, value) }
+                    for tool in [machine, named.with("ACCOUNT_ISSUER", "https://other.example")] {
+                        for words in [["refresh"], ["whoami", "--verify"], ["doctor"]] {
+                            let refused = try await fresh(tool).run(words)
+                            #expect(refused.exitCode == 78, "\(refused)")
+                            let text = (refused.output + refused.errors).split { $0.isWhitespace }.joined(
+                                separator: " ")
+                            #expect(text.contains("ACCOUNT_ISSUER") && text.contains("--issuer URL"), "\(refused)")
+                        }
+                        // A machine that only uses the tokens needs no settings.
+                        #expect(try await tool("token").exitCode == 0)
+                    }
+                    let missing = try await fresh(machine)("refresh")
+                    #expect(missing.errors.contains(credential.option), "\(missing)")
+                    #expect(try await server.log()["/oauth/token"] == 0)
+
+                    let own = named.with("ACCOUNT_ISSUER", server.issuer)
+                    let refresh = try await fresh(own)("refresh")
+                    #expect(refresh.exitCode == 0, "\(refresh)")
+                    // The machine that signed in has named its key or source with an option.
+                    let first = try await fresh(account)("refresh")
+                    #expect(first.exitCode == 0, "\(first)")
+                    #expect(try await server.log()["/oauth/token"] == 2)
                 }
             }
         }
