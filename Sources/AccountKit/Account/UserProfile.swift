@@ -29,7 +29,8 @@ public import Foundation
 ///
 /// Each check of the session merges the claims of the service into the profile. The claims replace fields of the same
 /// name, so choose names that the service does not use, such as `notes_theme`. If the same user signs in again, the
-/// profile keeps the app's fields. If another user signs in, the new profile contains only the claims of the service.
+/// profile keeps the app's fields, even if the service ended the session or another user signed in meanwhile. Only the
+/// user's own sign-out removes them. If another user signs in, the new profile contains only the claims of the service.
 public struct UserProfile: Sendable, Hashable {
     /// All fields by their names.
     public var fields: [String: ProfileValue]
@@ -51,6 +52,12 @@ public struct UserProfile: Sendable, Hashable {
     /// assign `nil` to it with the subscript.
     public mutating func merge(_ newer: UserProfile) {
         fields.merge(newer.fields) { $1 }
+    }
+
+    func merging(_ newer: UserProfile) -> UserProfile {
+        var result = self
+        result.merge(newer)
+        return result
     }
 }
 

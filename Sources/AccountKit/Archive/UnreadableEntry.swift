@@ -55,6 +55,7 @@ extension AccountStore {
         }
         await checkAll(driver.revocations.records)
         await checkAll(driver.offlineKeys.records)
+        await checkAll(driver.keptProfiles.records)
         return entries
     }
 

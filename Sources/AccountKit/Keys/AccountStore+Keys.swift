@@ -215,6 +215,7 @@ extension AccountStore {
             opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
         try await driver.revocations.records.reseal(with: keys, before: opened.keys, in: transaction)
         try await driver.offlineKeys.records.reseal(with: keys, before: opened.keys, in: transaction)
+        try await driver.keptProfiles.records.reseal(with: keys, before: opened.keys, in: transaction)
         return resealed
     }
 

@@ -47,11 +47,11 @@ struct KeyRing: Sendable {
             logger?.debug("a key source does not open the archive", metadata: ["error": "\(error)"])
             failure = failure ?? error
         }
-        let asked = sources.filter { source in slots.contains { $0.kind == source.kind.slot } }
-        for source in asked {
+        let asked = sources.enumerated().filter { source in slots.contains { $0.kind == source.element.kind.slot } }
+        for (index, source) in asked {
             let slots = slots.filter { $0.kind == source.kind.slot }
             do {
-                let openers = try await unattendedOpeners(of: source, for: slots)
+                let openers = try await unattendedOpeners(of: source, index, for: slots)
                 if openers.isEmpty { continue }
                 for opener in openers {
                     if let match = try firstMatch(of: slots, with: opener, of: envelope) { return match }
@@ -61,7 +61,7 @@ struct KeyRing: Sendable {
                 note(error)
             }
         }
-        for source in asked where isInteractive {
+        for (_, source) in asked where isInteractive {
             let slots = slots.filter { $0.kind == source.kind.slot }
             for attempt in 1...3 {
                 let key: ArchiveKey?
@@ -86,7 +86,7 @@ struct KeyRing: Sendable {
     }
 
     private func unattendedOpeners(
-        of source: any KeySource, for slots: [KeySlot]
+        of source: any KeySource, _ index: Int, for slots: [KeySlot]
     ) async throws(AccountError) -> [KeySlot.Opener] {
         if source.kind == .passphrase {
             let unlocked = slots.compactMap { slot in
@@ -94,7 +94,9 @@ struct KeyRing: Sendable {
             }
             if !unlocked.isEmpty { return unlocked }
         }
-        guard let key = try await asking({ try await source.key() }) else { return [] }
+        // A sign-in has asked the user for a key of the new archive, which may be that of the last one.
+        let known = prepared.keys.withLock { $0[index] }
+        guard let key = if let known { known } else { try await asking({ try await source.key() }) } else { return [] }
         var openers: [KeySlot.Opener] = []
         for slot in slots { openers.append(try await opener(of: key, for: slot)) }
         return openers

@@ -320,7 +320,15 @@ extension AccountStore {
         _ account: Account, supportsPerGrantRevocation: Bool, ifItMayReplace mayReplace: (Account) -> Bool
     ) async throws(AccountError) -> StoredSignIn {
         try await driver.withTransaction { transaction in
-            switch await driver.load(transaction) {
+            var account = account
+            let content = await driver.load(transaction)
+            // Keep the app's own fields. The claims of this sign-in replace earlier claims.
+            if let old = content.account, old.isSameUser(as: account) {
+                account.profile = old.profile.merging(account.profile)
+            } else if let kept = await driver.keptProfiles.profile(of: account, in: transaction) {
+                account.profile = kept.merging(account.profile)
+            }
+            switch content {
             case .absent:
                 driver.shared.replacesMovedSession = false
                 return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
@@ -329,13 +337,7 @@ extension AccountStore {
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 driver.shared.replacesMovedSession = old.move != nil
                 try await driver.discardLeftover(of: old, in: transaction)
-                var account = account
-                if account.isSameUser(as: old) {
-                    // Keep the app's own fields. The claims of this sign-in replace earlier claims.
-                    var profile = old.profile
-                    profile.merge(account.profile)
-                    account.profile = profile
-                }
+                if old.move == nil, !account.isSameUser(as: old) { await driver.keepProfile(of: old, in: transaction) }
                 let isReplaced = old.move == nil && !account.sharesTokens(with: old)
                 let endsBoth = account.isEnded(byRevoking: old, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }

@@ -90,7 +90,8 @@ public final class AccountStore: Sendable {
         let archive = AccountArchive(reader)
         driver = SessionDriver(
             archive: archive, revocations: RevocationQueue(archive: archive),
-            offlineKeys: OfflineKeys(archive: archive), shared: SharedAccount(),
+            offlineKeys: OfflineKeys(archive: archive), keptProfiles: KeptProfiles(archive: archive),
+            shared: SharedAccount(),
             refreshes: SingleFlight(by: SessionDriver.Request.isSame),
             exchanges: Exchanges(), clock: clock ?? SystemWallClock(), lockTimeout: lockTimeout, logger: reader.logger)
     }

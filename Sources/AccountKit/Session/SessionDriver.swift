@@ -10,6 +10,7 @@ struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
     let offlineKeys: OfflineKeys
+    let keptProfiles: KeptProfiles
     let shared: SharedAccount
     let refreshes: SingleFlight<Request, RefreshOutcome>
     let exchanges: Exchanges
@@ -140,6 +141,8 @@ struct SessionDriver: Sendable {
         let (saved, receipt) = try await write(account, revision, isSignIn: isSignIn, transaction)
         if isSignIn {
             await archive.forgetLastSession(in: transaction)
+            // A profile that is not removed does no harm.
+            try? await keptProfiles.remove(of: saved, in: transaction)
             do {
                 try await offlineKeys.removeMarked(in: transaction)
             } catch {
@@ -169,8 +172,8 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// Removes the account. If the user signs out, this function also removes the key of the offline data. If the
-    /// service has ended the session, the key stays for the user's next sign-in.
+    /// Removes the account. If the user signs out, this function also removes the key of the offline data and the profile.
+    /// If the service has ended the session, both stay for the user's next sign-in.
     func clear(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws {
@@ -186,6 +189,7 @@ struct SessionDriver: Sendable {
         let content = await archive.load(in: transaction)
         if let user = content.account { try await discardLeftover(of: user, in: transaction) }
         guard signOut.reason == .signedOutByUser, let user = content.account else {
+            if let user = content.account { await keepProfile(of: user, in: transaction) }
             return try await archive.clear(signOut, ifRevision: revision, in: transaction)
         }
         // In this order, a crash neither loses data of a signed-in user, nor leaves a usable key of a signed-out user.
@@ -195,6 +199,8 @@ struct SessionDriver: Sendable {
         } catch {
             logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
         }
+        // A profile of an earlier session, which a crash has left.
+        try? await keptProfiles.remove(of: user, in: transaction)
         let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction)
         do {
             try await offlineKeys.remove(of: user, in: transaction)
@@ -202,6 +208,15 @@ struct SessionDriver: Sendable {
             logger?.error("the key of the offline data could not be removed", metadata: ["error": "\(error)"])
         }
         return durability
+    }
+
+    /// Stores the profile of a user who did not sign out. A failure does not keep the session alive.
+    func keepProfile(of user: Account, in transaction: any ArchiveTransaction) async {
+        do {
+            try await keptProfiles.keep(user, at: clock.now, in: transaction)
+        } catch {
+            logger?.warning("the profile could not be kept for the next sign-in", metadata: ["error": "\(error)"])
+        }
     }
 
     func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {

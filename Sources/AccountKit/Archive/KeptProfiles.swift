@@ -1,0 +1,106 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The profiles of users whose session ended without their own sign-out, encrypted beside the account.
+///
+/// The profile contains the app's own fields, such as settings, which the service cannot send again. The next sign-in of
+/// the same user restores them. If there are more users than entries, the oldest profile is replaced.
+struct KeptProfiles: Sendable {
+    static let maximumCount = 8
+
+    let records: SealedRecords<KeptProfile>
+
+    init(archive: AccountArchive) {
+        records = SealedRecords(
+            at: SealedRecords<KeptProfile>.entries("Account-Profile", count: Self.maximumCount), purpose: "profile",
+            name: "the profile of another user", archive: archive)
+    }
+
+    private typealias Found = SealedRecords<KeptProfile>.Record
+
+    /// Stores the profile of a user whose account is about to be removed or replaced. The caller has loaded the account
+    /// in this transaction.
+    func keep(_ user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
+        guard !user.profile.fields.isEmpty else { return }
+        let found = await records.readable { try await transaction.read($0) }
+        var place = found.first { $0.payload.owner == user.owner }.map { ($0.entry, Optional($0.revision)) }
+        for free in records.entries where place == nil {
+            if try await transaction.read(free) == nil { place = (free, nil) }
+        }
+        let oldest = found.min { $0.payload.keptAt < $1.payload.keptAt }
+        guard let (entry, revision) = place ?? oldest.map({ ($0.entry, $0.revision) }) else {
+            throw AccountError(
+                .inaccessible, "\(Self.maximumCount) profiles of other users are stored, and none of them can be opened"
+            )
+        }
+        try await records.write(
+            KeptProfile(of: user, at: date), to: entry, ifRevision: revision, at: date, in: transaction)
+    }
+
+    /// Returns the stored profile of a user; `nil` if there is none, or if it cannot be opened now.
+    func profile(of user: Account, in transaction: any ArchiveTransaction) async -> UserProfile? {
+        await records.readable { try await transaction.read($0) }.first { $0.payload.owner == user.owner }?
+            .payload.profile
+    }
+
+    func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
+        for found in await records.readable({ try await transaction.read($0) }) where found.payload.owner == user.owner
+        {
+            _ = try await transaction.remove(found.entry, ifRevision: found.revision)
+        }
+    }
+}
+
+struct KeptProfile: Sendable {
+    let owner: AccountOwner
+    let profile: UserProfile
+
+    /// The date when the session ended.
+    let keptAt: Date
+
+    init(of user: Account, at date: Date) {
+        owner = user.owner
+        profile = user.profile
+        keptAt = date
+    }
+}
+
+extension KeptProfile: SealedPayload {
+    private enum Field {
+        static let userID = "id"
+        static let issuer = "issuer"
+        static let keptAt = "issuedAt"
+        static let kind = "tokenType"
+        static let profile = "profile"
+    }
+
+    private static let kind = "profile"
+
+    static var sealedName: String { "a profile" }
+
+    var sealedRecord: [String: ProfileValue] {
+        var record: [String: ProfileValue] = [
+            Field.userID: .string(owner.id), Field.kind: .string(Self.kind), Field.keptAt: .date(keptAt),
+            Field.profile: .dictionary(profile.fields),
+        ]
+        record[Field.issuer] = owner.issuer.map { .string($0) }
+        return record
+    }
+
+    var sealedSecrets: [SealedSecret] {
+        get { [] }
+        set {}
+    }
+
+    init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
+        guard let userID = try record.text(Field.userID), try record.text(Field.kind) == Self.kind,
+            let keptAt = try record.date(Field.keptAt)
+        else { throw RecordPropertyList.unusable }
+        owner = AccountOwner(id: userID, issuer: try record.text(Field.issuer))
+        self.keptAt = keptAt
+        profile = UserProfile(try record.dictionary(Field.profile) ?? [:])
+    }
+}
