@@ -240,6 +240,7 @@ let package = Package(
                 "AccountHelpers",
                 "AccountKit",
                 "AccountSupport",
+                "AccountTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
