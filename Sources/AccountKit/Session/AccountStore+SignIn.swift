@@ -337,12 +337,15 @@ extension AccountStore {
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 driver.shared.replacesMovedSession = old.move != nil
                 try await driver.discardLeftover(of: old, in: transaction)
-                if old.move == nil, !account.isSameUser(as: old) { await driver.keepProfile(of: old, in: transaction) }
                 let isReplaced = old.move == nil && !account.sharesTokens(with: old)
                 let endsBoth = account.isEnded(byRevoking: old, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }
                 do {
-                    return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
+                    let saved = try await driver.save(account, revision, isSignIn: true, transaction)
+                    if old.move == nil, !saved.isSameUser(as: old) {
+                        await driver.keepProfile(of: old, in: transaction)
+                    }
+                    return .stored(saved)
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before
                     // AccountKit delivers queued revocations, it compares their tokens with the stored account.

@@ -71,7 +71,8 @@ struct RefreshFlow {
     }
 
     mutating func run(_ effects: any SessionEffects) async -> RefreshOutcome {
-        let outcome = withholding(await refresh(effects))
+        let refreshed = await refresh(effects)
+        let outcome = withholding(refreshed)
         // If the service refused a token for another API, the result is the reason for the refusal, unless the session
         // has ended.
         guard let refusal else { return outcome }

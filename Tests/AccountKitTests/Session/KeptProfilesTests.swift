@@ -124,9 +124,10 @@ struct KeptProfilesTests {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
-        try await signInWithTheme(store)
-        for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        try await store.signIn { Account.testing(at: clock.now, hasRefreshToken: false) }
+        for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         await endSession(of: store)
+        #expect(self.storage.entries.isEmpty)
     }
 
     @Test func `Encrypts the fields, and opens them in this session only`() async throws {

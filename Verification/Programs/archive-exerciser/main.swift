@@ -61,7 +61,7 @@ struct Service: AccountAuthority {
         }
         try await meanwhile()
         return Credentials(
-            accessToken: Secret("canary-access-8e4b"), refreshToken: Secret("canary-refresh-a2cd"),
+            accessToken: Secret("canary-access-8e4b"), refreshToken: Secret("canary-refresh-a2cd"), tokenType: "DPoP",
             issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
     }
 
@@ -124,8 +124,8 @@ func registeredClient(in container: AppContainer) async throws -> String {
 
 func signIn(_ session: SessionName = .default, in container: AppContainer, clientID: String? = nil) async throws {
     var credentials = Credentials(
-        accessToken: Secret("canary-access-7f3a"), refreshToken: Secret("canary-refresh-91bc"), clientID: clientID,
-        issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
+        accessToken: Secret("canary-access-7f3a"), refreshToken: Secret("canary-refresh-91bc"), tokenType: "DPoP",
+        clientID: clientID, issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
     credentials.proofKey = proofKey
     try await AccountStore(container: container, session: session).signIn {
         Account(id: "1", username: "alice", credentials: credentials, profile: ["email": "alice@example.com"])
