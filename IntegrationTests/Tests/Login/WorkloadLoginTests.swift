@@ -314,7 +314,8 @@ struct WorkloadLoginTests {
             }
             #expect(try await job.account("token").exitCode == 0)
             // The last text names no subject, so it is not sent.
-            #expect(try await job.tokenRequests().count == 2, "one request for each assertion for this service and subject")
+            #expect(
+                try await job.tokenRequests().count == 2, "one request for each valid audience and subject")
             try write(try await job.platform.assertion())
             let refresh = try await job.account("refresh")
             #expect(refresh.exitCode == 0, "\(refresh)")
