@@ -1,5 +1,6 @@
 import AccountCommands
 import AccountKit
+import Logging
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -19,23 +20,47 @@ struct HelperToken {
 extension CommandContext {
     /// Returns the token of the session, refreshing it first if needed. A token from the environment replaces the
     /// archive only for the current session, because the token is for one service.
-    func helperToken() async throws -> HelperToken {
+    ///
+    /// - Parameter place: The server for which a program asks that asks again if the server refuses the token, and does not
+    ///   say so; `nil` for other programs.
+    func helperToken(for place: String? = nil) async throws -> HelperToken {
         if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
             return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
         }
-        guard App.environmentToken == nil else { return try await archived(archive) }
-        return try await archived(store)
+        guard App.environmentToken == nil else { return try await archived(archive, for: place) }
+        return try await archived(store, for: place)
     }
 
-    private func archived(_ store: AccountStore) async throws -> HelperToken {
-        let stored = try await signedInAccount(in: store)
+    private func archived(_ store: AccountStore, for place: String?) async throws -> HelperToken {
+        var stored = try await signedInAccount(in: store)
         try stored.credentials.checkIsBearer(hint)
+        if let place, await isAskedAgain(for: place, stored.credentials) {
+            try await distrust(stored.credentials.accessToken)
+            stored = try await signedInAccount(in: store)
+        }
         let account = try await withUsableToken(stored, in: store)
         try account.credentials.checkIsBearer(hint)
         let token = try account.credentials.accessToken.fitForHeader()
         return HelperToken(
             token: token, username: account.username.flatMap { Rule.isUsername($0) ? $0 : nil },
             expiresAt: account.credentials.expiresAt)
+    }
+
+    /// Returns whether a server has probably refused a token whose expiry is unknown, and records this request.
+    private func isAskedAgain(for place: String, _ credentials: Credentials) async -> Bool {
+        guard credentials.expiresAt == nil, credentials.isRenewable else { return false }
+        let request = HelperRequest(
+            program: SystemCall.parentProcess, place: place, session: session.rawValue,
+            issuedAt: credentials.issuedAt.timeIntervalSince1970)
+        do {
+            let isRepeated = try await HelperRequests.note(request, in: container)
+            return isRepeated
+                && SystemWallClock().now.timeIntervalSince(credentials.issuedAt) >= HelperRequests.minimumAge
+        } catch {
+            // The token may still be valid.
+            logger?.debug("the request of a program cannot be recorded", metadata: ["error": "\(error)"])
+            return false
+        }
     }
 
     func isCurrent(_ token: Secret) async -> Bool {

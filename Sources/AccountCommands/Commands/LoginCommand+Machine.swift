@@ -127,9 +127,8 @@ extension LoginCommand {
                 "--client-secret-stdin reads the client secret from standard input, which is a terminal here",
                 hint: hint)
         }
-        guard let secret = try Terminal.readSecretLine() else {
-            throw AccountError(
-                .invalidArgument, "no client secret on standard input: the first line is empty", hint: hint)
+        guard let secret = try Terminal.readSecretLine(of: .token) else {
+            throw AccountError(.invalidArgument, "no client secret on standard input: it is empty", hint: hint)
         }
         return secret
     }

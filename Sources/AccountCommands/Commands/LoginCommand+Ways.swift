@@ -155,7 +155,9 @@ extension LoginCommand {
             throw AccountError(
                 .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
         }
-        if asks { return try await store.signIn(with: authority) { try Terminal.promptForSecret("Access token: ") } }
+        if asks {
+            return try await store.signIn(with: authority) { try Terminal.promptForSecret("Access token: ").trimmed }
+        }
         if Terminal.isTerminal(.input) {
             throw AccountError(
                 .invalidArgument,
@@ -165,8 +167,8 @@ extension LoginCommand {
             )
         }
         return try await store.signIn(with: authority) {
-            guard let token = try Terminal.readSecretLine() else {
-                throw AccountError(.invalidArgument, "no token on standard input: the first line is empty")
+            guard let token = try Terminal.readSecretLine(of: .token) else {
+                throw AccountError(.invalidArgument, "no token on standard input: it is empty")
             }
             return token
         }
@@ -190,7 +192,7 @@ extension LoginCommand {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret
             if ways.passwordStdin {
-                guard let line = try Terminal.readSecretLine() else {
+                guard let line = try Terminal.readSecretLine(of: .password) else {
                     throw AccountError(
                         .invalidArgument, "no password on standard input: the first line is empty")
                 }

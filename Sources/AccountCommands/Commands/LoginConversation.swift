@@ -279,7 +279,7 @@ struct LoginConversation<App: AccountApplication> {
 
     private func secret(_ question: String) throws(AccountError) -> Secret {
         do {
-            return try Terminal.promptForSecret(question)
+            return try Terminal.promptForSecret(question).trimmed
         } catch {
             throw AccountError(wrapping: error)
         }

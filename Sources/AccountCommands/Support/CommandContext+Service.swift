@@ -128,6 +128,7 @@ extension CommandContext {
     func service(
         named name: String?, at url: String? = nil, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) throws -> AccountService {
+        let (name, url, options) = (name?.trimmed.lowercased(), url?.trimmed, options.trimmed)
         guard App.acceptsIssuer || name == nil && url == nil && options.issuer == nil && options.clientID == nil else {
             throw AccountError(
                 .invalidArgument, "the service of this tool is fixed",
@@ -149,7 +150,6 @@ extension CommandContext {
             }
             return service(at: url, remembered, options, request)
         }
-        let name = name?.lowercased()
         // Without options, use the same service again. A name without an issuer means the service at its own address.
         let isSame =
             (name == nil || name == remembered?.name)

@@ -1,5 +1,5 @@
 package import AccountKit
-import Logging
+package import Logging
 
 /// The container, session, stores and services that a command works with.
 package struct CommandContext<App: AccountApplication>: Sendable {
@@ -15,7 +15,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     let reader: ArchiveReader
 
     private let stores: CommandStores
-    private(set) var logger: Logger?
+    package private(set) var logger: Logger?
 
     /// The store of the session. If the environment contains a token, the account in this store consists of that token.
     package var store: AccountStore { stores.store }

@@ -50,6 +50,14 @@ struct IssuerOptions<App: AccountApplication>: ParsableArguments {
             "URL of a client ID metadata document, for services that accept one as the client ID.", valueName: "url",
             visibility: App.acceptsIssuer ? .default : .hidden))
     var clientMetadataURL: String?
+
+    /// The options without the spaces around their values, which may come from files with other line breaks.
+    var trimmed: IssuerOptions {
+        var options = self
+        (options.issuer, options.clientID) = (issuer?.trimmed, clientID?.trimmed)
+        options.clientMetadataURL = clientMetadataURL?.trimmed
+        return options
+    }
 }
 
 struct RequestOptions<App: AccountApplication>: ParsableArguments {

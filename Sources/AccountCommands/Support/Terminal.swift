@@ -152,21 +152,43 @@ package enum Terminal {
 
     // MARK: Reading
 
-    /// Reads the first line byte by byte, so that the input after it is not consumed; `nil` if the line is empty.
-    static func readSecretLine() throws(AccountError) -> Secret? {
+    enum SecretKind {
+        /// A token or a client secret: the first line that contains more than spaces, without the spaces around it.
+        case token
+        /// A password: the first line with its spaces, but without its line break and a byte order mark.
+        case password
+    }
+
+    /// Reads a line byte by byte, so that the input after it is not consumed; `nil` if there is no secret.
+    static func readSecretLine(of kind: SecretKind) throws(AccountError) -> Secret? {
         var line: [UInt8] = []
         // The buffer must not grow: growing would leave a copy of the secret in memory.
         line.reserveCapacity(maximumByteCount + 1)
         defer { for index in line.indices { line[index] = 0 } }
-        while let byte = try readByte(), byte != UInt8(ascii: "\n") {
-            line.append(byte)
-            guard line.count <= maximumByteCount else {
-                throw AccountError(
-                    .invalidArgument, "the first line of standard input is too long for a token or password")
+        var isEnd = false
+        while !isEnd {
+            line.removeAll(keepingCapacity: true)
+            isEnd = true
+            while let byte = try readByte() {
+                if byte == UInt8(ascii: "\n") {
+                    isEnd = false
+                    break
+                }
+                line.append(byte)
+                guard line.count <= maximumByteCount else {
+                    throw AccountError(
+                        .invalidArgument, "the first line of standard input is too long for a token or password")
+                }
             }
+            var secret = line.firstLine
+            if kind == .password {
+                secret = line.withoutByteOrderMark
+                if secret.last == UInt8(ascii: "\r") { secret = secret.dropLast() }
+            }
+            if !secret.isEmpty { return Secret(bytes: secret) }
+            if kind == .password { return nil }
         }
-        if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        return line.isEmpty ? nil : Secret(bytes: line)
+        return nil
     }
 
     /// Reads all of standard input, without leaving a copy of it in memory. Throws an error if there are more than
@@ -213,7 +235,7 @@ package enum Terminal {
         tcflush(Stream.input.rawValue, TCIFLUSH)
         try? write(Array(question.utf8), to: Stream.error.rawValue)
         guard let line = try readLine(within: limit) else { return nil }
-        return String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+        return line.trimmed
     }
 
     /// Asks a question like ``answer(to:within:)``. If standard input has ended, the answer is empty.
@@ -260,7 +282,7 @@ package enum Terminal {
 
     static func prompt(_ question: String) throws -> String {
         try? write(Array(question.utf8), to: Stream.error.rawValue)
-        guard let answer = Swift.readLine(), !answer.isEmpty else {
+        guard let answer = Swift.readLine()?.trimmed, !answer.isEmpty else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }
         return answer

@@ -92,9 +92,10 @@ final class RequestLimit: ChannelInboundHandler {
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The maximum length of a request, in bytes. Legitimate requests can be long, because they contain the cookies of
-    /// all other programs on `localhost`.
-    static let bytes = 16 << 10
+    /// The maximum length of a request, in bytes. A legitimate request contains the cookies of all other programs on
+    /// `localhost`, often in one line of many kilobytes. The limit is that of the parser for one line, so that this handler
+    /// responds to every longer request.
+    static let bytes = 80 << 10
 
     private var received = 0
 

@@ -51,13 +51,13 @@ struct Discovery: Sendable {
     func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
-            namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
-            scopes: strings("scopes_supported", in: object), grants: strings("grant_types_supported", in: object),
-            tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
-            revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object),
-            challengeMethods: strings("code_challenge_methods_supported", in: object),
+            namesIssuer: object["authorization_response_iss_parameter_supported"]?.flag == true,
+            scopes: object["scopes_supported"]?.words, grants: object["grant_types_supported"]?.words,
+            tokenAuthentication: object["token_endpoint_auth_methods_supported"]?.words,
+            revocationAuthentication: object["revocation_endpoint_auth_methods_supported"]?.words,
+            challengeMethods: object["code_challenge_methods_supported"]?.words,
             documentation: page("service_documentation", in: object),
-            supportsClientMetadata: object["client_id_metadata_document_supported"] == .boolean(true))
+            supportsClientMetadata: object["client_id_metadata_document_supported"]?.flag == true)
         for name in EndpointName.allCases {
             do throws(AuthorityError) {
                 document.urls[name] = try url(name.rawValue, in: object)
@@ -120,11 +120,6 @@ struct Discovery: Sendable {
                 """)
         }
         return document
-    }
-
-    private func strings(_ name: String, in document: JSONObject) -> [String]? {
-        guard case .array(let values)? = document[name] else { return nil }
-        return values.compactMap(\.string)
     }
 
     /// Returns a page that the user may open in a browser. AccountKit sends nothing there.

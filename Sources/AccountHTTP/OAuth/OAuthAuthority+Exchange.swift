@@ -87,7 +87,7 @@ struct OAuthExchange: PreparedExchange {
         credentials.proofKey = key?.secret
         credentials.tokenEndpoint = endpoint
         credentials.clientSecret = client?.secret.map { .secret($0) } ?? .none
-        credentials.clientAuthentication = client?.authentication?.rawValue
+        credentials.clientAuthentication = client?.authentication?.name
         if let machine {
             credentials.machine = machine
             // RFC 6749, section 4.4.3: the response should contain no refresh token.

@@ -16,9 +16,9 @@ extension OAuthAuthority {
         let response = try await send(request)
         let parser = ResponseParser(.introspection, sent: request.secrets + credentials.tokens, quirks: quirks)
         let claims = try parser.object(in: response)
-        guard claims["active"] == .boolean(true) else { return nil }
-        let username = claims["username"]?.string
-        guard let id = claims["sub"]?.string ?? username, !id.isEmpty else { return nil }
+        guard claims["active"]?.flag == true else { return nil }
+        let username = claims["username"]?.text
+        guard let id = claims["sub"]?.text ?? username, !id.isEmpty else { return nil }
         return parser.text.passable(Identity(id: id, username: username))
     }
 

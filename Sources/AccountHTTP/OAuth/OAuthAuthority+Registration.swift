@@ -149,11 +149,11 @@ extension OAuthAuthority {
     ) throws(AuthorityError) -> ClientRegistration {
         let object = try ResponseParser(.registration, sent: request.secrets).responseObject(in: response)
         let flaw = "\(issuer) registered this app, but "
-        guard !object.isAmbiguous, let clientID = object.members["client_id"]?.string, !clientID.isEmpty,
+        guard !object.isAmbiguous, let clientID = object.members["client_id"]?.text, !clientID.isEmpty,
             clientID.utf8.count <= 2048, clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 })
         else { throw .unclear(flaw + "sent no valid client ID") }
         if let value = object.members["redirect_uris"], value != .null {
-            guard case .array(let uris) = value, uris.contains(.string(needed.redirectURI)) else {
+            guard value.list?.contains(needed.redirectURI) == true else {
                 throw .misconfigured(flaw + "changed the redirect URI, so the browser would return elsewhere")
             }
         }
@@ -188,10 +188,9 @@ extension OAuthAuthority {
         return registration
     }
 
-    /// Returns the date when the secret expires; `nil` for 0, which means never.
-    private func secretExpiry(_ value: JSONValue?, _ flaw: String) throws(AuthorityError) -> Date? {
-        guard let seconds = value?.number, seconds != 0 else { return nil }
-        let date = Date(timeIntervalSince1970: seconds)
+    /// Returns the date when the secret expires; `nil` for 0, which means never, and for an implausible value.
+    private func secretExpiry(_ value: JSONValue, _ flaw: String) throws(AuthorityError) -> Date? {
+        guard value.decimal != 0, let date = value.date else { return nil }
         guard date > clock.now else { throw .unclear(flaw + "sent a client secret that has already expired") }
         return date
     }

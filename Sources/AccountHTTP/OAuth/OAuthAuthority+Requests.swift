@@ -9,30 +9,31 @@ extension OAuthAuthority {
         guard let clientID else { throw notRegistered }
         return RegisteredClient(
             id: clientID, secret: clientSecret, assertion: client.assertion,
-            authentication: options.clientAuthentication ?? learned.method)
+            authentication: learned.form ?? options.clientAuthentication.map { SecretForm($0) })
     }
 
-    /// Tries both methods of client authentication, because services often list both methods but accept only the
-    /// registered one.
+    /// Tries the other forms of client authentication if the service rejects the client, because services often list both
+    /// methods but accept only the registered one, and some do not decode the `Authorization` header.
     func asSignInClient<Value: Sendable>(
         _ client: RegisteredClient, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
         do throws(AuthorityError) {
             return try await body(client)
         } catch {
-            guard case .oauthError(.invalidClient, _) = error, let other = try await alternative(to: client) else {
-                throw error
+            guard case .oauthError(.invalidClient, _) = error else { throw error }
+            for other in try await alternatives(to: client) {
+                do throws(AuthorityError) {
+                    let value = try await body(other)
+                    learned.form = other.authentication
+                    return value
+                } catch let second {
+                    if case .oauthError(.invalidClient, _) = second { continue }
+                    // Any other OAuth error means that the service recognizes the client.
+                    if case .oauthError = second { learned.form = other.authentication }
+                    throw second
+                }
             }
-            do throws(AuthorityError) {
-                let value = try await body(other)
-                learned.method = other.authentication
-                return value
-            } catch let second {
-                if case .oauthError(.invalidClient, _) = second { throw error }
-                // Any other OAuth error means that the service recognizes the client.
-                if case .oauthError = second { learned.method = other.authentication }
-                throw second
-            }
+            throw error
         }
     }
 
@@ -56,22 +57,34 @@ extension OAuthAuthority {
         }
     }
 
-    private func alternative(to client: RegisteredClient) async throws(AuthorityError) -> RegisteredClient? {
-        guard client.secret != nil, client.authentication == nil, quirks.clientAuthentication == nil else { return nil }
+    private func alternatives(to client: RegisteredClient) async throws(AuthorityError) -> [RegisteredClient] {
+        guard let secret = client.secret else { return [] }
         let methods = try await documents.endpoint(.token)?.document.tokenAuthentication
-        guard let other = ClientAuthentication(supportedBy: methods)?.alternative(supportedBy: methods) else {
-            return nil
+        let first =
+            client.authentication?.method ?? quirks.clientAuthentication ?? ClientAuthentication(supportedBy: methods)
+        var forms: [SecretForm] = []
+        if client.authentication == nil, quirks.clientAuthentication == nil,
+            let other = first?.alternative(supportedBy: methods)
+        {
+            forms.append(SecretForm(other))
         }
-        var result = client
-        result.authentication = other
-        return result
+        if first == .basic, client.authentication?.isPlain != true, Self.isPlainDifferent(client.id, secret) {
+            forms.append(SecretForm(.basic, isPlain: true))
+        }
+        return forms.map { form in
+            var client = client
+            client.authentication = form
+            return client
+        }
     }
 
     /// Returns the client to which the service issued the tokens. AccountKit sends a secret only to its service, and
     /// only with its client ID.
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
-        let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
+        let stored = credentials.clientAuthentication.flatMap { SecretForm(name: $0) }
+        let chosen = options.clientAuthentication
+        let method = chosen == nil || stored?.method == chosen ? stored : chosen.map { SecretForm($0) }
         if let machine = credentials.machine, machine.workload != nil {
             return workloadClient(id, of: machine)
         }
@@ -125,13 +138,14 @@ extension OAuthAuthority {
             return ServiceRequest(url: endpoint.url, form: form)
         }
         guard let clientSecret = client.secret else { return ServiceRequest(url: endpoint.url, form: form) }
-        switch try authentication(of: client, supportedBy: methods) {
+        let way = try authentication(of: client, supportedBy: methods)
+        switch way.method {
         case .post:
             form.append("client_secret", clientSecret)
             return ServiceRequest(url: endpoint.url, form: form)
         case .basic:
             var request = ServiceRequest(url: endpoint.url, form: form)
-            let pair = Self.basicCredentials(client.id, clientSecret)
+            let pair = Self.basicCredentials(client.id, clientSecret, isPlain: way.isPlain)
             request.authorization = .basic(pair)
             request.secrets += [pair, clientSecret]
             return request
@@ -140,19 +154,29 @@ extension OAuthAuthority {
 
     private func authentication(
         of client: RegisteredClient, supportedBy methods: [String]?
-    ) throws(AuthorityError) -> ClientAuthentication {
-        if let method = client.authentication ?? quirks.clientAuthentication ?? .init(supportedBy: methods) {
-            return method
-        }
+    ) throws(AuthorityError) -> SecretForm {
+        if let form = client.authentication { return form }
+        if let method = quirks.clientAuthentication ?? .init(supportedBy: methods) { return SecretForm(method) }
         throw .misconfigured("\(issuer) does not accept a client secret: remove it")
     }
 
-    private static func basicCredentials(_ clientID: String, _ clientSecret: Secret) -> Secret {
+    private static func basicCredentials(_ clientID: String, _ clientSecret: Secret, isPlain: Bool) -> Secret {
+        func append(_ value: some Collection<UInt8>, to text: inout WipedBytes) {
+            if isPlain { text.append(contentsOf: value) } else { FormBody.encode(value, keeping: "~", into: &text) }
+        }
         var text = WipedBytes()
-        FormBody.encode(clientID.utf8, into: &text)
+        append(clientID.utf8, to: &text)
         text.append(UInt8(ascii: ":"))
-        clientSecret.withUnsafeBytes { FormBody.encode($0, into: &text) }
+        clientSecret.withUnsafeBytes { append($0, to: &text) }
         return Secret(text.base64)
+    }
+
+    /// Whether the plain form of a client is possible and differs from the encoded form. A plain client ID must not contain a
+    /// colon (RFC 7617, section 2).
+    private static func isPlainDifferent(_ clientID: String, _ clientSecret: Secret) -> Bool {
+        !clientID.utf8.contains(UInt8(ascii: ":"))
+            && basicCredentials(clientID, clientSecret, isPlain: true)
+                != basicCredentials(clientID, clientSecret, isPlain: false)
     }
 
     /// Prepares a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in

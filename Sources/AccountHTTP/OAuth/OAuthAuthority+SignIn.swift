@@ -70,7 +70,7 @@ extension OAuthAuthority: TokenAuthority {
         var credentials = Credentials(accessToken: token, issuedAt: clock.now)
         let (identity, response) = try await userInfo(with: credentials)
         credentials.issuedAt = response.receivedAt
-        credentials.expiresAt = TokenExpiry.date(expiresIn: nil, accessToken: token, response: response)
+        credentials.expiresAt = TokenExpiry.date(in: [:], accessToken: token, response: response)
         credentials.clientSecret = .none
         return account(identity, credentials, username: nil)
     }

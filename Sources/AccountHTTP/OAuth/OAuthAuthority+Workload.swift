@@ -140,7 +140,8 @@ extension OAuthAuthority {
     /// Returns the client of a token request, in which the assertion may replace the client secret.
     private func client(_ id: String, of machine: MachineGrant) -> RegisteredClient {
         guard machine.hasSecret, id == clientID else { return RegisteredClient(id: id) }
-        return RegisteredClient(id: id, secret: clientSecret, authentication: options.clientAuthentication)
+        return RegisteredClient(
+            id: id, secret: clientSecret, authentication: options.clientAuthentication.map { SecretForm($0) })
     }
 
     /// Adds a new client assertion to a form.

@@ -105,9 +105,7 @@ struct ResourceDiscovery: Sendable {
                 "the metadata of \(url) is for another resource"
                     + (parser.text.shown(identifier).map { ", \($0)" } ?? ""))
         }
-        if case .array(let methods)? = object["bearer_methods_supported"], !methods.isEmpty,
-            !methods.contains(.string("header"))
-        {
+        if let methods = object["bearer_methods_supported"]?.words, !methods.isEmpty, !methods.contains("header") {
             throw .misconfigured(
                 "\(url) does not accept tokens in a header field, and AccountKit sends them nowhere else")
         }
@@ -119,7 +117,13 @@ struct ResourceDiscovery: Sendable {
     private func authorizationServers(
         in object: JSONObject, _ parser: ResponseParser
     ) throws(AuthorityError) -> [String] {
-        guard case .array(let values)? = object["authorization_servers"], !values.isEmpty else {
+        let values: [JSONValue]
+        switch object["authorization_servers"] {
+        case .array(let servers)?: values = servers
+        case let server?: values = server.string.map { [.string($0)] } ?? []
+        case nil: values = []
+        }
+        guard !values.isEmpty else {
             throw .misconfigured("the metadata of \(url) names no authorization server")
         }
         guard values.count <= ProtectedResource.maximumServerCount else {
@@ -161,8 +165,7 @@ struct ResourceDiscovery: Sendable {
     }
 
     private func scopes(in object: JSONObject) -> [String]? {
-        guard case .array(let values)? = object["scopes_supported"] else { return nil }
-        return limited(values.compactMap(\.string).filter { Scope.isValid($0) })
+        object["scopes_supported"]?.words.flatMap { limited($0.filter { Scope.isValid($0) }) }
     }
 
     private func limited(_ scopes: [String]) -> [String]? {

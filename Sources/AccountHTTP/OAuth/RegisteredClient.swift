@@ -19,6 +19,6 @@ struct RegisteredClient: Sendable {
     /// Whether the client can authenticate.
     var isConfidential: Bool { secret != nil || assertion != nil || workload != nil }
 
-    /// The method with which the client sends its secret. If `nil`, the endpoint's metadata determines the method.
-    var authentication: ClientAuthentication?
+    /// The form in which the client sends its secret. If `nil`, the endpoint's metadata determines the method.
+    var authentication: SecretForm?
 }

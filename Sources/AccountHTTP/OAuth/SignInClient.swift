@@ -17,7 +17,7 @@ struct SignInClient: Sendable {
     init(_ registration: ClientRegistration, _ use: RegistrationUse?) {
         client = RegisteredClient(
             id: registration.clientID, secret: registration.clientSecret,
-            authentication: registration.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) })
+            authentication: registration.clientAuthentication.flatMap { SecretForm(name: $0) })
         self.use = use
     }
 }

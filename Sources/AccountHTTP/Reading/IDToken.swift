@@ -25,8 +25,14 @@ struct IDToken: Sendable {
         claims["iss"]?.string.map { issuer.isNamed(by: $0, tenant: claims["tid"]?.string ?? "") } ?? false
     }
 
-    func isMeant(for clientID: String) -> Bool {
-        audiences.contains(clientID)
+    func isMeant(for clientID: String) -> Bool { audiences.contains(clientID) }
+
+    /// Whether the token was issued to the client. Without `azp`, the audiences decide, also if there are several: many
+    /// services send several audiences without this claim, and the final specification no longer requires it (OpenID
+    /// Connect Core with errata set 2, section 3.1.3.7).
+    private func isIssued(to clientID: String) -> Bool {
+        guard audiences.count > 1, let parties = claims["azp"]?.list else { return true }
+        return parties.contains(clientID)
     }
 
     /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7). Use this method only for a
@@ -39,11 +45,9 @@ struct IDToken: Sendable {
         let name = "the ID token of \(issuer.identifier)"
         guard isIssued(by: issuer) else { throw .misconfigured("\(name) was issued by another service (iss)") }
         guard isMeant(for: clientID) else { throw .misconfigured("\(name) is for another client (aud)") }
-        if audiences.count > 1, claims["azp"] != .string(clientID) {
-            throw .misconfigured("\(name) was issued to another client (azp)")
-        }
+        guard isIssued(to: clientID) else { throw .misconfigured("\(name) was issued to another client (azp)") }
         if let date {
-            guard let expiry = claims["exp"]?.number else {
+            guard let expiry = claims["exp"]?.decimal else {
                 throw .unclear("\(name) has no expiry (exp)")
             }
             guard expiry + Self.leeway > date.timeIntervalSince1970 else {
@@ -65,9 +69,7 @@ struct IDToken: Sendable {
         guard isIssued(by: issuer) || claims["iss"] != nil && claims["iss"] == original?.claims["iss"] else {
             return false
         }
-        if audiences.count > 1, claims["azp"] != .string(clientID) {
-            guard let original, claims["azp"] == original.claims["azp"] else { return false }
-        }
+        guard isIssued(to: clientID) || claims["azp"] == original?.claims["azp"] else { return false }
         return isMeant(for: clientID) || original.map { !$0.audiences.isEmpty && $0.audiences == audiences } ?? false
     }
 }

@@ -27,13 +27,24 @@ struct ResponseObject: Sendable {
         for member in found {
             let isFirst = seen.insert(member.name).inserted
             isAmbiguous = isAmbiguous || !isFirst
-            guard let string = member.string, names.contains(member.name) else { continue }
-            guard let secret = scanner.unescaped(string).map({ Secret(bytes: $0) }) else { return nil }
-            masked.append(contentsOf: text[copied..<string.lowerBound])
-            copied = string.upperBound
-            guard secret.byteCount > 0 else { continue }
-            masked.append(UInt8(ascii: "*"))
-            if isFirst { secrets[member.name] = secret }
+            guard names.contains(member.name) else { continue }
+            let secret: Secret
+            if let string = member.string {
+                guard let value = scanner.unescaped(string) else { return nil }
+                secret = Secret(bytes: value)
+                masked.append(contentsOf: text[copied..<string.lowerBound])
+                if secret.byteCount > 0 { masked.append(UInt8(ascii: "*")) }
+                copied = string.upperBound
+            } else if let number = member.number {
+                // Some services issue numbers. The digits are the secret, whatever their value is.
+                secret = Secret(bytes: text[number])
+                masked.append(contentsOf: text[copied..<number.lowerBound])
+                masked.append(contentsOf: Array(#""*""#.utf8))
+                copied = number.upperBound
+            } else {
+                continue
+            }
+            if isFirst, secret.byteCount > 0 { secrets[member.name] = secret }
         }
         masked.append(contentsOf: text[copied...])
         guard let members = JSONValue.object(from: masked) else { return nil }
@@ -65,6 +76,9 @@ private struct JSONMemberScanner {
 
         /// The range between the quotation marks, or `nil` if the value is not a string.
         var string: Range<Int>?
+
+        /// The range of the digits, or `nil` if the value is not an integer of digits only.
+        var number: Range<Int>?
     }
 
     private let text: WipedBytes
@@ -86,7 +100,14 @@ private struct JSONMemberScanner {
                 guard let value = string() else { return nil }
                 member.string = value
             } else {
+                let start = index
+                while let byte = next, UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { index += 1 }
+                let digits = start..<index
                 skipValue()
+                let isNumber = digits.count == 1 || digits.count > 1 && text[digits.lowerBound] != UInt8(ascii: "0")
+                if isNumber, text[digits.upperBound..<index].allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
+                    member.number = digits
+                }
             }
             members.append(member)
         } while take(",")

@@ -27,7 +27,7 @@ extension ResponseParser {
             scopes: scopes(object.members["scope"]),
             clientID: clientID,
             issuedAt: response.receivedAt,
-            expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, response: response)
+            expiresAt: TokenExpiry.date(in: object.members, accessToken: token, response: response)
         )
         credentials.isOfUnsupportedType = !type.isSupported
         return credentials

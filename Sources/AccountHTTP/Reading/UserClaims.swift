@@ -2,6 +2,12 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension ResponseParser {
     /// Returns the user in a response. A signed response must not contain another issuer or audience (OpenID Connect
     /// Core, section 5.3.2).
@@ -70,22 +76,16 @@ extension Credentials {
 
 extension Identity {
     /// Creates an identity from claims. Returns `nil` if the claims do not identify the user. `sub` may be an integer,
-    /// because some services number their users. All claims except `sub` and `others` become profile fields, unless the
-    /// quirks choose and rename the fields.
+    /// because some services number their users. The standard claims get their standard type. All claims except `sub` and
+    /// `others` become profile fields, unless the quirks choose and rename the fields.
     init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
-        let subject: String
-        switch claims[quirks.subjectClaim] {
-        case .string(let text)? where !text.isEmpty: subject = text
-        case .integer(let number)?: subject = String(number)
-        default: return nil
-        }
+        guard let subject = claims[quirks.subjectClaim]?.text, !subject.isEmpty else { return nil }
         self.init(
             id: subject,
-            username: quirks.usernameClaims.lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
+            username: quirks.usernameClaims.lazy.compactMap { claims[$0]?.text }.first { !$0.isEmpty })
         for (claim, value) in claims where claim != quirks.subjectClaim && !others.contains(claim) {
             guard let name = quirks.profileClaims.map({ $0[claim] }) ?? claim else { continue }
-            let isFlag = name == "email_verified" || name == "phone_number_verified"
-            profile[name] = isFlag ? Self.flag(value) : value.profileValue
+            profile[name] = Self.standardValue(value, of: name) ?? value.profileValue
         }
     }
 
@@ -95,12 +95,15 @@ extension Identity {
         "s_hash", "sid",
     ]
 
-    /// Returns a boolean as a profile value. Some services send it as a string.
-    private static func flag(_ value: JSONValue) -> ProfileValue? {
-        switch value.string?.lowercased() {
-        case "true": .boolean(true)
-        case "false": .boolean(false)
-        default: value.profileValue
+    /// Returns a claim in the type of OpenID Connect Core, section 5.1; `nil` for other claims, and for a value with another
+    /// meaning.
+    private static func standardValue(_ value: JSONValue, of claim: String) -> ProfileValue? {
+        switch claim {
+        case "email_verified", "phone_number_verified": value.flag.map { .boolean($0) }
+        case "name", "nickname", "preferred_username", "email", "phone_number", "picture":
+            value.text.map { .string($0) }
+        case "updated_at": value.date.flatMap { Int64(exactly: $0.timeIntervalSince1970) }.map { .integer($0) }
+        default: nil
         }
     }
 }

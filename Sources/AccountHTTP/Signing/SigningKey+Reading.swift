@@ -19,9 +19,8 @@ extension SigningKey {
     /// - Returns: The key, and the `kid` of a JSON Web Key.
     /// - Throws: `misconfigured` with advice. The error contains no part of the key.
     static func read(_ text: Secret, at place: String) throws(AccountError) -> (key: SigningKey, id: String?) {
-        let isObject = text.withUnsafeBytes { bytes in
-            bytes.first { !UInt8.spaces.contains($0) } == UInt8(ascii: "{")
-        }
+        let text = text.trimmed
+        let isObject = text.withUnsafeBytes { $0.first == UInt8(ascii: "{") }
         if isObject { return try readObject(text, at: place) }
         return (try readPEM(text.reveal(), at: place), nil)
     }
@@ -40,7 +39,7 @@ extension SigningKey {
 
     private static func readPEM(_ text: String, at place: String) throws(AccountError) -> SigningKey {
         let (begin, end) = ("-----BEGIN ", "-----END ")
-        let lines = text.replacing("\r\n", with: "\n").split(separator: "\n")
+        let lines = text.split(whereSeparator: \.isNewline).map { String($0).trimmed }
         let labels = lines.filter { $0.hasPrefix(begin) }.map { $0.dropFirst(begin.count).prefix { $0 != "-" } }
         // `openssl ecparam` writes the parameters of the curve before the key.
         guard let label = labels.first(where: { $0.hasSuffix("PRIVATE KEY") }) else {

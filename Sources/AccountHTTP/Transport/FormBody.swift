@@ -23,9 +23,11 @@ struct FormBody: Sendable {
         bytes.append(UInt8(ascii: "="))
     }
 
-    static func encode(_ value: some Sequence<UInt8>, into bytes: inout WipedBytes) {
+    /// - Parameter kept: Characters that stay as they are, in addition to those of the standard.
+    static func encode(_ value: some Sequence<UInt8>, keeping kept: String = "", into bytes: inout WipedBytes) {
         for byte in value {
             switch byte {
+            case _ where kept.utf8.contains(byte): bytes.append(byte)
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
                 UInt8(ascii: "_"):

@@ -32,7 +32,7 @@ extension WorkloadSource {
                     kind == Self.gitLab.kind ? "list it in id_tokens of the job, with `aud: \(audience)`" : "set it"
                 throw .misconfigured("the variable \(name), which contains the assertion, is not set: \(advice)")
             }
-            assertion = Secret(value)
+            assertion = Secret(value).trimmed
         case .file(let path):
             origin = "the file \(path)"
             assertion = try Self.firstLine(ofFile: path)
@@ -91,11 +91,9 @@ extension WorkloadSource {
     private static func firstLine(ofFile path: String) throws(AuthorityError) -> Secret {
         do throws(AccountError) {
             // A longer first line is refused, and later lines do not matter.
-            return firstLine(
-                of: try SecretFile(
-                    path: path, content: "assertion", mayBelongToPlatform: true,
-                    advice: "check that the file is mounted"
-                ).read(limit: sizeLimit + 2))
+            return try SecretFile(
+                path: path, content: "assertion", mayBelongToPlatform: true, advice: "check that the file is mounted"
+            ).read(limit: sizeLimit + 2).firstLine
         } catch {
             let cause = error.cause.map { " (\($0))" } ?? ""
             throw .misconfigured("\(error.message)\(cause): \(error.hint ?? "check the path of the assertion")")
@@ -106,21 +104,13 @@ extension WorkloadSource {
         // `account token --id-token` prints the ID token of another session.
         let isOwn = InstalledProgram(command[0])?.isThisProgram == true
         do throws(ChildProcess.Failure) {
-            return firstLine(
-                of: try await ChildProcess.output(
-                    of: command, for: isOwn ? .ownArchive : .other, limit: sizeLimit - 1, timeout: timeout))
+            return try await ChildProcess.output(
+                of: command, for: isOwn ? .ownArchive : .other, limit: sizeLimit - 1, timeout: timeout
+            ).firstLine
         } catch {
             throw .misconfigured(
                 "the program that prints the assertion failed: `\(command[0])` \(error.text). Run the program to see why"
             )
-        }
-    }
-
-    private static func firstLine(of text: Secret) -> Secret {
-        text.withUnsafeBytes { bytes in
-            var line = bytes.prefix { $0 != UInt8(ascii: "\n") }
-            if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
-            return Secret(bytes: line)
         }
     }
 }

@@ -42,7 +42,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         do {
             switch action {
             case "get": try await get(try server())
-            case "erase": try erase(try server())
+            case "erase": try await erase(try server())
             case "list": try await list()
             case "store": try await store()
             case "version":
@@ -66,7 +66,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
 
     private func server() throws -> String {
         try Terminal.withInput(upTo: Self.maximumByteCount) { bytes in
-            let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+            let line = bytes.firstLine
             guard !line.isEmpty else { throw Refusal(text: DockerCredential.noServer) }
             // A name that is not valid text matches no host.
             guard let text = String(validating: line, as: UTF8.self) else {
@@ -107,9 +107,14 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         return name == "<token>" ? "oauth2" : name
     }
 
-    /// Keeps the user signed in, because other programs use the session too.
-    private func erase(_ server: String) throws {
+    /// Keeps the user signed in, because other programs use the session too. A token whose expiry is unknown is renewed
+    /// before the next `get`, because docker does not say which token a registry refused.
+    private func erase(_ server: String) async throws {
         guard let rule = try rule(for: server) else { return }
+        let context = try context(of: rule.session)
+        if let credentials = await context.archive.load().account?.credentials, credentials.expiresAt == nil {
+            try await context.distrust(credentials.accessToken)
+        }
         Terminal.say(
             "\(CommandLine.toolName): session \(rule.session) stays signed in. "
                 + "`\(CommandLine.toolName) rule remove \(rule.url)` withholds its token from \(rule.url.host); `\(CommandLine.toolName) logout --session \(rule.session)` signs out"

@@ -53,14 +53,16 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
 
     func run() async throws {
         var version = KubernetesAPIVersion.v1
+        var server = "a cluster"
         try await perform {
             let info = try Environment.value(KubernetesExecInfo.variable).map { try KubernetesExecInfo($0) }
+            server = info?.spec?.cluster?.server ?? server
             version = try KubernetesAPIVersion(
                 named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
             return try CommandContext(
                 options, session: try ruledSession(info?.spec?.cluster), isInteractive: false)
         } _: { context in
-            let token = usesIDToken ? try await idToken(context) : try await context.helperToken()
+            let token = usesIDToken ? try await idToken(context) : try await context.helperToken(for: server)
             try JSONDocument.print(KubernetesExecCredential(token, version: version))
         }
     }

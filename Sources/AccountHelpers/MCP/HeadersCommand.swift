@@ -31,7 +31,7 @@ struct HeadersCommand<App: AccountApplication>: HelperCommand {
             try url?.ruled.checkStaysHere()
             let store = try context.helperStore()
             try await context.signedInAccount(in: store).credentials.checkIsBearer(context.hint)
-            let token = try await context.helperToken().token
+            let token = try await context.helperToken(for: self.url).token
             try JSONDocument.print(["Authorization": "Bearer \(token.reveal())"])
         }
     }

@@ -28,25 +28,12 @@ package struct JSONWebToken: Sendable {
         self.claims = claims
     }
 
-    /// The `aud` claim, which is a string or an array of strings (RFC 7519, section 4.1.3); empty if there is none.
-    package var audiences: [String] {
-        switch claims["aud"] {
-        case .array(let values)?: values.compactMap(\.string)
-        case let value?: value.string.map { [$0] } ?? []
-        case nil: []
-        }
-    }
+    /// The `aud` claim (RFC 7519, section 4.1.3): a list, one string, or the number of a client; empty if there is none.
+    package var audiences: [String] { claims["aud"]?.list ?? [] }
 
-    /// The `exp` claim (RFC 7519, section 4.1.4).
-    package var expiresAt: Date? { date("exp") }
+    /// The `exp` claim (RFC 7519, section 4.1.4); `nil` if it is implausible.
+    package var expiresAt: Date? { claims["exp"]?.date }
 
-    /// The `iat` claim (RFC 7519, section 4.1.6).
-    package var issuedAt: Date? { date("iat") }
-
-    /// Returns the date in a claim, which is in seconds since 1970 (RFC 7519, section 2); `nil` before 1970 or after
-    /// 9999, since such a value is a mistake, for example a number of milliseconds.
-    private func date(_ claim: String) -> Date? {
-        guard let seconds = claims[claim]?.number, 0..<253_402_300_800 ~= seconds else { return nil }
-        return Date(timeIntervalSince1970: seconds)
-    }
+    /// The `iat` claim (RFC 7519, section 4.1.6); `nil` if it is implausible.
+    package var issuedAt: Date? { claims["iat"]?.date }
 }

@@ -1,4 +1,5 @@
 package import AccountCrypto
+import AccountSupport
 
 /// A token or password in guarded memory.
 ///
@@ -28,6 +29,18 @@ public struct Secret: Sendable {
         precondition(range.lowerBound >= 0 && range.upperBound <= storage.count)
         self.storage = storage
         self.range = range
+    }
+
+    /// The secret without the spaces around it, by the rule for values that other programs wrote. A password keeps
+    /// its spaces.
+    package var trimmed: Secret { part { $0.trimmed } }
+
+    /// The first line that contains more than spaces, without the spaces around it.
+    package var firstLine: Secret { part { $0.firstLine } }
+
+    private func part(_ body: (UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer>) -> Secret {
+        let part = withUnsafeBytes { body($0).indices }
+        return Secret(storage, range: range.lowerBound + part.lowerBound..<range.lowerBound + part.upperBound)
     }
 
     /// The length in bytes. This property is not public, since the length reveals information about the secret.

@@ -90,7 +90,7 @@ public struct ArchiveKey: Sendable {
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for anything else.
     public init(text: Secret) throws(AccountError) {
-        guard let bytes = text.withUnsafeBytes(GuardedBytes.key(fromText:)) else {
+        guard let bytes = text.trimmed.withUnsafeBytes(GuardedBytes.key(fromText:)) else {
             throw AccountError(
                 .invalidArgument,
                 "this is not a key: a key is 32 random bytes as Base64 or in hexadecimal, such as `openssl rand -base64 32` "

@@ -237,6 +237,8 @@ package struct FileLock: ~Copyable {
 
 package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
+
+    package static var parentProcess: Int32 { getppid() }
     package static var processID: Int32 { getpid() }
 
     package static var hostName: String? {

@@ -174,7 +174,7 @@ struct BrowserSignInTests {
                 try await RawClient.get(right, port: port, host: "evil.example:\(port)"),
                 try await RawClient.send("\u{16}\u{3}\u{1} no HTTP\r\n\r\n", port: port),
                 try await RawClient.send(
-                    "GET \(right) HTTP/1.1\r\nHost: localhost:\(port)\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
+                    "GET \(right) HTTP/1.1\r\nHost: localhost:\(port)\r\nX: \(String(repeating: "x", count: 200_000))\r\n\r\n",
                     port: port),
             ]
             #expect(responses.map(\.status) == [400, 404, 400, 400, 400, 400])
@@ -189,6 +189,20 @@ struct BrowserSignInTests {
             responses.append(try await visit.result())
             #expect(server.targets.filter { $0 == "/token" }.count == 1)
             return responses
+        }
+        #expect(try result.get().id == "1")
+    }
+
+    /// The lengths of the lines of cookies that other programs on `localhost` have set.
+    @Test(arguments: [[16_400], [32_768], [65_536], [40_000, 40_000]])
+    func `Accepts the browser's request with many cookies`(lengths: [Int]) async throws {
+        let result = try await signIn { visit, _ in
+            let cookies = lengths.map { "Cookie: c=\(String(repeating: "x", count: $0))\r\n" }.joined()
+            let redirect = try await RawClient.send(
+                "GET /callback?code=\(Self.code)&state=\(visit.state) HTTP/1.1\r\nHost: localhost:\(visit.port)\r\n\(cookies)\r\n",
+                port: visit.port)
+            #expect(redirect.status == 303)
+            return [redirect, try await visit.result()]
         }
         #expect(try result.get().id == "1")
     }

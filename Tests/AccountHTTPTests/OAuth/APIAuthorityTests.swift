@@ -234,7 +234,7 @@ struct APIAuthorityTests {
     @Test(arguments: [
         (401, "{}", "--client-id"), (403, "{}", "--client-id"),
         (201, "{}", "no valid client ID"), (201, #"{"client_id":""}"#, "no valid client ID"),
-        (201, #"{"client_id":null}"#, "no valid client ID"), (201, #"{"client_id":1}"#, "no valid client ID"),
+        (201, #"{"client_id":null}"#, "no valid client ID"), (201, #"{"client_id":1.5}"#, "no valid client ID"),
         (201, #"{"client_id":"ä"}"#, "no valid client ID"),
         (201, #"{"client_id":"a","redirect_uris":["http://127.0.0.1:1/callback"]}"#, "changed the redirect URI"),
     ])
@@ -250,6 +250,29 @@ struct APIAuthorityTests {
             #expect("\(try #require(failure))".contains(text))
             #expect(!server.targets.contains("/device"))
             #expect(try await registrations.registration(at: server.address) == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#""0""#, nil), ("0.0", nil), ("-1", nil), ("null", nil), (#""never""#, nil), ("1800003600000000", nil),
+            (#""1800003600""#, 1_800_003_600), (#""2027-01-15T09:00:00Z""#, 1_800_003_600),
+            ("1800003600.0", 1_800_003_600),
+        ] as [(String, Double?)])
+    func `Reads a registration with values of other types`(expiry: String, date: Double?) async throws {
+        let registrations = Self.registrations()
+        try await LoopbackServer.run { request, address in
+            guard request.target == "/register" else { return Self.respond(to: request, at: address) }
+            let uri = request.body.firstMatch(of: /"redirect_uris":\["([^"]*)"\]/)?.output.1.replacing("\\/", with: "/")
+            return .json(
+                #"{"client_id":4711,"client_secret":815,"redirect_uris":"\#(uri ?? "")","#
+                    + #""client_secret_expires_at":\#(expiry)}"#, status: 201)
+        } _: { server in
+            let authority = try Self.authority(server, .registration(in: registrations, name: "Notes"))
+            _ = try await authority.beginDeviceSignIn()
+            let registration = try #require(try await registrations.registration(at: server.address))
+            #expect(registration.clientID == "4711" && registration.clientSecret == Secret("815"))
+            #expect(registration.secretExpiresAt == date.map { Date(timeIntervalSince1970: $0) })
         }
     }
 

@@ -9,9 +9,12 @@ struct ClientAuthenticationTests {
     private static let secret = "s p&c:r/t-\(canary)"
 
     /// `tool id` and the secret, form-encoded and joined by a colon (RFC 6749, section 2.3.1).
-    private static let basic =
-        "Basic "
-        + Data("tool+id:s+p%26c%3Ar%2Ft-\(canary.replacing("~", with: "%7E"))".utf8).base64EncodedString()
+    private static let basic = header("tool+id:s+p%26c%3Ar%2Ft-\(canary)")
+
+    /// The same without the encoding (RFC 7617).
+    private static let plain = header("tool id:\(secret)")
+
+    private static func header(_ pair: String) -> String { "Basic " + Data(pair.utf8).base64EncodedString() }
 
     private func run(
         _ methods: String, clientID: String = "tool id", service: KnownService? = nil,
@@ -88,7 +91,7 @@ struct ClientAuthenticationTests {
     private func signIn(_ statuses: [String: Int], listing names: String) async throws -> [String] {
         var used: [String] = []
         try await run(Self.methods(names)) { request in
-            let method = request.headers["authorization"] == nil ? "post" : "basic"
+            let method = Self.method(of: request)
             return statuses[method] == 200
                 ? .json(#"{"access_token":"a","token_type":"Bearer"}"#)
                 : .json(#"{"error":"invalid_client"}"#, status: 401)
@@ -101,21 +104,75 @@ struct ClientAuthenticationTests {
                             lifetime: .seconds(60)))
                 }
             }
-            used = server.requests.filter { $0.method == "POST" }.map {
-                $0.headers["authorization"] == nil ? "post" : "basic"
-            }
+            used = server.requests.filter { $0.method == "POST" }.map { Self.method(of: $0) }
         }
         return used
+    }
+
+    private static func method(of request: LoopbackServer.Request) -> String {
+        switch request.headers["authorization"] {
+        case nil: "post"
+        case plain: "plain"
+        default: "basic"
+        }
     }
 
     @Test func `Tries the other client secret method once and remembers the result`() async throws {
         let both = #""client_secret_basic","client_secret_post""#
         #expect(try await signIn(["basic": 401, "post": 200], listing: both) == ["basic", "post", "post"])
         #expect(try await signIn(["basic": 200, "post": 200], listing: both) == ["basic", "basic"])
-        #expect(
-            try await signIn(["basic": 401, "post": 401], listing: both) == ["basic", "post", "basic", "post"])
+        let all = ["basic", "post", "plain"]
+        #expect(try await signIn([:], listing: both) == all + all)
+        #expect(try await signIn(["plain": 200], listing: both) == all + ["plain"])
         let onlyBasic = #""client_secret_basic""#
-        #expect(try await signIn(["basic": 401, "post": 200], listing: onlyBasic) == ["basic", "basic"])
+        #expect(try await signIn(["post": 200], listing: onlyBasic) == ["basic", "plain", "basic", "plain"])
+        #expect(try await signIn(["plain": 200], listing: onlyBasic) == ["basic", "plain", "plain"])
+        #expect(try await signIn(["basic": 200, "plain": 200], listing: onlyBasic) == ["basic", "basic"])
+        #expect(try await signIn(["plain": 200], listing: #""client_secret_post""#) == ["post", "post"])
+    }
+
+    @Test(
+        arguments: [
+            ("tool", "abc-._~*XYZ019", "tool:abc-._~*XYZ019", nil),
+            ("tool", "a/b+c==", "tool:a%2Fb%2Bc%3D%3D", "tool:a/b+c=="),
+            ("1PpG/Q 1", "z:X", "1PpG%2FQ+1:z%3AX", "1PpG/Q 1:z:X"), ("tool", "100%", "tool:100%25", "tool:100%"),
+            ("tool", "pä$!", "tool:p%C3%A4%24%21", "tool:pä$!"),
+            // A plain ID with a colon would end at the colon.
+            ("urn:tool", "a/b", "urn%3Atool:a%2Fb", nil),
+        ] as [(String, String, String, String?)])
+    func `Sends the encoded form, and the plain form only if it differs`(
+        clientID: String, secret: String, encoded: String, plain: String?
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            .json(#"{"error":"invalid_client"}"#, status: 401)
+        } _: { server in
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: clientID, clientSecret: Secret(secret), scopes: [],
+                endpoints: .all(at: server.address), clock: FixedClock())
+            _ = await asyncFailure { try await authority.signInAsClient() }
+            let headers = server.requests.map { $0.headers["authorization"] }
+            // Without a list of methods, the client also tries the form.
+            #expect(headers == [Self.header(encoded), nil] + (plain.map { [Self.header($0)] } ?? []))
+        }
+    }
+
+    @Test func `Keeps the plain form that the service accepted for the session`() async throws {
+        try await run(Self.methods(#""client_secret_basic""#)) { request in
+            request.headers["authorization"] == Self.plain
+                ? .json(#"{"access_token":"a","refresh_token":"r"}"#)
+                : .json(#"{"error":"invalid_client"}"#, status: 401)
+        } _: { authority, server in
+            let credentials = try await authority.pollDeviceSignIn(
+                DeviceAuthorization(
+                    deviceCode: Secret("d"), userCode: "X", verificationURI: "https://example.com",
+                    lifetime: .seconds(60)))
+            #expect(credentials.clientAuthentication == "client_secret_basic_plain")
+            let bare = try OAuthAuthority(issuer: server.address, clientID: "tool id", scopes: [], clock: FixedClock())
+            var account = kept(server)
+            account.credentials = credentials
+            #expect(try await bare.refresh(account).accessToken == Secret("a"))
+            #expect(server.requests.filter { $0.method == "POST" }.count == 3)
+        }
     }
 
     @Test func `Uses another client secret method for revocation if listed`() async throws {

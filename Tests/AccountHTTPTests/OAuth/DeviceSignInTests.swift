@@ -82,7 +82,7 @@ struct DeviceSignInTests {
             #"{"device_code":"d","user_code":"A","verification_uri":"javascript:alert(1)"}"#,
             #"{"device_code":"d","user_code":"A","verification_uri":"https://exa mple.com"}"#,
             #"{"device_code":"d","user_code":"A"}"#,
-            #"{"device_code":7,"user_code":"A","verification_uri":"https://example.com"}"#,
+            #"{"device_code":7.5,"user_code":"A","verification_uri":"https://example.com"}"#,
         ])
     func impossible(body: String) {
         let response = ServiceResponse(200, [:], body)
@@ -97,7 +97,9 @@ struct DeviceSignInTests {
         arguments: [
             ("900", "7", 900, 7), ("-1", "-5", 1, 1), ("900", "0", 900, 1), ("999999999", "100000", 86_400, 300),
             ("null", "null", 600, 5),
-            ("\"900\"", "1.5", 900, 5),
+            ("\"900\"", "1.5", 900, 2), ("\"1800\"", "\"5\"", 1800, 5), ("1800.9", "\" 7 \"", 1800, 7),
+            ("\"1.8e3\"", "\"6.1\"", 1800, 7),
+            ("\"soon\"", "true", 600, 5),
         ])
     func times(expiresIn: String, interval: String, lifetime: Int, pause: Int) throws {
         let body = """
@@ -108,5 +110,18 @@ struct DeviceSignInTests {
         let authorization = try ResponseParser(.deviceAuthorization).deviceAuthorization(in: response)
         #expect(authorization.lifetime == .seconds(lifetime))
         #expect(authorization.interval == .seconds(pause))
+    }
+
+    @Test func `Reads numbers for codes, and the older names of addresses`() throws {
+        let body = """
+            {"device_code":1234567890123456789012,"user_code":4711,"verification_url":"https://example.com",\
+            "verification_url_complete":"https://example.com?c=4711"}
+            """
+        let authorization = try ResponseParser(.deviceAuthorization).deviceAuthorization(
+            in: ServiceResponse(200, [:], "\u{FEFF}" + body))
+        #expect(authorization.deviceCode == Secret("1234567890123456789012"))
+        #expect(authorization.userCode == "4711")
+        #expect(authorization.verificationURI == "https://example.com")
+        #expect(authorization.verificationURIComplete == "https://example.com?c=4711")
     }
 }

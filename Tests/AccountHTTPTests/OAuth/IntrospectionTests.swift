@@ -53,8 +53,18 @@ struct IntrospectionTests {
         #expect(account.id == "7" && account.username == "jane")
     }
 
+    @Test(arguments: [
+        #"{"active":"true","sub":7,"username":8}"#, #"{"active":1,"sub":"7","username":"8"}"#,
+        #"{"active":"TRUE","sub":7,"username":"8"}"#,
+    ])
+    func `Reads an introspection with values of other types`(body: String) async throws {
+        let account = try await signIn(introspection: .json(body))
+        #expect(account.id == "7" && account.username == "8")
+    }
+
     @Test(
         arguments: [
+            .json(#"{"active":"false","sub":"7"}"#), .json(#"{"active":"yes","sub":"7"}"#),
             .json(#"{"active":false}"#), .json(#"{"active":true}"#), .json(#"{"error":"invalid_client"}"#, status: 401),
             .json(#"{"active":true,"sub":"access-\#(canary)"}"#), nil,
         ] as [LoopbackServer.Action?])

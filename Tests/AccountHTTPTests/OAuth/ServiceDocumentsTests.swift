@@ -100,7 +100,8 @@ struct ServiceDocumentsTests {
         arguments: [
             (nil, #","scopes_supported":["openid","offline_access"]"#, "openid profile email offline_access"),
             (nil, #","scopes_supported":["openid"]"#, "openid profile email"), (nil, "", "openid profile email"),
-            (nil, #","scopes_supported":"offline_access""#, "openid profile email"),
+            (nil, #","scopes_supported":"openid offline_access""#, "openid profile email offline_access"),
+            (nil, #","scopes_supported":7"#, "openid profile email"),
             (["openid"], #","scopes_supported":["openid","offline_access"]"#, "openid"),
         ] as [([String]?, String, String)])
     func `Requests offline_access if listed, unless scopes are given`(

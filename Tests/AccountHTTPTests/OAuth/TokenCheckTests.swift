@@ -81,7 +81,7 @@ struct TokenCheckTests {
             return try #require(IDToken(jsonWebToken(claims)))
         }
         let owner = account(at: issuer)
-        for (party, isAccepted) in [(#","azp":"tool""#, true), (#","azp":"api""#, false), ("", false)] {
+        for (party, isAccepted) in [(#","azp":"tool""#, true), (#","azp":"api""#, false), ("", true)] {
             let belongs = try token(party).belongs(to: owner, issuer: Issuer(issuer), clientID: "tool")
             #expect(belongs == isAccepted, "\(party)")
         }

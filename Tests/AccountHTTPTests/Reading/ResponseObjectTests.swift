@@ -40,12 +40,25 @@ struct ResponseObjectTests {
         #expect(read(#"{"access\u005ftoken":"t"}"#)?.secrets["access_token"] == Secret("t"))
     }
 
+    @Test(arguments: [("7", "7"), ("1234567890123456789012 ", "1234567890123456789012"), ("0", "0")])
+    func `Reads the digits of a secret that is a number`(value: String, digits: String) throws {
+        let object = try #require(read(#"{"a":1,"access_token": \#(value),"b":[2]}"#))
+        #expect(object.secrets == ["access_token": Secret(digits)])
+        #expect(object.members == ["a": .integer(1), "access_token": .string("*"), "b": .array([.integer(2)])])
+    }
+
+    @Test(arguments: ["-7", "7.5", "7e1", "true", "null", "[7]", "{}"])
+    func `Reads no secret from another value`(value: String) throws {
+        #expect(try #require(read(#"{"access_token":\#(value)}"#)).secrets == [:])
+    }
+
     @Test("Reads the first of two secrets with the same name")
     func twice() {
         let object = read(#"{"access_token":"one","access_token":"two"}"#)
         #expect(object?.secrets["access_token"] == Secret("one"))
         #expect(object?.members["access_token"] == .string("*"))
-        #expect(read(#"{"access_token":1,"access_token":"two"}"#)?.secrets == [:])
+        #expect(read(#"{"access_token":1,"access_token":"two"}"#)?.secrets == ["access_token": Secret("1")])
+        #expect(read(#"{"access_token":null,"access_token":"two"}"#)?.secrets == [:])
     }
 
     @Test("Ignores an error in an object with duplicate members")

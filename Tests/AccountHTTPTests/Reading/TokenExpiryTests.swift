@@ -12,7 +12,7 @@ struct TokenExpiryTests {
 
     private func expiry(_ payload: String, _ headers: KeyValuePairs<String, String> = [:], clock: Int = now) -> Date? {
         let response = ServiceResponse(200, headers, at: Date(timeIntervalSince1970: Double(clock)))
-        return TokenExpiry.date(expiresIn: nil, accessToken: jsonWebToken(payload), response: response)
+        return TokenExpiry.date(in: [:], accessToken: jsonWebToken(payload), response: response)
     }
 
     @Test(
@@ -20,7 +20,7 @@ struct TokenExpiryTests {
         arguments: [
             (#"{"exp":1800003600}"#, 3600.0), (#"{"exp":1800003600.5}"#, 3600.5), (#"{"exp":2115360000}"#, 315_360_000),
             (#"{"exp":2115360001}"#, nil), (#"{"exp":1800000000}"#, nil), (#"{"exp":1799999999}"#, nil),
-            (#"{"exp":1800003600000}"#, nil), (#"{"exp":"1800003600"}"#, nil), (#"{"exp":null}"#, nil),
+            (#"{"exp":1800003600000}"#, nil), (#"{"exp":"1800003600"}"#, 3600), (#"{"exp":null}"#, nil),
             (#"{"exp":-1}"#, nil), (#"{"exp":1e300}"#, nil), ("{}", nil), ("[]", nil), ("no JSON", nil),
         ])
     func claim(_ payload: String, _ lifetime: Double?) {
@@ -40,10 +40,32 @@ struct TokenExpiryTests {
         let token = jsonWebToken(#"{"exp":1800003600}"#)
         let response = ServiceResponse(200)
         #expect(
-            TokenExpiry.date(expiresIn: .integer(5), accessToken: token, response: response)
+            TokenExpiry.date(in: ["expires_in": .integer(5)], accessToken: token, response: response)
                 == FixedClock().now.addingTimeInterval(5))
         #expect(
-            TokenExpiry.date(expiresIn: .integer(-5), accessToken: token, response: response)
+            TokenExpiry.date(in: ["expires_in": .integer(-5)], accessToken: token, response: response)
                 == FixedClock().now.addingTimeInterval(3600))
+    }
+
+    @Test(
+        arguments: [
+            ("expires_at", .integer(1_800_003_600), 3600), ("expires_at", .string("1800003600"), 3600),
+            ("expires_on", .string("1800003600"), 3600), ("expires_at", .string("2027-01-15T09:00:00Z"), 3600),
+            ("expires_at", .string("2027-01-15 10:00:00.5+0100"), 3600.5),
+            ("expires_on", .string("Fri, 15 Jan 2027 09:00:00 GMT"), 3600),
+            // A date without a time zone, in the past, or in milliseconds.
+            ("expires_at", .string("2027-01-15T09:00:00"), nil), ("expires_at", .integer(1_799_999_999), nil),
+            ("expires_at", .integer(1_800_003_600_000), nil), ("expires_at", .boolean(true), nil),
+        ] as [(String, JSONValue, Double?)])
+    func `Reads the date that some services send in place of a lifetime`(
+        name: String, value: JSONValue, lifetime: Double?
+    ) {
+        let expected = lifetime.map { FixedClock().now.addingTimeInterval($0) }
+        let response = ServiceResponse(200)
+        #expect(TokenExpiry.date(in: [name: value], accessToken: Secret("t"), response: response) == expected)
+        let both: JSONObject = [name: value, "expires_in": .integer(5)]
+        #expect(
+            TokenExpiry.date(in: both, accessToken: Secret("t"), response: response)
+                == FixedClock().now.addingTimeInterval(5))
     }
 }

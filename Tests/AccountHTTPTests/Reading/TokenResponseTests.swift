@@ -70,11 +70,14 @@ struct TokenResponseTests {
         "Reads expires_in as seconds, and ignores an implausible value",
         arguments: [
             ("1", 1.0), ("3600", 3600), ("3600.0", 3600), ("3.6e3", 3600), ("315360000", 315_360_000),
-            // Some services send a string.
-            (#""3600""#, 3600),
+            // Some services send a string or a fraction.
+            (#""3600""#, 3600), (#""3.0""#, 3), ("3.9", 3), (#""3.9""#, 3), (#"" 3600 ""#, 3600), (#""3600.0""#, 3600),
+            (#""36e2""#, 3600), (#""+3600""#, 3600), (#""0003600""#, 3600), ("3600.5", 3600), (#""3600\n""#, 3600),
             // The expiry is unknown, so the token never counts as expired.
-            ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""""#, nil), (#""1h""#, nil),
-            (#""36e2""#, nil),
+            ("315360001", nil), ("0", nil), ("-1", nil), (#""-3600""#, nil), ("0.5", nil), (#""""#, nil),
+            (#""1h""#, nil),
+            (#""0x10""#, nil), (#""inf""#, nil), (#""3,600""#, nil), (#""1 2""#, nil), (#""1e300""#, nil),
+            (#"".5""#, nil),
             ("1800003600000", nil), ("1e300", nil), ("99999999999999999999", nil), ("true", nil), ("null", nil),
             ("[3600]", nil), ("{}", nil),
         ])

@@ -35,11 +35,30 @@ struct UserClaimsTests {
         arguments: [
             (#"{"sub":"1","username":"j","preferred_username":"jane"}"#, "jane"), (#"{"sub":"1","username":"j"}"#, "j"),
             (#"{"sub":"1","username":"j","preferred_username":""}"#, "j"),
-            (#"{"sub":"1","preferred_username":7}"#, nil),
+            (#"{"sub":"1","preferred_username":7}"#, "7"), (#"{"sub":"1","preferred_username":["j"]}"#, nil),
             (#"{"sub":"1","name":"Jane"}"#, nil),
         ])
     func username(_ body: String, _ expected: String?) throws {
         #expect(try identity(body).username == expected)
+    }
+
+    @Test func `Reads standard claims in other types`() throws {
+        let user = try identity(
+            #"""
+            {"sub":4711,"name":7,"phone_number":41441234567,"email_verified":1,"phone_number_verified":" FALSE ",
+             "updated_at":"2011-07-21T20:42:50Z","points":"7"}
+            """#)
+        #expect(user.id == "4711")
+        #expect(
+            user.profile
+                == [
+                    "name": "7", "phone_number": "41441234567", "email_verified": true, "phone_number_verified": false,
+                    "updated_at": 1_311_280_970, "points": "7",
+                ])
+        #expect(try identity(#"{"sub":"1","updated_at":"1311280970"}"#).profile["updated_at"] == 1_311_280_970)
+        // A value without a clear meaning stays as the service wrote it.
+        let odd = try identity(#"{"sub":"1","email_verified":"perhaps","updated_at":"yesterday"}"#)
+        #expect(odd.profile == ["email_verified": "perhaps", "updated_at": "yesterday"])
     }
 
     /// A signed response with these claims. The signature is not verified.

@@ -99,6 +99,20 @@ struct WorkloadSourceTests {
         #expect(text.contains("GITLAB_OIDC_TOKEN") && text.contains("id_tokens"))
     }
 
+    @Test(arguments: [
+        "h.p.s\n", "h.p.s\r\n", " h.p.s ", "\n\nh.p.s\nrest", "\u{FEFF}h.p.s", "\th.p.s\u{A0}", "h.p.s\r",
+    ])
+    func `Trims an assertion from every source`(text: String) async throws {
+        try await TemporaryFile.run(text) { path in
+            for source in [WorkloadSource.file(path), .command(["cat", path])] {
+                let found = try await assertion(from: source)
+                #expect(found == Secret("h.p.s"), "\(source.words)")
+            }
+        }
+        guard !text.contains("rest") else { return }
+        #expect(try await assertion(from: .environment("TOKEN"), ["TOKEN": text]) == Secret("h.p.s"))
+    }
+
     @Test func `Reads the first line of a file, each time`() async throws {
         try await TemporaryFile.run("h.p.1\r\nsecond line") { path in
             #expect(try await assertion(from: .file(path)) == Secret("h.p.1"))
@@ -135,7 +149,7 @@ struct WorkloadSourceTests {
     }
 
     @Test(arguments: [
-        "two words", "", "\nh.p.s", "töken", String(repeating: "x", count: WorkloadSource.sizeLimit + 1),
+        "two words", "", "\r\n \n", "\u{FEFF}", "töken", String(repeating: "x", count: WorkloadSource.sizeLimit + 1),
     ])
     func `Refuses text that is no assertion, without repeating it`(content: String) async throws {
         try await TemporaryFile.run(content) { path in

@@ -23,13 +23,20 @@ import Foundation
     }
 
     @Test(arguments: [
-        #"{}"#, #"{"exp":"1900003600"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":-1}"#, #"{"exp":1e300}"#,
+        #"{}"#, #"{"exp":"soon"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":-1}"#, #"{"exp":1e300}"#,
         #"{"exp":1900003600000}"#, #"{"exp":[1900003600]}"#,
     ])
     func `Reads an invalid date of a JWT as unknown`(claims: String) throws {
         let token = try #require(JSONWebToken(token(claims)))
         #expect(token.issuedAt == nil)
         #expect(token.expiresAt == nil)
+    }
+
+    @Test(arguments: [#""1900003600""#, #"" 1900003600 ""#, #""1900003600.0""#, #""2030-03-17T18:46:40Z""#])
+    func `Reads dates of a JWT that are text`(date: String) throws {
+        let token = try #require(JSONWebToken(token(#"{"iat":\#(date),"exp":\#(date)}"#)))
+        #expect(token.issuedAt == Date(timeIntervalSince1970: 1_900_003_600))
+        #expect(token.expiresAt == token.issuedAt)
     }
 
     @Test func `Reads the expiry of a JWT despite an invalid issue date`() throws {

@@ -123,6 +123,14 @@ struct SecretTests {
         #expect(Secret("") == Secret(bytes: []))
     }
 
+    @Test(arguments: ["token", " token\r\n", "\u{FEFF}token", "\n\ttoken\u{A0}"])
+    func `Trims a secret, and only if asked`(text: String) {
+        #expect(Secret(text).trimmed == Secret("token"))
+        #expect(Secret("x" + text + "x").trimmed == Secret("x" + text + "x"))
+        #expect(Secret(text + "\nrest").firstLine == Secret("token"))
+        #expect(Secret(" \n").trimmed == Secret("") && Secret("").trimmed == Secret(""))
+    }
+
     @Test func `Returns the bytes and the text of a secret unchanged`() {
         let bytes: [UInt8] = [0, 255, 128, 65, 0]
         #expect(

@@ -80,6 +80,9 @@ private func promiseSameObject(_ response: ServiceResponse) {
         if names.contains(name), let text = value.string {
             // The decoder replaces invalid UTF-8, and a secret is revealed with the same replacements.
             promise((object.secrets[name]?.reveal() ?? "") == text, "\(name) is the same")
+        } else if let secret = object.secrets[name] {
+            promise(
+                value.number != nil && secret.reveal().utf8.allSatisfy { 48...57 ~= $0 }, "\(name) is a whole number")
         } else {
             promise(object.members[name] == value, "\(name) is the same")
         }

@@ -17,7 +17,7 @@ private func readIDToken(_ bytes: [UInt8]) {
         .replacing("=", with: "")
     let response = ServiceResponse(200, .date, [])
     for token in [Secret(bytes: bytes), Secret("e30.\(payload).c2ln")] {
-        if let expiry = TokenExpiry.date(expiresIn: nil, accessToken: token, response: response) {
+        if let expiry = TokenExpiry.date(in: [:], accessToken: token, response: response) {
             promise(expiry > now && expiry <= now.addingTimeInterval(10 * 365 * 86_400), "an expiry is plausible")
         }
         if let identity = IDToken(token)?.identity {
