@@ -69,6 +69,7 @@ let package = Package(
             name: "AccountNetwork",
             dependencies: [
                 "AccountSupport",
+                "CAccountKitShims",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -34,7 +34,8 @@ def summary_problems(text):
 
 def main():
     sources = [*ROOT.glob("Tests/**/*.swift"), *ROOT.glob("IntegrationTests/**/*.swift")]
-    tests = {name for source in sources for name in re.findall(r"func `([^`]+)`", source.read_text())}
+    names = re.compile(r'func `([^`]+)`|@Test\(\s*"([^"]+)"')
+    tests = {either or other for source in sources for either, other in names.findall(source.read_text())}
     lines = (ROOT / CLAIMS).read_text().splitlines()
     rows = [line for line in lines if line.startswith("| ") and not line.startswith(("| --- |", "| if the attacker |"))]
     problems = [*claim_problems(rows, tests), *summary_problems((ROOT / "SECURITY.md").read_text())]

@@ -14,7 +14,7 @@ import Darwin
 /// What AccountKit requires of a connection before it sends the first byte of a request.
 ///
 /// - Over TLS, the certificate is for the host of the URL; see ``CertificateNames``. NIOSSL has already verified its chain and dates.
-/// - Without TLS, on Linux, the program at the other end belongs to the user or to root; see ``LoopbackOwners``. Elsewhere, and if the system
+/// - Without TLS, on Linux, the program at the other end belongs to the user or to root; see ``LoopbackOwner``. Elsewhere, and if the system
 ///   forwards the port to another network (as container programs do), this is not checked.
 /// - If a server named the URL, the address is public or in the network of that server.
 package struct ConnectionCheck: Sendable {
@@ -70,10 +70,9 @@ package struct ConnectionCheck: Sendable {
         guard !usesTLS, let local = channel.localAddress, let own = local.ipAddress.flatMap({ IPAddress($0) }) else {
             return
         }
-        let owners = LoopbackOwners(
-            in: LoopbackOwners.tables(), server: .init(address, UInt16(remote.port ?? 0)),
-            client: .init(own, UInt16(local.port ?? 0)))
-        if let stranger = owners.users.subtracting(trustedUsers).min() { throw ConnectionRefusal.owner(stranger) }
+        let user = LoopbackOwner.user(
+            server: .init(address, UInt16(remote.port ?? 0)), client: .init(own, UInt16(local.port ?? 0)))
+        if let user, !trustedUsers.contains(user) { throw ConnectionRefusal.owner(user) }
     }
 
     private func checkCertificate(of channel: any Channel) throws {

@@ -7,7 +7,8 @@ import Darwin
 #endif
 
 package struct IPAddress: Sendable, Hashable {
-    private let bytes: [UInt8]
+    /// 4 or 16 bytes, in network byte order.
+    package let bytes: [UInt8]
 
     /// Parses an IPv4 address in dotted-decimal form, or an IPv6 address without brackets (RFC 4291, section 2.2).
     package init?(_ text: String) {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "AccountKitNetwork.h"
 #include "AccountKitService.h"
 #include "AccountKitSignals.h"
 #include "AccountKitTPM.h"

@@ -207,7 +207,7 @@ struct APIAuthorityTests {
             try await LoopbackServer.run { request, address in
                 Self.respond(
                     to: request, at: address,
-                    metadata: ["client_id_metadata_document_supported": isSupported ? "true" : #""true""#])
+                    metadata: ["client_id_metadata_document_supported": isSupported ? "true" : "null"])
             } _: { server in
                 var client = OAuthClient.registration(in: Self.registrations(), name: "Notes")
                 client.metadataURL = url

@@ -202,9 +202,9 @@ struct APITrustTests {
     private static let audiences = [
         (#"{"aud":"API/mcp"}"#, true), (#"{"aud":["urn:other","API/mcp/"]}"#, true), (#"{"aud":"API"}"#, true),
         (#"{"aud":["API/"]}"#, true), (#"{"aud":"requested"}"#, true), (#"{"sub":"1"}"#, true),
-        (#"{"aud":[]}"#, true), (#"{"aud":7}"#, true), ("", true), (#"{"aud":"urn:other"}"#, false),
+        (#"{"aud":[]}"#, true), (#"{"aud":7}"#, false), ("", true), (#"{"aud":"urn:other"}"#, false),
         (#"{"aud":["urn:other","https://evil.example/mcp"]}"#, false), (#"{"aud":"API/other"}"#, false),
-        (#"{"aud":""}"#, false), (#"{"aud":"x\u001b[31m"}"#, false),
+        (#"{"aud":""}"#, true), (#"{"aud":"x\u001b[31m"}"#, false),
     ]
 
     @Test(arguments: audiences)

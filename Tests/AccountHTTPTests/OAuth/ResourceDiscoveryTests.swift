@@ -72,7 +72,7 @@ struct ResourceDiscoveryTests {
             default: ServiceResponse(404)
             }
         }.resource()
-        #expect(resource.scopes == ["read", "write"])
+        #expect(resource.scopes == ["read", "write", "bad", "scope"])
     }
 
     @Test func `Tries the well-known addresses if the API streams without end`() async throws {

@@ -35,7 +35,7 @@ struct StoreTests {
                     let old = try await account.storedToken()
                     let unnamed = account.with("ACCOUNT_HOME", other.home)
                     let refused = try await unnamed("refresh")
-                    #expect(refused.exitCode == 78 && refused.errors.contains("set ACCOUNT_ISSUER"), "\(refused)")
+                    #expect(refused.exitCode == 78 && refused.errors.contains("Set ACCOUNT_ISSUER"), "\(refused)")
                     #expect(try await server.log()["/oauth/token"] == 0, "no machine sends its secret by chance")
                     let machine = unnamed.with("ACCOUNT_ISSUER", server.issuer)
                     let refresh = try await machine("refresh")
