@@ -17,6 +17,9 @@ struct ReadableResponse {
     /// The secrets that are not empty.
     private(set) var secrets: [String: Secret] = [:]
 
+    /// Whether the response reports an error, in any form.
+    private(set) var hasError = false
+
     private let names: Set<String>
 
     /// The number of objects, arrays and strings around the members that are searched.
@@ -62,12 +65,19 @@ struct ReadableResponse {
                     let secret = scanner.unescaped(string).map({ Secret(bytes: $0) }), secret.byteCount > 0
                 else { continue }
                 secrets[member.name] = secret
-            } else if members[member.name] == nil {
+                continue
+            }
+            if member.name == "error", member.string?.isEmpty != true,
+                !"nf".utf8.contains(text[member.value].first ?? 0)
+            {
+                hasError = true
+            }
+            if members[member.name] == nil {
                 members[member.name] = Self.value(text[member.value])
             }
         }
         // An object around the tokens, as in `{"data": {…}}`. Beside an error, it could contain other tokens.
-        guard secrets.isEmpty, members["error"] == nil, depth < Self.depthLimit else { return }
+        guard secrets.isEmpty, !hasError, depth < Self.depthLimit else { return }
         for member in found where secrets.isEmpty {
             guard let text = inner(of: member, text, scanner) else { continue }
             var other = self
@@ -109,7 +119,10 @@ struct ReadableResponse {
             let key = String(decoding: name, as: UTF8.self)
             if names.contains(key) {
                 if secrets[key] == nil { secrets[key] = Secret(bytes: value) }
-            } else if members[key] == nil {
+                continue
+            }
+            if key == "error" { hasError = true }
+            if members[key] == nil {
                 members[key] = .string(String(decoding: value, as: UTF8.self))
             }
         }

@@ -16,7 +16,7 @@ extension ResponseParser {
             let readable = ReadableResponse(response.body, secrets: endpoint.secrets)
         else { throw failure(in: response) }
         guard let token = readable.secrets["access_token"], token.withUnsafeBytes({ Self.isToken($0) }) else {
-            guard isRefresh, let session, let next = readable.secrets["refresh_token"], readable.members["error"] == nil
+            guard isRefresh, let session, let next = readable.secrets["refresh_token"], !readable.hasError
             else { throw failure(in: response) }
             var credentials = session
             credentials.refreshToken = next

@@ -154,6 +154,10 @@ struct OddTokenResponseTests {
         var expected = session
         expected.refreshToken = Secret("r2")
         #expect(renewed == expected)
+        // An object for an error means that the refresh token is not new.
+        let object = ServiceResponse(200, [:], #"{"error":{"code":"invalid_grant"},"refresh_token":"r1"}"#)
+        #expect(
+            kind(failure { try parser.credentials(in: object, for: "tool", refreshing: session) }) == .unclear("…"))
         // At a sign-in there is no session, and an error decides.
         #expect(failure { try ResponseParser(.token).credentials(in: response, for: "tool") } != nil)
         let error = ServiceResponse(200, [:], #"{"error":"invalid_grant","refresh_token":"r2"}"#)
