@@ -95,7 +95,9 @@ extension Judge {
     func ended(_ operation: Operation, _ outcome: Operation.Outcome) {
         look(operation, outcome)
         switch outcome {
-        case .state(.verified(let account)): check(account.token, operation)
+        case .state(.verified(let account)):
+            check(account.token, operation)
+            checkIsNotWithheld(account.token, operation)
         case .state(.unverified(let account, _)):
             world.coverage.count(.kept)
             check(account.token, operation)
@@ -106,8 +108,12 @@ extension Judge {
             if operation.kind == .refresh, operation.read.contains(account.tokens) {
                 violate(.memoryAndDiskAgree, "refresh returned \(account.token), which it should have replaced")
             }
-        case .accessToken(let token): check(token, operation)
-        case .derivedToken(let token): checkDerived(token, operation)
+        case .accessToken(let token):
+            check(token, operation)
+            checkIsNotWithheld(token, operation)
+        case .derivedToken(let token):
+            checkDerived(token, operation)
+            checkIsNotWithheld(token, operation)
         case .signedOut(let report): if report.account == nil { checkNobody(operation) }
         case .failed(let error):
             // A user whose token has expired and cannot be refreshed stays signed in.
@@ -150,6 +156,11 @@ extension Judge {
         else { return }
         if issued.process !== process { world.coverage.count(.adoption) }
         if issued.process === process, issued.operation !== operation { world.coverage.count(.join) }
+    }
+
+    private func checkIsNotWithheld(_ token: String, _ operation: Operation) {
+        guard withheld[token] != nil, !world.weather.canLockBeLost else { return }
+        violate(.withheldTokensAreNotReturned, "\(operation.kind) returned \(token), which no program may get")
     }
 
     /// Checks that a token for another API was stored with the account, unless the disk failed. After three refused

@@ -40,6 +40,20 @@ extension Judge {
         turn.operation?.responsible.insert(tokens.grant)
     }
 
+    /// The response to a request with a refresh token was odd.
+    func noteOddity(_ oddity: Service.Oddity?, of credentials: Credentials, _ tokens: Tokens) {
+        guard let oddity else { return }
+        odd.insert(tokens)
+        switch oddity {
+        case .otherType: world.coverage.count(.otherType)
+        case .otherUser: world.coverage.count(.otherUser)
+        case .noAccessToken:
+            world.coverage.count(.noAccessToken)
+            return
+        }
+        withheld[credentials.token] = oddity
+    }
+
     func issued(_ token: String) -> (process: SimulatedProcess, operation: Operation?)? { issued[token] }
 
     /// Checks that a refresh sends only tokens that it has read. If another process has replaced these tokens, the refresh adopts the new
@@ -130,7 +144,13 @@ extension Judge {
             process.hasMissedChange = true
         }
         if case .renewed = turn.truth { turn.operation?.lease?.phase = .beforeCommit }
-        if case .verify = turn.call, case .success? = turn.answer { world.coverage.count(.verified) }
+        if case .verify(let account) = turn.call, case .success? = turn.answer {
+            world.coverage.count(.verified)
+            if withheld[account.token] == .otherUser {
+                withheld[account.token] = nil
+                world.coverage.count(.withheldConfirmed)
+            }
+        }
     }
 
     /// A refresh has ended.

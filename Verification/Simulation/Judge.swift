@@ -54,6 +54,13 @@ final class Judge: @unchecked Sendable {
     /// Sign-ins that were replaced by others.
     var replaced: Set<Int> = []
 
+    /// The access tokens that no program may get: those of another type, and those of another user until the service confirms the
+    /// user.
+    var withheld: [String: Service.Oddity] = [:]
+
+    /// The tokens of odd responses.
+    var odd: Set<Tokens> = []
+
     private lazy var reader = AccountStore(
         storage: DiskReader(world: world), appIdentifier: "simulation", keySources: [SimulatedKey()])
 
@@ -135,6 +142,7 @@ final class Judge: @unchecked Sendable {
         if isTokenChange {
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
             if new.credentials.proofKey != nil { world.coverage.count(.boundRefresh) }
+            if odd.contains(new.tokens) { world.coverage.count(.oddResponseStored) }
             if operation?.lease?.isLost == true || turn.process.unsavedLate.contains(new.tokens) {
                 world.coverage.count(.lateTokensSaved)
             }

@@ -10,6 +10,7 @@ enum Rule: Int, Sendable {
     case nothingIsLeftBehind
     case nobodyWaitsForTheService
     case seedReplaysExactly
+    case withheldTokensAreNotReturned
 
     var text: String {
         switch self {
@@ -24,6 +25,7 @@ enum Rule: Int, Sendable {
         case .nothingIsLeftBehind: "the tokens that the service issued are stored or revoked"
         case .nobodyWaitsForTheService: "no process waits for the service under the lock"
         case .seedReplaysExactly: "a seed replays exactly"
+        case .withheldTokensAreNotReturned: "no program gets a token of another user or type"
         }
     }
 }
@@ -52,6 +54,12 @@ enum Mistake: String, CaseIterable, Sendable {
 
     /// The authority reports late tokens as revoked, and does not revoke them.
     case keepsLateTokens = "keeps-late-tokens"
+
+    /// The authority reports an odd response to a refresh as a failure, so its tokens are lost.
+    case judgesBeforeStoring = "judges-before-storing"
+
+    /// The authority reports an odd response to a refresh as a plain one.
+    case hidesOddities = "hides-oddities"
 
     /// A signal ends the process at once, even during an exchange.
     case diesAtOnce = "dies-at-once"
@@ -139,7 +147,8 @@ enum Mistake: String, CaseIterable, Sendable {
         switch self {
         case .callsTroubleDefinite, .callsUnknownClientDefinite: [.onlyUserOrRejectionClears]
         case .locksNobodyOut: [.refreshTokenIsSentOnce, .eventForEveryChange, .signOutReachesTheService]
-        case .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .leasesToAll, .sendsAgain, .losesRecord, .judgesBeforeStoring: [.refreshTokenIsSentOnce]
+        case .hidesOddities: [.withheldTokensAreNotReturned]
         case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease, .sendsAfterStop:
             [.refreshTokenIsSentOnce]
         case .commitsWithoutCompare: [.onlyUserOrRejectionClears, .nobodyElsesSessionIsTouched]

@@ -64,6 +64,18 @@ struct Service {
         case notSupported
     }
 
+    /// How a successful response to a request with a refresh token differs from a plain one, after an authority has read it. The
+    /// service has spent the refresh token, so the next one must be stored in each case.
+    enum Oddity: CaseIterable {
+        /// The access token has a type that the session cannot use: it is not bound to the key of a bound session, or belongs to
+        /// an unknown protocol.
+        case otherType
+        /// The ID token names another user.
+        case otherUser
+        /// Only the next refresh token can be read.
+        case noAccessToken
+    }
+
     struct Grant {
         let user: String
         let client: String
@@ -158,23 +170,59 @@ struct Service {
         return Identity(id: "id-\(grant.user)", username: grant.user)
     }
 
-    /// Exchanges a refresh token for new tokens; `nil` if the refresh token is not valid.
-    mutating func redeem(_ tokens: Tokens, at date: Date) -> Credentials? {
+    /// The oddities of a successful response to a request with a refresh token.
+    func oddities(byRefresh: Bool = true) -> [Oddity] {
+        switch policy {
+        case .strict, .rotating: byRefresh ? Oddity.allCases : []
+        case .lasting: byRefresh ? [.otherType, .otherUser] : []
+        case .without, .machine: []
+        }
+    }
+
+    /// Exchanges the refresh token of an account for new tokens; `nil` if the refresh token is not valid.
+    mutating func redeem(_ account: Account, _ oddity: Oddity? = nil, at date: Date) -> Credentials? {
+        let tokens = account.tokens
         guard isToBeRedeemed(tokens) else { return nil }
         grants[tokens.grant].newest += 1
+        if oddity == .noAccessToken { return withoutAccessToken(account) }
         grants[tokens.grant].access = grants[tokens.grant].newest
         grants[tokens.grant].isExpired = false
-        return credentials(of: tokens.grant, at: date)
+        return odd(credentials(of: tokens.grant, at: date), oddity)
     }
 
     /// A token for another API in exchange for the refresh token or, without one, the access token; `nil` if that token is not valid.
-    mutating func derive(_ tokens: Tokens, byRefresh: Bool, at date: Date) -> Credentials? {
+    mutating func derive(
+        _ account: Account, byRefresh: Bool, _ oddity: Oddity? = nil, at date: Date
+    ) -> Credentials? {
+        let tokens = account.tokens
         guard byRefresh ? isToBeRedeemed(tokens) : identity(tokens) != nil else { return nil }
         if byRefresh, isRotating { grants[tokens.grant].newest += 1 }
-        return Credentials(
+        if oddity == .noAccessToken { return withoutAccessToken(account) }
+        let derived = Credentials(
             accessToken: Secret("d\(tokens.grant).\(grants[tokens.grant].newest)"),
             refreshToken: byRefresh && isRotating ? Secret("r\(tokens.grant).\(grants[tokens.grant].newest)") : nil,
-            issuedAt: date, expiresAt: lifetime.map { date.addingTimeInterval($0) })
+            tokenType: tokenType, issuedAt: date, expiresAt: lifetime.map { date.addingTimeInterval($0) })
+        return odd(derived, oddity)
+    }
+
+    private var tokenType: String { bindsTokens ? Credentials.boundType : "Bearer" }
+
+    private func odd(_ credentials: Credentials, _ oddity: Oddity?) -> Credentials {
+        var result = credentials
+        switch oddity {
+        case .otherType:
+            (result.tokenType, result.isOfUnsupportedType) = bindsTokens ? ("Bearer", false) : ("mac", true)
+        case .otherUser: result.isOfOtherUser = true
+        case .noAccessToken, nil: break
+        }
+        return result
+    }
+
+    private func withoutAccessToken(_ account: Account) -> Credentials {
+        var result = account.credentials
+        result.refreshToken = Secret("r\(account.tokens.grant).\(grants[account.tokens.grant].newest)")
+        result.lacksAccessToken = true
+        return result
     }
 
     /// A second use of a spent token may end the session.
@@ -211,8 +259,8 @@ struct Service {
             case .without, .machine: nil
             }
         var credentials = Credentials(
-            accessToken: Secret("a\(grant).\(newest)"), refreshToken: refresh, clientID: grants[grant].client,
-            issuedAt: date,
+            accessToken: Secret("a\(grant).\(newest)"), refreshToken: refresh, tokenType: tokenType,
+            clientID: grants[grant].client, issuedAt: date,
             expiresAt: lifetime.map { date.addingTimeInterval($0) })
         if policy == .machine { credentials.machine = MachineGrant() }
         return credentials

@@ -313,9 +313,19 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, T
     {
         do {
             let answer = try await process.call(.refresh(account), if: mayBeSent)
-            guard case .credentials(let new) = answer else { preconditionFailure() }
+            guard case .credentials(var new) = answer else { preconditionFailure() }
             if process.world.mistake == .cutsExchangesOff, Operation.current?.isCancelled ?? false {
                 throw AuthorityError.noResponse(.cancelled)
+            }
+            if process.world.mistake == .judgesBeforeStoring {
+                if new.isOfOtherUser { throw AuthorityError.otherUser(id: "somebody else") }
+                if new.lacksAccessToken || account.credentials.hasWrongType(in: new) {
+                    throw AuthorityError.unclear("an odd response")
+                }
+            }
+            if process.world.mistake == .hidesOddities {
+                (new.isOfOtherUser, new.isOfUnsupportedType) = (false, false)
+                if account.credentials.proofKey != nil { new.tokenType = Credentials.boundType }
             }
             return new
         } catch let failure as AuthorityError {

@@ -230,11 +230,17 @@ extension World {
         case .refresh(let account):
             judge.asks(turn, for: account.tokens)
             judge.redeems(account.tokens)
-            if let new = service.redeem(account.tokens, at: date) {
+            let oddity = oddity(of: service.oddities())
+            if let new = service.redeem(account, oddity, at: date) {
                 var renewed = account
                 renewed.credentials = account.credentials.renewed(by: new)
                 turn.truth = .renewed(renewed.tokens, from: account.tokens)
-                judge.issued(renewed.tokens, to: turn)
+                if new.lacksAccessToken {
+                    judge.derived(renewed.tokens, to: turn)
+                } else {
+                    judge.issued(renewed.tokens, to: turn)
+                }
+                judge.noteOddity(oddity, of: new, renewed.tokens)
                 return .credentials(new)
             }
             turn.truth = .refused(account.tokens)
@@ -247,13 +253,15 @@ extension World {
                 judge.asks(turn, for: account.tokens)
                 judge.redeems(account.tokens)
             }
-            if let new = service.derive(account.tokens, byRefresh: byRefresh, at: date) {
+            let oddity = oddity(of: service.isRotating ? service.oddities(byRefresh: byRefresh) : [])
+            if let new = service.derive(account, byRefresh: byRefresh, oddity, at: date) {
                 coverage.count(.derivation)
                 var tokens = account.tokens
                 guard let number = new.refreshNumber else { return .credentials(new) }
                 tokens.refresh = number
                 turn.truth = .renewed(tokens, from: account.tokens)
                 judge.derived(tokens, to: turn)
+                judge.noteOddity(oddity, of: new, tokens)
                 return .credentials(new)
             }
             guard byRefresh else { throw AuthorityError.oauthError(.invalidRequest) }
@@ -293,6 +301,11 @@ extension World {
         }
     }
 
+    private func oddity(of oddities: [Service.Oddity]) -> Service.Oddity? {
+        guard !isCalm, !oddities.isEmpty, happens(weather.oddAnswers) else { return nil }
+        return oddities.randomElement(using: &random)
+    }
+
     private func issue(_ user: String, _ client: String, _ turn: Turn) -> Credentials {
         let new = service.issue(user, client, at: date)
         turn.truth = .issued(new.tokens)
@@ -309,12 +322,12 @@ extension World {
             judge.gaveUp(call)
             judge.redeems(account.tokens)
             if service.isRotating { judge.excuse(account.tokens.grant) }
-            _ = service.redeem(account.tokens, at: date)
+            _ = service.redeem(account, at: date)
         case .derive(let account, .refresh):
             judge.gaveUp(call)
             judge.redeems(account.tokens)
             if service.isRotating { judge.excuse(account.tokens.grant) }
-            _ = service.derive(account.tokens, byRefresh: true, at: date)
+            _ = service.derive(account, byRefresh: true, at: date)
         case .revoke(let account):
             judge.revokes(account, nil)
             if [.single, .all].contains(service.revoking) {

@@ -188,6 +188,9 @@ struct Weather {
     let cutOffs: Double
     let damage: Double
 
+    /// The share of odd responses among the successful ones to a request with a refresh token.
+    let oddAnswers: Double
+
     /// The kind of storage.
     enum Store {
         /// The kernel manages the locks, which cannot be lost.
@@ -233,5 +236,6 @@ struct Weather {
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
         supportsPerGrantRevocation = Bool.random(using: &random) && revoking != .all
         bindsTokens = Bool.random(using: &random)
+        oddAnswers = [0, 0.33, 0.33].randomElement(using: &random)!
     }
 }

@@ -108,7 +108,8 @@ struct SessionsTests {
                 #expect(login.exitCode == 64, "\(login)")
                 #expect(login.errors.contains(name.isEmpty ? "--session" : "is not a valid session name"), "\(login)")
                 #expect(try await user.account("switch", name).exitCode == 64)
-                if !name.isEmpty {
+                // Spaces and line breaks around the value of a variable have no meaning.
+                if name.first?.isLetter == false {
                     #expect(try await user.account.with("ACCOUNT_SESSION", name)("whoami").exitCode == 64)
                 }
             }

@@ -30,6 +30,38 @@ struct RefreshTests {
         }
     }
 
+    /// `OddTokenResponseTests` of AccountHTTP has the table of such responses.
+    @Test func `Stores the tokens of odd responses, and loses no session`() async throws {
+        try await SignedInUser.run { user in
+            let foreign = try user.server.idToken(setting: ["iss": .text("https://elsewhere.example")])
+            let odd: [(fields: [String: String], members: [String: JSON])] = [
+                (["Content-Type": "text/html"], [:]), (["Content-Encoding": "gzip"], [:]),
+                ([:], ["token_type": .text("BearerToken")]), ([:], ["token_type": .text("")]),
+                ([:], ["id_token": .text(foreign)]), ([:], ["id_token": .text("unreadable"), "scope": .object([:])]),
+            ]
+            for (fields, members) in odd {
+                let before = try await user.account.storedToken()
+                try await user.server.setFaults(Fault(path: "/oauth/token", headers: fields))
+                try await user.server.alter(.token, setting: members)
+                let refresh = try await user.account("refresh")
+                #expect(refresh.exitCode == 0, "\(fields) \(members) \(refresh)")
+                let after = try await user.account.storedToken()
+                #expect(after != before)
+                #expect(try await user.server.accepts(after))
+            }
+            // Without an access token, only the next refresh token is stored.
+            try await user.server.clearFaults()
+            try await user.server.alter(.token, omitting: ["access_token"])
+            let refused = try await user.account("refresh")
+            #expect(refused.exitCode == 69 && refused.errors.contains("no access token that can be read"), "\(refused)")
+            try await user.server.alter(.token)
+            #expect(try await user.account("refresh").exitCode == 0)
+            let log = try await user.server.log()
+            #expect(log["rotations"] == odd.count + 2 && log["reuseAlarms"] == 0)
+            #expect(log["refreshes"] == odd.count + 2)
+        }
+    }
+
     @Test func `Refreshes a token that expires before --min-validity`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "600"]) { user in
             let before = try await user.account.storedToken()

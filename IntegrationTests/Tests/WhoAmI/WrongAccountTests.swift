@@ -48,9 +48,16 @@ struct WrongAccountTests {
             #expect(offline.reason == "wrongAccount")
             #expect(offline.account?.username == "alice")
             #expect(try await user.account("token").exitCode == 69)
-            // Once user info identifies the owner again, commands print the old token.
+            // Once user info identifies the owner again, commands print the token of that refresh.
             try await user.server.clearFaults()
-            #expect(try await user.account.storedToken() == token)
+            try await user.server.alter(.token)
+            let new = try await user.account.storedToken()
+            #expect(new != token)
+            #expect(try await user.server.accepts(new))
+            // The refresh token of that response was stored, too.
+            #expect(try await user.account("refresh").exitCode == 0)
+            let log = try await user.server.log()
+            #expect(log["rotations"] == 2 && log["reuseAlarms"] == 0)
         }
     }
 

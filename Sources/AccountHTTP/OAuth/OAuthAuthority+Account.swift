@@ -65,9 +65,9 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// - Returns: The new credentials. If the service sent no refresh token, they contain none, and the old refresh
     ///   token is still valid. If the service issued an access token of the wrong type, such as a token that is not bound to
-    ///   the key of the session, AccountKit stores these credentials and returns the access token to no program.
-    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response
-    ///   contains an ID token that does not belong to the account (OpenID Connect Core, section 12.2).
+    ///   the key of the session, or an ID token of another user (OpenID Connect Core, section 12.2), AccountKit stores these
+    ///   credentials and returns the access token to no program.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token.
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
         try await prepareRefresh(of: account).exchange { true }.credentials
     }

@@ -65,7 +65,7 @@ struct OAuthExchange: PreparedExchange {
         let (parser, response) = try await response(if: mayBeSent)
         var credentials: Credentials
         do throws(AuthorityError) {
-            credentials = try parser.credentials(in: response, for: client?.id)
+            credentials = try parser.credentials(in: response, for: client?.id, refreshing: owner?.credentials)
         } catch {
             if let isAtCurrentEndpoint, let toCurrentEndpoint, await !isAtCurrentEndpoint() {
                 return try await toCurrentEndpoint().exchange(if: mayBeSent)
@@ -82,6 +82,7 @@ struct OAuthExchange: PreparedExchange {
             guard case .oauthError(.invalidScope, _) = error, let withoutScopes else { throw error }
             return try await withoutScopes().exchange(if: mayBeSent)
         }
+        if credentials.lacksAccessToken { return (credentials, response) }
         if credentials.scopes.isEmpty { credentials.scopes = scopes }
         credentials.resources = resources
         credentials.proofKey = key?.secret

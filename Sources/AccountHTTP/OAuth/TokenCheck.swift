@@ -12,12 +12,13 @@ import Foundation
 /// | | sign-in of a user | refresh | token for another API | client without a user |
 /// | --- | --- | --- | --- | --- |
 /// | type of the access token | refused | withheld | refused; withheld after a refresh | refused |
-/// | `iss`, `aud`, `azp` and `sub` of the ID token | of the service and this client, for some user | as before the refresh | as before | no ID token |
+/// | `sub` of the ID token | some user | another user: withheld | refused; withheld after a refresh | no ID token |
+/// | `iss`, `aud` and `azp` of the ID token | of the service and this client | others: the ID token is dropped | refused; dropped after a refresh | |
 /// | `nonce` and `exp` of the ID token | of the sign-in in the browser | | | |
 ///
 /// A refusal is possible only if the request spent no refresh token, or if the caller revokes the tokens. After a refresh, the
-/// session needs the new refresh token, so the credentials pass the check, and `Credentials.hasWrongType` withholds the access
-/// token.
+/// session needs the new refresh token, so the credentials always pass the check: AccountKit stores them before it judges them.
+/// `Credentials.hasWrongType` and `Credentials.isOfOtherUser` then withhold the access token.
 struct TokenCheck: Sendable {
     let issuer: Issuer
 
@@ -40,8 +41,8 @@ struct TokenCheck: Sendable {
     /// that the ID token belongs to this sign-in, this is an error instead.
     ///
     /// - Returns: The user that the ID token identifies, if any.
-    /// - Throws: An `AuthorityError`; `otherUser` if the ID token does not belong to the owner. AccountKit then does not revoke
-    ///   the new tokens, because the revocation may end the session of the account.
+    /// - Throws: An `AuthorityError`; `otherUser` if the ID token does not belong to the owner, and the request spent no refresh
+    ///   token. AccountKit then does not revoke the new tokens, because the revocation may end the session of the account.
     @discardableResult
     func check(_ credentials: inout Credentials) throws(AuthorityError) -> Identity? {
         if credentials.hasWrongType, !spendsRefreshToken { throw refusal(of: credentials) }
@@ -53,7 +54,14 @@ struct TokenCheck: Sendable {
         }
         if let owner {
             guard token.belongs(to: owner, issuer: issuer, clientID: clientID) else {
-                throw .otherUser(id: token.identity?.id ?? "")
+                guard spendsRefreshToken else { throw .otherUser(id: token.identity?.id ?? "") }
+                credentials.idToken = nil
+                // An ID token of another issuer or for another client is not trusted, but it is a warning if it names another
+                // user.
+                if let user = token.identity, user.id != owner.id, !owner.isUnidentified {
+                    credentials.isOfOtherUser = true
+                }
+                return nil
             }
         } else {
             try token.check(issuer: issuer, clientID: clientID, nonce: nonce, at: date)

@@ -70,9 +70,12 @@ struct ResponseObject: Sendable {
 
 /// Finds the members of an object (RFC 8259, section 4). The scanner does not find all syntax errors, because a decoder
 /// also reads the text.
-private struct JSONMemberScanner {
+struct JSONMemberScanner {
     struct Member {
         var name: String
+
+        /// The range of the value.
+        var value: Range<Int>
 
         /// The range between the quotation marks, or `nil` if the value is not a string.
         var string: Range<Int>?
@@ -88,30 +91,45 @@ private struct JSONMemberScanner {
 
     mutating func members() -> [Member]? {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        index = text.starts(with: byteOrderMark) ? 3 : 0
-        guard take("{") else { return nil }
-        if take("}") { return [] }
+        let (members, isWhole) = members(from: text.starts(with: byteOrderMark) ? 3 : 0)
+        return isWhole ? members : nil
+    }
+
+    /// Returns the members of the object at an index that can be read, and whether these are all.
+    mutating func members(from start: Int) -> (members: [Member], isWhole: Bool) {
+        index = start
+        guard take("{") else { return ([], false) }
+        if take("}") { return ([], true) }
         var members: [Member] = []
+        var isWhole = true
         repeat {
-            guard let name = string(), let unescaped = unescaped(name), take(":") else { return nil }
-            var member = Member(name: String(decoding: unescaped, as: UTF8.self))
+            guard let name = string(), take(":") else { return (members, false) }
             skipSpace()
+            let start = index
+            var literal: Range<Int>?
+            var number: Range<Int>?
             if next == UInt8(ascii: "\"") {
-                guard let value = string() else { return nil }
-                member.string = value
+                guard let value = string() else { return (members, false) }
+                literal = value
             } else {
-                let start = index
                 while let byte = next, UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { index += 1 }
                 let digits = start..<index
                 skipValue()
+                // The rest of a number may be missing.
+                guard next != nil else { return (members, false) }
                 let isNumber = digits.count == 1 || digits.count > 1 && text[digits.lowerBound] != UInt8(ascii: "0")
                 if isNumber, text[digits.upperBound..<index].allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
-                    member.number = digits
+                    number = digits
                 }
             }
-            members.append(member)
+            guard let unescaped = unescaped(name) else {
+                isWhole = false
+                continue
+            }
+            members.append(
+                Member(name: String(decoding: unescaped, as: UTF8.self), value: start..<index, string: literal, number: number))
         } while take(",")
-        return take("}") ? members : nil
+        return (members, take("}") && isWhole)
     }
 
     private var next: UInt8? { index < text.count ? text[index] : nil }

@@ -78,13 +78,15 @@ struct ResponseParser: Sendable {
     }
 
     func responseObject(in response: ServiceResponse) throws(AuthorityError) -> ResponseObject {
+        let response = response.decompressed()
         try checkStatus(of: response)
         try checkForWebPage(in: response)
         guard response.mediaType != "application/jwt" else {
             throw .unclear("\(endpoint.name) sent a signed response (application/jwt), which is not supported")
         }
         guard !response.isCompressed else {
-            throw .unclear("\(endpoint.name) sent a compressed response, which was not requested")
+            throw .unclear(
+                "\(endpoint.name) sent a compressed response that cannot be read, although none was requested")
         }
         guard let object = ResponseObject(response.body, secrets: endpoint.secrets) else {
             throw .unclear("the response from \(endpoint.name) is not a JSON object")
@@ -99,6 +101,7 @@ struct ResponseParser: Sendable {
     }
 
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
+        let response = response.decompressed()
         try checkStatus(of: response)
         // Django sends responses without content as text/html with an empty body.
         if !response.body.isEmpty { try checkForWebPage(in: response) }

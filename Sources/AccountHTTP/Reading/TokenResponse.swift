@@ -2,59 +2,86 @@ import AccountKit
 import AccountSupport
 
 extension ResponseParser {
-    /// Parses a token response (RFC 6749, section 5.1), and does not judge it: see ``TokenCheck``. An optional field of the
-    /// wrong type counts as missing, because the access token is valid without this field and the refresh token of the
-    /// request cannot be used again.
-    func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
-        let object = try responseObject(in: response)
-        guard let token = object.secrets["access_token"] else {
-            throw .unclear("\(endpoint.name) sent no access_token")
-        }
-        guard token.withUnsafeBytes({ Self.isToken($0) }) else {
-            throw .unclear("\(endpoint.name) sent an access_token that contains invalid characters")
+    /// Reads a token response (RFC 6749, section 5.1), and does not judge it: see ``TokenCheck``. Any 2xx response with an access
+    /// token is a success, because the service has spent the refresh token, the code or the password of the request; see
+    /// ``ReadableResponse``.
+    ///
+    /// - Parameter session: The credentials that are refreshed, if any. If the response contains only the next refresh token,
+    ///   the result consists of these credentials and this token, and is marked with `Credentials.lacksAccessToken`.
+    func credentials(
+        in response: ServiceResponse, for clientID: String?, refreshing session: Credentials? = nil
+    ) throws(AuthorityError) -> Credentials {
+        let response = response.decompressed()
+        guard 200..<300 ~= response.status, response.isBodyWhole,
+            let readable = ReadableResponse(response.body, secrets: endpoint.secrets)
+        else { throw failure(in: response) }
+        guard let token = readable.secrets["access_token"], token.withUnsafeBytes({ Self.isToken($0) }) else {
+            guard isRefresh, let session, let next = readable.secrets["refresh_token"], !readable.hasError
+            else { throw failure(in: response) }
+            var credentials = session
+            credentials.refreshToken = next
+            credentials.lacksAccessToken = true
+            return credentials
         }
         // Don't fail a refresh because of a member that has no meaning in its response: the service has already
         // consumed the refresh token.
-        if !isRefresh, let type = object.members["issued_token_type"]?.string, !Self.accessTokenTypes.contains(type) {
+        if !isRefresh, let type = readable.members["issued_token_type"]?.string, Self.otherTokenTypes.contains(type) {
             throw .unclear("\(endpoint.name) issued a token that is not an access token")
         }
-        let type = tokenType(object.members["token_type"], of: token)
+        let type = tokenType(readable.members["token_type"]?.string, of: token)
         var credentials = Credentials(
             accessToken: token,
-            refreshToken: object.secrets["refresh_token"],
-            idToken: object.secrets["id_token"],
+            refreshToken: readable.secrets["refresh_token"],
+            idToken: readable.secrets["id_token"],
             tokenType: type.name,
-            scopes: scopes(object.members["scope"]),
+            scopes: scopes(readable.members["scope"]),
             clientID: clientID,
             issuedAt: response.receivedAt,
-            expiresAt: TokenExpiry.date(in: object.members, accessToken: token, response: response)
+            expiresAt: TokenExpiry.date(in: readable.members, accessToken: token, response: response)
         )
         credentials.isOfUnsupportedType = !type.isSupported
         return credentials
     }
 
-    /// The token types that a token exchange may return (RFC 8693, section 3): access tokens of any format.
-    private static let accessTokenTypes = [
-        "urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt",
-    ]
+    /// Returns the failure that a response without a usable access token reports.
+    private func failure(in response: ServiceResponse) -> AuthorityError {
+        do throws(AuthorityError) {
+            let object = try responseObject(in: response)
+            guard object.secrets["access_token"] != nil else {
+                return .unclear("\(endpoint.name) sent no access_token")
+            }
+            return .unclear("\(endpoint.name) sent an access_token that contains invalid characters")
+        } catch {
+            return error
+        }
+    }
+
+    /// The types of tokens that are certainly not access tokens (RFC 8693, section 3).
+    private static let otherTokenTypes: Set<String> = Set(
+        ["id_token", "refresh_token", "saml1", "saml2"].map { "urn:ietf:params:oauth:token-type:" + $0 })
 
     /// Returns whether the token is visible ASCII, so that it can be sent in an `Authorization` header field.
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Returns the token type, and whether AccountKit supports it. The type DPoP requires a proof with each request, so only a
-    /// request with a proof can obtain it. A missing type means Bearer or, after the refresh of a bound session, DPoP.
-    private func tokenType(_ value: JSONValue?, of token: Secret) -> (name: String, isSupported: Bool) {
-        switch value {
-        case nil, .null?: return (isProved && isRefresh ? Credentials.boundType : "Bearer", true)
-        case .string(let type)? where type.lowercased() == "bearer": return ("Bearer", true)
-        case .string(let type)? where type.lowercased() == "dpop": return (Credentials.boundType, isProved)
-        case .string(let type)?:
-            return (ServerText(secrets: text.secrets + [token]).shown(type) ?? "unknown", false)
-        default: return ("unknown", false)
-        }
+    /// Returns the token type, and whether AccountKit supports it.
+    ///
+    /// Many services write the type `Bearer` in other ways, such as `BearerToken`, or leave it empty. So every type means
+    /// Bearer, unless it names another protocol, in which each request needs a proof. The type DPoP is supported if the request
+    /// had a proof. A missing type means Bearer or, after the refresh of a bound session, DPoP.
+    private func tokenType(_ type: String?, of token: Secret) -> (name: String, isSupported: Bool) {
+        let words = (type ?? "").lowercased().split { !$0.isLetter && !$0.isNumber }
+        if words.isEmpty { return (isProved && isRefresh ? Credentials.boundType : "Bearer", true) }
+        if words == ["dpop"] { return (Credentials.boundType, isProved) }
+        guard let type, words.contains(where: { Self.otherProtocols.contains(String($0)) }),
+            !words.contains(where: { $0.hasPrefix("bearer") })
+        else { return ("Bearer", true) }
+        return (ServerText(secrets: text.secrets + [token]).shown(type) ?? "unknown", false)
     }
+
+    /// The types of tokens that are useless without a key (OAuth Access Token Types of IANA, and drafts).
+    private static let otherProtocols: Set<String> = ["mac", "pop", "dpop", "hotk", "hok", "hawk", "httpsig"]
 
     /// Returns the scopes in a string (RFC 6749, section 3.3), or in an array, which some services send.
     private func scopes(_ value: JSONValue?) -> [String] {

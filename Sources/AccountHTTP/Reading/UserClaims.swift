@@ -14,6 +14,7 @@ extension ResponseParser {
     func identity(
         in response: ServiceResponse, from issuer: Issuer? = nil, for clientID: String? = nil
     ) throws(AuthorityError) -> Identity {
+        let response = response.decompressed()
         let isSigned = response.mediaType == "application/jwt"
         let object =
             isSigned ? try signedClaims(in: response, from: issuer, for: clientID) : try object(in: response)

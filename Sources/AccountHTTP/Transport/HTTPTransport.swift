@@ -334,8 +334,10 @@ final class HTTPTransport: Sendable {
         var result = HTTPClientRequest(url: request.url.description)
         result.method = HTTPMethod(rawValue: request.method.rawValue)
         for field in request.headerFields { result.headers.add(name: field.name.rawName, value: field.value) }
-        for (name, value) in [("User-Agent", Self.userAgent), ("Accept", "application/json")]
-        where !result.headers.contains(name: name) {
+        // Without `Accept-Encoding`, a server may use any coding (RFC 9110, section 12.5.3).
+        for (name, value) in [
+            ("User-Agent", Self.userAgent), ("Accept", "application/json"), ("Accept-Encoding", "identity"),
+        ] where !result.headers.contains(name: name) {
             result.headers.add(name: name, value: value)
         }
         if let body = request.body { result.body = .bytes(body) }

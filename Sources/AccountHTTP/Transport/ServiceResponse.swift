@@ -44,6 +44,29 @@ struct ServiceResponse: Sendable {
         head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }
 
+    /// Returns the response with its body decompressed, if a server or gateway compressed the body although the request did
+    /// not allow that (RFC 9110, section 8.4). A body that is only labelled as compressed, or that cannot be decompressed, stays
+    /// unchanged.
+    func decompressed() -> ServiceResponse {
+        let codings = head.headerFields[values: .contentEncoding].map { $0.lowercased() }
+        var result = self
+        do throws(Inflater.Failure) {
+            if Inflater.isGzip(body) {
+                result.body = try Inflater.gunzipped(body, limit: Self.bodyLimit)
+            } else if codings == ["deflate"], body.first != UInt8(ascii: "{") {
+                result.body = try Inflater.inflated(body, limit: Self.bodyLimit)
+            } else {
+                return self
+            }
+        } catch {
+            guard error == .tooLong else { return self }
+            result.body = WipedBytes()
+            result.isBodyWhole = false
+        }
+        result.head.headerFields[.contentEncoding] = nil
+        return result
+    }
+
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]

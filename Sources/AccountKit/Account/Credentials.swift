@@ -70,6 +70,10 @@ public struct Credentials: Sendable, Equatable {
     /// with a proof.
     package var isOfUnsupportedType = false
 
+    /// Whether the response to a refresh contained the next refresh token, but no access token that can be read. The other values
+    /// are those of the session before the refresh. A stored session never has this value.
+    package var lacksAccessToken = false
+
     /// Whether AccountKit returns the tokens to no program: until the service confirms the account, if the tokens may belong
     /// to another user; until the next refresh, if the access token has the wrong type.
     package var isWithheld: Bool { isOfOtherUser || hasWrongType }
@@ -153,6 +157,11 @@ public struct Credentials: Sendable, Equatable {
     /// Returns the credentials after a refresh. Values that the response leaves out stay unchanged (RFC 6749, section
     /// 6; OpenID Connect Core, section 12.2).
     package func renewed(by response: Credentials) -> Credentials {
+        if response.lacksAccessToken {
+            var result = self
+            result.refreshToken = response.refreshToken ?? refreshToken
+            return result
+        }
         var result = response
         result.refreshToken = response.refreshToken ?? refreshToken
         result.idToken = response.idToken ?? idToken
@@ -178,7 +187,8 @@ public struct Credentials: Sendable, Equatable {
         }
         // If the response contains a new ID token, the authority has compared that token with the account. The token of a
         // client has no user.
-        result.isOfOtherUser = isOfOtherUser && response.idToken == nil && machine == nil
+        result.isOfOtherUser =
+            response.isOfOtherUser || isOfOtherUser && response.idToken == nil && machine == nil
         return result
     }
 

@@ -18,8 +18,9 @@ import Foundation
 ///    `keep` the account and record the failure. Do this only if the tokens that were sent are still stored.
 ///
 /// The flow stores a response before it judges the response, because the sent refresh token may be spent. If the access token
-/// has the wrong type, such as a token that is not bound to the key of the session, AccountKit keeps the new refresh token and
-/// withholds the access token. The outcome is `kept`, and the next refresh requests another token.
+/// has the wrong type, such as a token that is not bound to the key of the session, or belongs to another user, AccountKit keeps
+/// the new refresh token and withholds the access token. If only the new refresh token can be read, AccountKit stores it with the
+/// access token before. In each case the outcome is `kept`, and the next refresh requests another token.
 ///
 /// If the lock or the lease was lost, a change fails with a conflict. The flow then acquires the lock and the lease
 /// again, and repeats step 4.
@@ -90,8 +91,9 @@ struct RefreshFlow {
         guard let flaw else { return outcome }
         switch outcome {
         case .renewed(let found): return .kept(found, flaw)
-        // The tokens of the account are withheld themselves. A derived token is only missing.
-        case .unsaved(let found, _) where derivation != nil: return .kept(found, flaw)
+        // A token of the wrong type is useless in itself. In the other cases, the tokens are only missing or not confirmed.
+        case .unsaved(let found, _) where derivation != nil || !found.credentials.hasWrongType:
+            return .kept(found, flaw)
         case .unsaved, .adopted, .kept, .signedOut, .unreadable: return outcome
         }
     }
@@ -111,9 +113,7 @@ struct RefreshFlow {
             case .begun(let stored, let revision):
                 switch await exchange(stored, effects) {
                 case .received(let credentials):
-                    if stored.credentials.hasWrongType(in: credentials) {
-                        flaw = UnverifiedReason(wrongTypeOf: credentials, in: stored.credentials)
-                    }
+                    flaw = UnverifiedReason(flawOf: credentials, in: stored.credentials)
                     return await store(credentials, ifRevision: revision, effects)
                 case .rejected(let detail): return await clear(stored, detail, effects)
                 case .failed(let reason, let failure): return await keep(stored, reason, failure, effects)
@@ -377,6 +377,7 @@ struct RefreshFlow {
             if flaw == nil { renewed.credentials.keep(credentials, for: derivation.target, at: now) }
             if let endpoint = credentials.tokenEndpoint { renewed.credentials.tokenEndpoint = endpoint }
             if spendsRefreshToken, let next = credentials.refreshToken { renewed.credentials.refreshToken = next }
+            if credentials.isOfOtherUser { renewed.credentials.isOfOtherUser = true }
             return renewed
         }
         renewed.credentials = stored.credentials.renewed(by: credentials)

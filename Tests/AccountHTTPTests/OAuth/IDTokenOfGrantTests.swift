@@ -41,10 +41,13 @@ struct IDTokenOfGrantTests {
         var testDescription: String { "\(name) \(value ?? "missing")" }
         func token(_ issuer: String) -> String { jsonWebToken(claims(issuer, name, value)).reveal() }
 
-        /// The failure of a refresh.
+        /// The failure of a request that spends no refresh token.
         var otherUser: AuthorityError {
             .otherUser(id: name == "sub" ? value?.replacing("\"", with: "") ?? "" : user)
         }
+
+        /// Whether the ID token names another user.
+        var namesOther: Bool { name == "sub" && value != nil }
 
         /// The failure of a sign-in.
         var refusal: AuthorityError {
@@ -60,16 +63,40 @@ struct IDTokenOfGrantTests {
     ]
 
     @Test(arguments: lies)
-    func `Refuses refreshed tokens with an ID token for another user or client`(lie: Lie) async throws {
+    func `Keeps refreshed tokens, and drops a wrong ID token`(lie: Lie) async throws {
         try await run(lie.token) { authority, server in
-            let old = account(at: server.address, refreshToken: "refresh-1")
+            var old = account(at: server.address, refreshToken: "refresh-1")
+            old.credentials.idToken = jsonWebToken(Self.claims(server.address))
             let target = try TokenTarget(scopes: ["openid"])
-            let refusal = await asyncFailure { try await authority.refresh(old) }
-            #expect(refusal == lie.otherUser)
-            let derived = await asyncFailure { try await authority.exchangeToken(for: target, of: old, by: .refresh) }
-            #expect(derived == lie.otherUser)
+            let refreshed = try await authority.refresh(old)
+            let derived = try await authority.exchangeToken(for: target, of: old, by: .refresh)
+            for credentials in [refreshed, derived] {
+                #expect(
+                    credentials.accessToken == Secret("access-2") && credentials.refreshToken == Secret("refresh-2"))
+                #expect(credentials.idToken == nil && credentials.isWithheld == lie.namesOther)
+            }
+            let renewed = old.credentials.renewed(by: refreshed)
+            #expect(renewed.idToken == old.credentials.idToken && renewed.isWithheld == lie.namesOther)
+            // A token exchange spends no refresh token.
+            let exchanged = await asyncFailure {
+                try await authority.exchangeToken(for: target, of: old, by: .tokenExchange)
+            }
+            #expect(exchanged == lie.otherUser)
             // Nothing was revoked: the new tokens may share a grant with the account's session.
-            #expect(server.targets == ["/token", "/token"])
+            #expect(server.targets == ["/token", "/token", "/token"])
+        }
+    }
+
+    @Test func `Withholds a token if an ID token of another issuer names another user`() async throws {
+        let claims = #"{"iss":"https://evil.example","sub":"2","aud":"tool"}"#
+        try await run { _ in
+            jsonWebToken(claims).reveal()
+        } _: { authority, server in
+            let new = try await authority.refresh(account(at: server.address, refreshToken: "refresh-1"))
+            #expect(new.isOfOtherUser && new.idToken == nil && new.refreshToken == Secret("refresh-2"))
+            // The id of this account does not come from the service.
+            let local = account(at: server.address, id: Account.localIDPrefix + "1", refreshToken: "refresh-1")
+            #expect(try await !authority.refresh(local).isWithheld)
         }
     }
 

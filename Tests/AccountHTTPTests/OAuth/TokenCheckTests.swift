@@ -21,7 +21,7 @@ struct TokenCheckTests {
         }
     }
 
-    @Test(arguments: ["mac", "DPoP", "N_A", ""])
+    @Test(arguments: ["mac", "DPoP", "PoP"])
     func `No sign-in returns a token of the wrong type`(type: String) async throws {
         try await run(type) { authority, server in
             let password = await #expect(throws: AccountError.self) {
@@ -37,7 +37,7 @@ struct TokenCheckTests {
         }
     }
 
-    @Test(arguments: ["mac", "DPoP", "N_A", ""])
+    @Test(arguments: ["mac", "DPoP", "PoP"])
     func `No client or workload gets a token of the wrong type`(type: String) async throws {
         try await run(type) { _, server in
             let endpoints = try OAuthEndpoints.all(at: server.address)
@@ -56,7 +56,7 @@ struct TokenCheckTests {
         }
     }
 
-    @Test(arguments: ["mac", "DPoP", "N_A", ""])
+    @Test(arguments: ["mac", "DPoP", "PoP"])
     func `After a refresh, a token of the wrong type is stored and withheld`(type: String) async throws {
         try await run(type) { authority, server in
             let old = account(at: server.address, refreshToken: "r1")

@@ -48,19 +48,24 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "Accepts only tokens of the type Bearer",
+        "Takes every type of token for Bearer, unless it names another protocol",
         arguments: [
-            (#""Bearer""#, true), (#""bEARER""#, true), ("null", true), (#""mac""#, false), (#""DPoP""#, false),
-            (#""N_A""#, false), (#""""#, false), ("1", false),
+            (#""Bearer""#, true), (#""bEARER""#, true), ("null", true), (#""BearerToken""#, true),
+            (#""bearer ""#, true),
+            (#""Bearer Token""#, true), (#""N_A""#, true), (#""""#, true), (#"" ""#, true), ("1", true), ("[]", true),
+            (#""access_token""#, true), (#""user""#, true), (#""JWT""#, true), (#""\ud83d""#, true),
+            (#""mac""#, false), (#""DPoP""#, false), (#""PoP""#, false), (#""MAC SHA-256""#, false),
+            (#""pop-token""#, false),
         ])
     func tokenType(_ value: String, _ isSupported: Bool) throws {
         let credentials = try credentials(#"{"access_token":"a","token_type":\#(value)}"#)
         #expect(credentials.hasWrongType == !isSupported)
+        #expect(!isSupported || credentials.tokenType == "Bearer")
     }
 
     @Test("Hides a newly issued token in an error")
     func issuedToken() throws {
-        let credentials = try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#)
+        let credentials = try credentials(#"{"access_token":"\#(canary)","token_type":"mac \#(canary)"}"#)
         #expect(credentials.hasWrongType)
         #expect(!credentials.flawOfType(in: credentials).contains(canary))
         #expect(!credentials.tokenType.contains(canary))

@@ -50,7 +50,7 @@ struct HTTPTransportTests {
             #expect(
                 request.headers == [
                     "host": "127.0.0.1:\(server.port)", "user-agent": "AccountKit/0.1.0", "accept": "application/json",
-                    "authorization": "Bearer \(canary)",
+                    "accept-encoding": "identity", "authorization": "Bearer \(canary)",
                 ])
         }
     }

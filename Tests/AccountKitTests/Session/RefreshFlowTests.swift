@@ -112,6 +112,42 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "kept access-2: unclearReply")
     }
 
+    /// A response to a refresh that must be stored, although no program may use its access token.
+    enum Flaw: CaseIterable { case otherUser, noAccessToken }
+
+    @Test(arguments: Flaw.allCases)
+    func `Stores the next refresh token before it judges the response`(flaw: Flaw) async throws {
+        var run = try await asking()
+        var response = Fixture.newTokens
+        switch flaw {
+        case .otherUser: response.isOfOtherUser = true
+        case .noAccessToken:
+            response = Fixture.alice.credentials
+            response.refreshToken = Fixture.newTokens.refreshToken
+            response.lacksAccessToken = true
+        }
+        await run.answer(.renewed(response))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.refreshToken == Fixture.newTokens.refreshToken)
+        #expect(account.credentials.accessToken == response.accessToken && !account.credentials.lacksAccessToken)
+        #expect(account.credentials.isWithheld == (flaw == .otherUser))
+        #expect(account.verifiedAt == Fixture.alice.verifiedAt)
+        try await run.expect("save", then: .saved(account))
+        guard case .recordFailure(let reason, mayBeSpent: false) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(reason.code == (flaw == .otherUser ? .wrongAccount : .unclearReply))
+        await run.answer(.done)
+        #expect(run.outcome?.text == "kept \(response.accessToken.reveal()): \(reason.code)")
+    }
+
     @Test func `Revokes no token that shares a refresh token with the stored account`() async throws {
         // The response has no refresh token, so the new access token shares the stored one.
         let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")

@@ -42,6 +42,35 @@ struct WrongAccountTests {
         #expect(try await other().accessToken(timeout: nil, with: authority) == Fixture.alice.credentials.accessToken)
     }
 
+    @Test func `Stores the tokens of a refresh with another user, and withholds them`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        var lie = Credentials(
+            accessToken: Secret("access-2"), refreshToken: Secret("refresh-2"), issuedAt: clock.now)
+        lie.isOfOtherUser = true
+        let authority = ScriptedAuthority(
+            verify: [.refuse(.noResponse(.unreachable)), .accept], refresh: [.tokens(lie)], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(timeout: nil, with: authority) }
+        #expect(try await base.stateForNewProcess().account?.credentials.refreshToken == Secret("refresh-2"))
+        #expect(try await base.stateForNewProcess().text == "unverified access-2: wrongAccount")
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(timeout: nil, with: authority) }
+        // Once the service confirms the account, programs get the new token.
+        #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-2"))
+        #expect(authority.requests == [.refresh, .verify, .verify])
+    }
+
+    @Test func `A token for another API of another user leaves the refresh token`() async throws {
+        var lie = Credentials(accessToken: Secret("d2"), refreshToken: Secret("refresh-2"), issuedAt: Fixture.now)
+        lie.isOfOtherUser = true
+        let authority = ScriptedAuthority(derive: [.tokens(lie)])
+        let target = try TokenTarget(scopes: ["read"])
+        await expectAccountError(.serviceUnavailable) {
+            try await signedIn().accessToken(for: target, timeout: nil, with: authority)
+        }
+        let stored = try #require(try await base.stateForNewProcess().account?.credentials)
+        #expect(stored.refreshToken == Secret("refresh-2") && stored.derivedTokens.isEmpty && stored.isOfOtherUser)
+    }
+
     @Test func `Delays the next refresh after a refresh that returned another user`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
