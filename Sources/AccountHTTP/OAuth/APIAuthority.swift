@@ -391,7 +391,7 @@ extension APIAuthority: RegisteringAuthority {
 extension APIAuthority: DiscoveringAuthority {
     package func authorizationServers() async throws(AccountError) -> [String] {
         do throws(AuthorityError) {
-            return try await protectedResource().authorizationServers
+            return try await protectedResource().authorizationServers.map { (try? Issuer($0))?.identifier ?? $0 }
         } catch {
             throw AccountError(signIn: error, advice: "check the URL")
         }

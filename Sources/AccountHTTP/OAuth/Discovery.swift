@@ -91,7 +91,8 @@ struct Discovery: Sendable {
         let answers = absences.map { "\($0.url.path): \($0.answer.answerText)" }.joined(separator: "; ")
         let isIntercepted = absences.allSatisfy { if case .intercepted = $0.answer { true } else { false } }
         let text = "\(issuer.identifier) has no discovery document"
-        return isIntercepted ? .intercepted("\(text) (\(answers))") : .misconfigured("\(text): check the issuer (\(answers))")
+        return isIntercepted
+            ? .intercepted("\(text) (\(answers))") : .misconfigured("\(text): check the issuer (\(answers))")
     }
 
     /// Throws an error if an endpoint may belong to another service than the issuer, which would then receive the codes or
