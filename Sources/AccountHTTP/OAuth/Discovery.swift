@@ -31,12 +31,15 @@ struct Discovery: Sendable {
             ]
             return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
         }
-        return [
+        let urls = [
             // OpenID Connect Discovery, section 4.1: the well-known path follows the path of the issuer.
             ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
             // RFC 8414, section 3.1: the well-known path is between the host and the path of the issuer.
             ServiceURL(at: url, path: "/.well-known/oauth-authorization-server" + url.path),
+            // RFC 8414, section 5: the same for an OpenID Connect document.
+            ServiceURL(at: url, path: "/.well-known/openid-configuration" + url.path),
         ]
+        return url.path.isEmpty ? urls.dropLast() : urls
     }
 
     var namesNoToken: AuthorityError {

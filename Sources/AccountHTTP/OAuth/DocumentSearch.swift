@@ -114,7 +114,8 @@ extension AuthorityError {
     /// Whether every request to the host fails like this.
     fileprivate var isAboutWholeHost: Bool {
         switch self {
-        case .noResponse(.unknownHost), .noResponse(.nameServer), .noResponse(.proxy), .untrustedTLS: true
+        case .noResponse(let failure): failure.stage == .nameLookUp || failure.kind == .proxy
+        case .untrustedTLS: true
         default: false
         }
     }

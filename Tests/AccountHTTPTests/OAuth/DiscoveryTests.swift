@@ -22,6 +22,7 @@ struct DiscoveryTests {
                 [
                     "https://id.example:8443/realms/a/.well-known/openid-configuration",
                     "https://id.example:8443/.well-known/oauth-authorization-server/realms/a",
+                    "https://id.example:8443/.well-known/openid-configuration/realms/a",
                 ]
             ),
         ])
