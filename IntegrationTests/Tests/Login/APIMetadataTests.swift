@@ -10,7 +10,7 @@ struct APIMetadataTests {
             let scopes = (1...100).map { "scope-\($0)" }
             let rows: [([String: JSON], String)] = [
                 (["resource": .text(user.server.issuer + "/other")], user.server.issuer + "/other"),
-                (["authorization_servers": .list([user.server.issuer + "/"])], "is for another issuer"),
+                (["authorization_servers": .list([user.server.issuer + "/other"])], "has no discovery document"),
                 (["authorization_servers": .list(["https://10.0.0.1/"])], "an authorization server"),
                 (["scopes_supported": .list(scopes)], "--no-default-scopes"),
             ]
@@ -20,6 +20,10 @@ struct APIMetadataTests {
             }
             try await user.signIn("--no-default-scopes", "--scope", "openid")
         }
+        try await APIUser.run { user in
+            try await user.server.alter(.discovery, setting: ["issuer": .text(user.server.issuer + "/other")])
+            try await user.expectRefused(try await user.refusedLogin(), "is for another issuer")
+        }
     }
 
     @Test func `Refuses a challenge, a web page and a redirect that lead elsewhere`() async throws {
@@ -27,16 +31,37 @@ struct APIMetadataTests {
             let challenge = "Bearer resource_metadata=\"https://169.254.169.254/\""
             try await user.server.setFaults(Fault(path: "/mcp", status: 401, headers: ["WWW-Authenticate": challenge]))
             try await user.expectRefused(try await user.refusedLogin(), "the address of its metadata")
+            let page = ["Content-Type": "text/html"]
             try await user.server.setFaults(
-                Fault(path: APIUser.metadata, status: 200, headers: ["Content-Type": "text/html"], body: "<html>"))
+                Fault(path: "/.well-known/*", status: 200, headers: page, body: "<html>"),
+                Fault(path: "/mcp/*", status: 200, headers: page, body: "<html>"))
             try await user.expectRefused(try await user.refusedLogin(), "a web page instead of", exitCode: 69)
+            let elsewhere = ["Location": user.server.issuer + "/elsewhere"]
             try await user.server.setFaults(
-                Fault(
-                    path: "/.well-known/oauth-authorization-server", status: 302,
-                    headers: ["Location": user.server.issuer + "/elsewhere"]))
+                Fault(path: "/.well-known/*", status: 302, headers: elsewhere),
+                Fault(path: "/mcp/*", status: 302, headers: elsewhere))
             try await user.expectRefused(
                 try await user.refusedLogin(), "AccountKit does not follow redirects", exitCode: 69)
             #expect(try await user.server.log()["/elsewhere"] == 0)
+        }
+    }
+
+    @Test func `Finds metadata that only the challenge to POST names`() async throws {
+        try await APIUser.run { user in
+            let place = "/custom/metadata.json"
+            let document = try await HTTP.get(user.server.issuer + APIUser.metadata).text
+            let challenge = "Bearer resource_metadata=\"\(user.server.issuer)\(place)\""
+            try await user.server.setFaults(
+                Fault(path: "/mcp", method: "GET", status: 405),
+                Fault(path: "/mcp", method: "POST", status: 401, headers: ["WWW-Authenticate": challenge]),
+                Fault(path: "/.well-known/oauth-protected-resource*", status: 400, body: "{}"),
+                Fault(
+                    path: "/.well-known/oauth-authorization-server", status: 302, headers: ["Location": "/elsewhere"]),
+                Fault(path: place, status: 200, headers: ["Content-Type": "text/plain"], body: document))
+            try await user.signIn()
+            #expect(try await user.server.log()["/elsewhere"] == 0)
+            try await user.server.clearFaults()
+            #expect(try await user.call() == 200)
         }
     }
 

@@ -21,6 +21,27 @@ struct DiscoveryTests {
         }
     }
 
+    @Test func `Signs in although the first address has no document`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--device-interval", "1"]) { server in
+                let account = try Tool.account(in: container)
+                for fault in [
+                    Fault(path: Self.configuration, status: 405),
+                    Fault(
+                        path: Self.configuration, status: 200, headers: ["Content-Type": "text/html"], body: "<html>"),
+                    Fault(path: Self.configuration, status: 200, body: "{}"),
+                    Fault(path: Self.configuration, status: 500),
+                ] {
+                    try await server.setFaults(fault)
+                    let login = try await account.logInOnDevice(at: server, ["--issuer", server.issuer + "/"])
+                    #expect(login.exitCode == 0, "\(login)")
+                    let refresh = try await account("refresh")
+                    #expect(refresh.exitCode == 0, "\(refresh)")
+                }
+            }
+        }
+    }
+
     private static let configuration = "/.well-known/openid-configuration"
 
     @Test func `Sends no discovery requests while the metadata of the sign-in is fresh`() async throws {

@@ -21,7 +21,8 @@ extension OAuthAuthority: BrowserAuthority {
     {
         if !client.canBeChosen { _ = try signInClient() }
         guard let endpoint = try await documents.endpoint(.authorization) else {
-            throw AuthorityError.misconfigured("\(issuer) does not support sign-in with a browser")
+            throw documents.flaw(of: .authorization)
+                ?? AuthorityError.misconfigured("\(issuer) does not support sign-in with a browser")
         }
         if let api { try api.checkChallengeMethods(in: endpoint.document, of: issuer) }
         let scopes = try await requestedScopes()

@@ -148,29 +148,62 @@ public struct APIAuthority: Sendable {
         let discovery = ResourceDiscovery(url: apiURL) { request throws(AuthorityError) in
             try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
         }
-        let resource = try await discovery.resource()
+        var resource = try await discovery.resource()
+        if resource.identifier == nil, issuer == nil { resource = try await findIssuer(resource) }
         cache.resource = resource
         return resource
+    }
+
+    /// Finds the issuer of an API without metadata: its URL, or else its origin (Model Context Protocol, revision
+    /// 2025-03-26, section "Authorization Base URL").
+    ///
+    /// The revision also defines default endpoints for servers without a discovery document. AccountKit does not use
+    /// them: without a document, it knows neither that a service checks PKCE nor where the tokens of a session are renewed.
+    private func findIssuer(_ resource: ProtectedResource) async throws(AuthorityError) -> ProtectedResource {
+        let origin = ServiceURL(at: apiURL, path: "")
+        var failures: [AuthorityError] = []
+        for url in ["", "/"].contains(apiURL.path) && apiURL.query == nil ? [apiURL] : [apiURL, origin] {
+            var named = resource
+            named.authorizationServers = ["\(url)"]
+            do throws(AuthorityError) {
+                let authority = try signInAuthority(for: named)
+                try await authority.documents.load()
+                cache.signIn = authority
+                return named
+            } catch {
+                if case .noResponse(.cancelled) = error { throw error }
+                failures.append(error)
+            }
+        }
+        // A document may be there after a temporary failure.
+        guard failures.allSatisfy(\.isAbsence) else { throw failures.first { !$0.isAbsence } ?? failures[0] }
+        let texts = (failures.map(\.answerText) + resource.answers).joined(separator: "; ")
+        let isIntercepted = failures.allSatisfy { if case .intercepted = $0 { true } else { false } }
+        throw isIntercepted ? .intercepted(texts) : .misconfigured(texts)
     }
 
     /// Returns the authority for a sign-in.
     func signInAuthority() async throws(AuthorityError) -> OAuthAuthority {
         if let known = cache.signIn { return known }
         let resource = try await protectedResource()
-        let authority: OAuthAuthority
+        if let known = cache.signIn { return known }
+        let authority = try signInAuthority(for: resource)
+        cache.signIn = authority
+        return authority
+    }
+
+    private func signInAuthority(for resource: ProtectedResource) throws(AuthorityError) -> OAuthAuthority {
         do throws(AccountError) {
-            authority = try self.authority(for: resource)
+            return try authority(for: resource)
         } catch {
             throw .misconfigured("\(error)")
         }
-        cache.signIn = authority
-        return authority
     }
 
     private func authority(for resource: ProtectedResource) throws(AccountError) -> OAuthAuthority {
         let chosen = try chosenServer(of: resource)
         var named = try Issuer(chosen)
-        // The user may spell a typed URL with or without the slash. An issuer from metadata has one spelling.
+        // The user may type a URL with or without the slash. The path of an issuer from metadata has one spelling.
         if resource.identifier != nil { named = Issuer(named.url, form: .verbatim(chosen)) }
         var options = options
         if let identifier = resource.identifier, !options.resources.contains(identifier) {
@@ -272,8 +305,10 @@ extension APIAuthority: AccountAuthority {
         guard let other = account.issuer else { return false }
         if let signIn = cache.signIn, signIn.isAuthority(of: account) { return true }
         if account.credentials.resources.contains(where: { ProtectedResource.covers($0, apiURL) }) { return true }
-        // An API without metadata has the URL of its issuer.
-        return (try? Issuer(issuer ?? url))?.isSame(as: other) ?? false
+        // An API without metadata has the URL of its issuer, or the same origin.
+        if (try? Issuer(issuer ?? url))?.isSame(as: other) == true { return true }
+        guard issuer == nil, account.credentials.resources.isEmpty else { return false }
+        return Issuer(ServiceURL(at: apiURL, path: ""), form: .exact).isSame(as: other)
     }
 
     /// The issuer of the last sign-in, or the chosen one; `nil` before the first sign-in.
@@ -356,7 +391,7 @@ extension APIAuthority: RegisteringAuthority {
 extension APIAuthority: DiscoveringAuthority {
     package func authorizationServers() async throws(AccountError) -> [String] {
         do throws(AuthorityError) {
-            return try await protectedResource().authorizationServers
+            return try await protectedResource().authorizationServers.map { (try? Issuer($0))?.identifier ?? $0 }
         } catch {
             throw AccountError(signIn: error, advice: "check the URL")
         }

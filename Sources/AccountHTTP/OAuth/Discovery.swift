@@ -31,12 +31,15 @@ struct Discovery: Sendable {
             ]
             return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
         }
-        return [
+        let urls = [
             // OpenID Connect Discovery, section 4.1: the well-known path follows the path of the issuer.
             ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
             // RFC 8414, section 3.1: the well-known path is between the host and the path of the issuer.
             ServiceURL(at: url, path: "/.well-known/oauth-authorization-server" + url.path),
+            // RFC 8414, section 5: the same for an OpenID Connect document.
+            ServiceURL(at: url, path: "/.well-known/openid-configuration" + url.path),
         ]
+        return url.path.isEmpty ? urls.dropLast() : urls
     }
 
     var namesNoToken: AuthorityError {
@@ -45,10 +48,18 @@ struct Discovery: Sendable {
 
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
+    /// Parses a discovery document whose endpoints this issuer may name.
+    func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
+        let document = try read(response)
+        try checkServers(of: document)
+        return document
+    }
+
     /// Parses a discovery document. The document must contain the configured issuer, so that one service cannot
     /// redirect the users of another service to itself (RFC 8414, section 6.2). Endpoints may be on other hosts, unless
-    /// only an API names the issuer. Their URLs must use TLS, or the loopback interface if the issuer is also there.
-    func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
+    /// only an API names the issuer. Their URLs must use TLS, or the loopback interface if the issuer is also there. An
+    /// endpoint without such a URL counts as missing.
+    func read(_ response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
             namesIssuer: object["authorization_response_iss_parameter_supported"]?.flag == true,
@@ -59,21 +70,32 @@ struct Discovery: Sendable {
             documentation: page("service_documentation", in: object),
             supportsClientMetadata: object["client_id_metadata_document_supported"]?.flag == true)
         for name in EndpointName.allCases {
-            do throws(AuthorityError) {
-                document.urls[name] = try url(name.rawValue, in: object)
-            } catch {
-                // Ignore an invalid URL of the sign-out page, because only the user opens it. Also ignore an invalid URL of
-                // the registration, because the app may already have a client ID.
-                if name != .endSession, name != .registration { throw error }
-            }
-        }
-        // With the issuer in the response, the code of another service is recognized before it is sent anywhere.
-        if !document.namesIssuer {
-            for name in EndpointName.allCases where name != .endSession {
-                if let url = document.urls[name] { try checkServer(of: url, name) }
+            switch url(name, in: object) {
+            case .success(let url)?: document.urls[name] = url
+            case .failure(let flaw)?: document.flaws[name] = "\(name.rawValue) \(flaw.text)"
+            case nil: break
             }
         }
         return document
+    }
+
+    /// Throws an error if a document names an endpoint that may belong to another service than the issuer.
+    func checkServers(of document: ServiceDocument) throws(AuthorityError) {
+        // With the issuer in the response, the code of another service is recognized before it is sent anywhere.
+        guard !document.namesIssuer else { return }
+        for name in EndpointName.allCases where name != .endSession {
+            if let url = document.urls[name] { try checkServer(of: url, name) }
+        }
+    }
+
+    /// The error after a search that found no document: what each address answered. If another server seems to answer in
+    /// place of the service everywhere, the document may exist.
+    func absence(_ absences: [(url: ServiceURL, answer: AuthorityError)]) -> AuthorityError {
+        let answers = absences.map { "\($0.url.path): \($0.answer.answerText)" }.joined(separator: "; ")
+        let isIntercepted = absences.allSatisfy { if case .intercepted = $0.answer { true } else { false } }
+        let text = "\(issuer.identifier) has no discovery document"
+        return isIntercepted
+            ? .intercepted("\(text) (\(answers))") : .misconfigured("\(text): check the issuer (\(answers))")
     }
 
     /// Throws an error if an endpoint may belong to another service than the issuer, which would then receive the codes or
@@ -91,33 +113,12 @@ struct Discovery: Sendable {
                 + "\(issuer.identifier))")
     }
 
-    /// Parses a document from another location than the first. Returns `nil` for a web page, a redirect, a 404
-    /// response, or a document of another issuer, because single-page apps respond to every path with the same page.
-    /// Throws after a temporary failure, because it is unknown whether a document exists.
-    func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
-        do throws(AuthorityError) {
-            return try document(in: response)
-        } catch {
-            switch error {
-            case .intercepted where response.status == 511: throw error
-            case .intercepted, .unclear, .misconfigured: return nil
-            default: throw error
-            }
-        }
-    }
-
     private func object(in response: ServiceResponse) throws(AuthorityError) -> JSONObject {
-        let reading = ResponseParser(.discovery)
-        let document = try reading.object(in: response)
-        guard let documentIssuer = try string("issuer", in: document) else {
-            throw .misconfigured("the discovery document of \(issuer.identifier) has no issuer")
-        }
-        guard issuer.isNamed(by: documentIssuer) else {
-            throw .misconfigured(
-                """
-                the discovery document of \(issuer.identifier) is for another issuer\
-                \(reading.text.shown(documentIssuer).map { ", \($0)" } ?? "")
-                """)
+        let parser = ResponseParser(.discovery)
+        let document = try parser.metadata(in: response)
+        guard let name = document["issuer"], name != .null else { throw .misconfigured("names no issuer") }
+        guard let text = name.string, issuer.isNamed(by: text) else {
+            throw .misconfigured("is for another issuer\(parser.text.shown(name.string).map { ", \($0)" } ?? "")")
         }
         return document
     }
@@ -129,26 +130,23 @@ struct Discovery: Sendable {
         return text
     }
 
-    private func string(_ name: String, in document: JSONObject) throws(AuthorityError) -> String? {
-        switch document[name] {
-        case nil, .null?: return nil
-        case .string(let value)?: return value
-        default: throw .unclear("in the discovery document of \(issuer.identifier), \(name) is not a string")
-        }
+    private struct Flaw: Error {
+        let text: String
     }
 
-    private func url(_ name: String, in document: JSONObject) throws(AuthorityError) -> ServiceURL? {
-        guard let text = try string(name, in: document) else { return nil }
-        let url: ServiceURL
-        do {
-            url = try ServiceURL(text)
-        } catch {
-            throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) \(error.text)")
+    /// Returns the URL of an endpoint, or its flaw; `nil` if the document does not name the endpoint.
+    private func url(_ name: EndpointName, in document: JSONObject) -> Result<ServiceURL, Flaw>? {
+        switch document[name.rawValue] {
+        case nil, .null?, .string("")?: return nil
+        case .string(let text)?:
+            do throws(ServiceURL.Flaw) {
+                let url = try ServiceURL(text)
+                return flaw(of: url).map { .failure(Flaw(text: $0)) } ?? .success(url)
+            } catch {
+                return .failure(Flaw(text: error.text))
+            }
+        default: return .failure(Flaw(text: "is not a string"))
         }
-        if let flaw = flaw(of: url) {
-            throw .misconfigured("in the discovery document of \(issuer.identifier), \(name) \(flaw)")
-        }
-        return url
     }
 
     /// Returns the reason why this issuer must not name an endpoint; `nil` if it may.

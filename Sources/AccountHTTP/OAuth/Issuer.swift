@@ -1,7 +1,12 @@
 import AccountKit
 
-/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service. A trailing
-/// slash has no meaning: users add or omit it, and no service has two issuers that differ only in the slash.
+/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service.
+///
+/// Two spellings are the same issuer if they are the same URL after the normalization of RFC 3986, sections 6.2.2.1 and
+/// 6.2.3: the scheme and the host in lower case, no default port, and no difference between an empty path and `/`. RFC 8414,
+/// section 3.3, compares the characters, but these spellings lead to the same server, and services mix them. Longer paths
+/// are compared character by character, because one server may have several issuers. A trailing slash has no meaning
+/// only in an issuer that the user typed: users add or omit it.
 struct Issuer: Sendable, Hashable {
     /// The URL, without a trailing slash.
     let url: ServiceURL
@@ -12,7 +17,7 @@ struct Issuer: Sendable, Hashable {
     enum Form: Sendable, Hashable {
         case exact
         case schemeOptional
-        /// Only this spelling, with or without the trailing slash that it has (RFC 8414, section 3.3).
+        /// The path as an API spells it, with or without the trailing slash that it has (RFC 8414, section 3.3).
         case verbatim(String)
         /// If the configured issuer contains `common`, `organizations` or `consumers`, the service may replace it with
         /// the tenant or, in discovery documents, with a placeholder.
@@ -39,12 +44,26 @@ struct Issuer: Sendable, Hashable {
     }
 
     func isSame(as other: String) -> Bool {
-        other == identifier || other == identifier + "/"
+        if other == identifier { return true }
+        guard let other = try? Issuer(other) else { return false }
+        return other.url == url
+    }
+
+    /// Whether two spellings are the same issuer. A trailing slash of a longer path counts.
+    static func isSame(_ first: String, _ second: String) -> Bool {
+        if first.utf8.elementsEqual(second.utf8) { return true }
+        guard let first = normalized(first), let second = normalized(second) else { return false }
+        return first == second
+    }
+
+    private static func normalized(_ text: String) -> ServiceURL? {
+        guard let url = try? ServiceURL(text), url.query == nil else { return nil }
+        return url.path == "/" ? ServiceURL(at: url, path: "") : url
     }
 
     /// - Parameter tenant: The user's tenant from the ID token. `nil` matches any tenant.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
-        if case .verbatim(let expected) = form { return text.utf8.elementsEqual(expected.utf8) }
+        if case .verbatim(let expected) = form { return Self.isSame(text, expected) }
         if isSame(as: text) { return true }
         switch form {
         case .exact, .verbatim: return false
@@ -53,12 +72,15 @@ struct Issuer: Sendable, Hashable {
             // A configured tenant matches only itself.
             let configured = url.path.dropFirst().prefix { $0 != "/" }
             guard ["common", "organizations", "consumers"].contains(configured) else { return false }
-            let start = "\(url.scheme)://\(url.authority)/"
+            guard let separator = text.utf8.firstRange(of: "://".utf8),
+                let slash = text[separator.upperBound...].firstIndex(of: "/"),
+                let origin = try? ServiceURL(String(text[..<slash])), origin == ServiceURL(at: url, path: "")
+            else { return false }
+            let path = text[text.index(after: slash)...]
             let end = url.path.dropFirst().drop { $0 != "/" }
-            guard text.hasPrefix(start), text.hasSuffix(end), text.utf8.count > start.utf8.count + end.utf8.count else {
-                return false
-            }
-            let named = text.dropFirst(start.count).dropLast(end.count)
+            guard path.hasSuffix(end), path.utf8.count > end.utf8.count else { return false }
+            // A placeholder for the tenant is not part of a URL.
+            let named = path.dropLast(end.count)
             return !named.contains("/") && (tenant.map { $0 == named } ?? true)
         }
     }

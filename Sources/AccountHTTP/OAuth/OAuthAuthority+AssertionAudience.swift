@@ -11,7 +11,8 @@ extension OAuthAuthority {
             $0 == audience || issuerIdentifier.isSame(as: $0) || issuerIdentifier.isNamed(by: $0)
         }
         if isExpected { return }
-        if let endpoint = try await documents.endpoint(.token)?.url.description, audiences.contains(endpoint) { return }
+        let endpoint = try await documents.endpoint(.token)?.url
+        if let endpoint, audiences.contains(where: { (try? ServiceURL($0)) == endpoint }) { return }
         let shown = ServerText(secrets: [assertion]).shown(first)
         throw .misconfigured(
             "the assertion is for \(shown ?? "another audience") (aud), and not for \(audience ?? issuer), so it is not sent: "

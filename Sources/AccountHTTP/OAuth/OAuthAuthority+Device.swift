@@ -9,9 +9,10 @@ extension OAuthAuthority: DeviceAuthority {
     ///   `AccountError` if the registration of the app cannot be stored.
     public func beginDeviceSignIn() async throws -> DeviceAuthorization {
         guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
-            throw AuthorityError.misconfigured(
-                "\(issuer) does not support sign-in on another device; sign in with a browser (on a command line, with --web, "
-                    + "or with --paste for a browser on another machine) or with a password (--password)")
+            throw documents.flaw(of: .deviceAuthorization)
+                ?? AuthorityError.misconfigured(
+                    "\(issuer) does not support sign-in on another device; sign in with a browser (on a command line, with --web, "
+                        + "or with --paste for a browser on another machine) or with a password (--password)")
         }
         // Unlike a browser, a device brings no response that names its issuer, even if the metadata promises it.
         try discovery.checkServer(of: endpoint.url, .deviceAuthorization)

@@ -104,13 +104,25 @@ extension OAuthAuthority {
     /// of this sign-in.
     private func register(_ needed: NeededRegistration) async throws(AuthorityError) -> ClientRegistration {
         var grants = [Self.codeGrant]
-        if try await documents.endpoint(.deviceAuthorization) != nil { grants.append(Self.deviceCodeGrant) }
+        if try await offersDeviceSignIn() { grants.append(Self.deviceCodeGrant) }
         if !grants.contains(needed.grant) { grants.append(needed.grant) }
         do throws(AuthorityError) {
             return try await sendRegistration(needed, grants: grants + ["refresh_token"])
         } catch {
             guard case .oauthError("invalid_client_metadata", _) = error, grants.count > 1 else { throw error }
             return try await sendRegistration(needed, grants: [needed.grant, "refresh_token"])
+        }
+    }
+
+    /// Whether the service is known to offer a sign-in on another device. This sign-in does not need the answer, so a
+    /// document that cannot be read now does not stop it.
+    private func offersDeviceSignIn() async throws(AuthorityError) -> Bool {
+        do throws(AuthorityError) {
+            return try await documents.endpoint(.deviceAuthorization) != nil
+        } catch {
+            if case .noResponse(.cancelled) = error { throw error }
+            logger?.debug("the device endpoint is unknown", metadata: ["error": "\(error)"])
+            return false
         }
     }
 

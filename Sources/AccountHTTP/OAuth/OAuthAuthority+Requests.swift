@@ -206,7 +206,9 @@ extension OAuthAuthority {
         }
         let endpoint: Endpoint
         do throws(AuthorityError) {
-            guard let named = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
+            guard let named = try await documents.endpoint(.token) else {
+                throw documents.flaw(of: .token) ?? discovery.namesNoToken
+            }
             endpoint = named
         } catch {
             throw error.notSent(at: .preparation)
@@ -239,7 +241,8 @@ extension OAuthAuthority {
         with credentials: Credentials
     ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
         guard let url = try await documents.endpoint(.userInfo)?.url else {
-            throw .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
+            throw documents.flaw(of: .userInfo)
+                ?? .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
         }
         return try await userInfo(with: credentials, at: url)
     }

@@ -51,7 +51,9 @@ extension OAuthAuthority: PasswordAuthority {
 
 extension OAuthAuthority: DiscoveringPasswordAuthority {
     package func preparePasswordSignIn() async throws {
-        _ = try await documents.endpoint(.token)
+        guard try await documents.endpoint(.token) != nil else {
+            throw documents.flaw(of: .token) ?? discovery.namesNoToken
+        }
         if try await requiresClientID() { throw notRegistered }
     }
 }

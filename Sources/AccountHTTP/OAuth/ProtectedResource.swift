@@ -2,6 +2,12 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The sign-in of an API, according to its metadata (RFC 9728).
 struct ProtectedResource: Sendable, Equatable {
     /// The `resource` of the metadata, as the API spells it; `nil` if the URL is treated as an issuer.
@@ -12,6 +18,9 @@ struct ProtectedResource: Sendable, Equatable {
 
     /// The scopes in the challenge of the API, or else in its metadata; `nil` if neither names any.
     var scopes: [String]?
+
+    /// What the addresses answered at which there could have been metadata. Empty if there is metadata.
+    var answers: [String] = []
 
     /// More scopes are a mistake or an attack: the user could not read them on the page of the service.
     static let maximumScopeCount = 50
@@ -39,12 +48,22 @@ struct ProtectedResource: Sendable, Equatable {
 }
 
 /// Asks an API for its metadata. Nothing of the user is sent.
+///
+/// The metadata may be at the address in the challenge of the API, or at the two well-known addresses; see
+/// ``DocumentSearch``. If a `GET` request has no challenge and these addresses no metadata, the challenge may be in the
+/// response to a `POST` request: MCP servers respond to `GET` with 405. The request is the first one of the protocol,
+/// `initialize`, without a token: it has no effect there but a new session, and other APIs refuse it.
+///
+/// If there is no metadata anywhere, the URL is that of the service. Metadata that could mislead the user ends the
+/// sign-in instead, and so does a challenge that names an address in a private network.
 struct ResourceDiscovery: Sendable {
     let url: ServiceURL
 
     let send: @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
 
     private var place: HostPlace { HostPlace(of: url.host) }
+
+    private static let bodyLimit = 256 << 10
 
     /// The addresses of the metadata without a challenge (RFC 9728, section 3.1).
     var wellKnownURLs: [ServiceURL] {
@@ -54,31 +73,57 @@ struct ResourceDiscovery: Sendable {
     }
 
     func resource() async throws(AuthorityError) -> ProtectedResource {
-        let challenge = try await challenge()
-        if let text = challenge?.parameters["resource_metadata"] {
-            let address = try checked(text, "the address of its metadata")
-            let response = try await send(request(for: address))
-            return try resource(in: response, challenge: challenge)
+        var search = DocumentSearch(send: send)
+        search.bodyLimit = Self.bodyLimit
+        var challenge = try await challenge(to: ServiceRequest(url: url))
+        let named = try metadataURL(in: challenge).map { [$0] } ?? []
+        var found = try await search.document(at: named + wellKnownURLs, read)
+        // Without an answer, the server is not reachable now.
+        if found == nil, challenge == nil, !search.absences.isEmpty {
+            challenge = try await self.challenge(to: initialization)
+            if let address = try metadataURL(in: challenge) {
+                found = try await search.document(at: [address], read)
+            }
         }
-        for address in wellKnownURLs {
-            let response = try await send(request(for: address))
-            if response.isAbsence { continue }
-            return try resource(in: response, challenge: challenge)
+        if found == nil { found = try await search.documentAtSecondTry(read) }
+        if var resource = found?.document {
+            resource.scopes = scopes(of: challenge) ?? resource.scopes
+            return resource
+        }
+        if let failure = search.failures.first?.failure { throw failure }
+        if let refusal = search.absences.first(where: { if case .misconfigured = $0.answer { true } else { false } }) {
+            let others = search.absences.filter { $0.url != refusal.url }.map { "\($0.url): \($0.answer.answerText)" }
+            let end = others.isEmpty ? "" : " (\(others.joined(separator: "; ")))"
+            throw .misconfigured(refusal.answer.answerText + end)
         }
         return ProtectedResource(
-            identifier: nil, authorizationServers: ["\(url)"], scopes: scopes(of: challenge))
+            identifier: nil, authorizationServers: ["\(url)"], scopes: scopes(of: challenge), answers: search.answers)
     }
 
-    /// Requests the URL without a token. Only a 401 has a meaning here: any other response leads to the well-known
-    /// addresses.
-    private func challenge() async throws(AuthorityError) -> AuthenticationChallenge? {
+    /// The first request of the Model Context Protocol.
+    private var initialization: ServiceRequest {
+        var request = ServiceRequest(url: url)
+        request.method = .post
+        request.headerFields[.contentType] = "application/json"
+        request.headerFields[.accept] = "application/json, text/event-stream"
+        let client = #"{"name":"AccountKit","version":"\#(accountKitVersion)"}"#
+        let parameters = #"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":\#(client)}"#
+        request.body = Data(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":\#(parameters)}"#.utf8)
+        return request
+    }
+
+    /// Sends a request without a token. Only a 401 has a meaning here: after any other response or a failure, the metadata
+    /// may still be at a well-known address.
+    private func challenge(to request: ServiceRequest) async throws(AuthorityError) -> AuthenticationChallenge? {
+        var request = request
+        // The API may stream its response without end.
+        request.bodyLimit = 0
         let response: ServiceResponse
         do throws(AuthorityError) {
-            response = try await send(request(for: url))
+            response = try await send(request)
         } catch {
-            // The API may stream its response without end.
-            if case .noResponse(let failure) = error, failure.kind == .timeout, failure.stage == .sent { return nil }
-            throw error
+            guard error.isAboutAddress else { throw error }
+            return nil
         }
         guard response.status == 401 else { return nil }
         let challenges = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
@@ -86,17 +131,29 @@ struct ResourceDiscovery: Sendable {
         return challenges.first { $0.parameters["resource_metadata"] != nil } ?? challenges.first
     }
 
-    private func request(for url: ServiceURL) -> ServiceRequest {
-        var request = ServiceRequest(url: url)
-        request.bodyLimit = 256 << 10
-        return request
+    /// Returns the address of the metadata in a challenge; `nil` if the challenge names none that can be used. A path is
+    /// one on the server of the API (RFC 3986, section 4.2).
+    private func metadataURL(in challenge: AuthenticationChallenge?) throws(AuthorityError) -> ServiceURL? {
+        guard let text = challenge?.parameters["resource_metadata"] else { return nil }
+        let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
+        let whole = isPath ? "\(ServiceURL(at: url, path: ""))\(text)" : text
+        guard let named = try? ServiceURL(whole) else { return nil }
+        if let flaw = networkFlaw(of: named) {
+            throw .misconfigured("\(url) names the address of its metadata\(ServiceURL.shown(text)), which \(flaw)")
+        }
+        return named.scheme == "https" || url.scheme == "http" ? named : nil
     }
 
-    private func resource(
-        in response: ServiceResponse, challenge: AuthenticationChallenge?
-    ) throws(AuthorityError) -> ProtectedResource {
+    /// Reads metadata, without the scopes of the challenge.
+    ///
+    /// - Throws: `misconfigured` if the metadata could mislead the user; otherwise another error if the response is no
+    ///   metadata.
+    private func read(_ response: ServiceResponse) throws(AuthorityError) -> ProtectedResource {
         let parser = ResponseParser(.resourceMetadata)
-        let object = try parser.object(in: response)
+        let object = try parser.metadata(in: response)
+        guard object["resource"] != nil || object["authorization_servers"] != nil else {
+            throw .unclear("not metadata of an API")
+        }
         guard let identifier = object["resource"]?.string else {
             throw .misconfigured("the metadata of \(url) names no resource")
         }
@@ -110,13 +167,12 @@ struct ResourceDiscovery: Sendable {
                 "\(url) does not accept tokens in a header field, and AccountKit sends them nowhere else")
         }
         return ProtectedResource(
-            identifier: identifier, authorizationServers: try authorizationServers(in: object, parser),
-            scopes: scopes(of: challenge) ?? scopes(in: object))
+            identifier: identifier, authorizationServers: try authorizationServers(in: object),
+            scopes: scopes(in: object))
     }
 
-    private func authorizationServers(
-        in object: JSONObject, _ parser: ResponseParser
-    ) throws(AuthorityError) -> [String] {
+    /// Returns the authorization servers that can be used, at least one. The others do not matter.
+    private func authorizationServers(in object: JSONObject) throws(AuthorityError) -> [String] {
         let values: [JSONValue]
         switch object["authorization_servers"] {
         case .array(let servers)?: values = servers
@@ -130,33 +186,38 @@ struct ResourceDiscovery: Sendable {
             throw .misconfigured("the metadata of \(url) names \(values.count) authorization servers")
         }
         var servers: [String] = []
+        var flaws: [String] = []
         for value in values {
             guard let text = value.string else {
-                throw .misconfigured("the metadata of \(url) names an authorization server that is not a URL")
+                flaws.append("an authorization server that is not a URL")
+                continue
             }
-            _ = try checked(text, "an authorization server that")
-            if !servers.contains(text) { servers.append(text) }
+            if let flaw = flaw(ofServer: text) {
+                flaws.append("an authorization server\(ServiceURL.shown(text)), which \(flaw)")
+            } else if !servers.contains(where: { Issuer.isSame($0, text) }) {
+                servers.append(text)
+            }
         }
-        return servers
+        guard let flaw = flaws.first, servers.isEmpty else { return servers }
+        throw .misconfigured("the metadata of \(url) names \(flaw)")
     }
 
-    /// The rules of issuers. Metadata must not direct this machine to a network in which the API is not (server-side
-    /// request forgery). A public name may resolve to a private address, but a server there has no certificate for it.
-    private func checked(_ text: String, _ what: String) throws(AuthorityError) -> ServiceURL {
-        let start = "the metadata of \(url) names \(what)\(ServiceURL.shown(text))"
+    /// Returns the reason why metadata must not name an issuer; `nil` if it may.
+    private func flaw(ofServer text: String) -> String? {
         let named: ServiceURL
         do throws(ServiceURL.Flaw) {
             named = try ServiceURL(text)
         } catch {
-            throw .misconfigured("\(start), which \(error.text)")
+            return error.text
         }
-        guard named.scheme == "https" || url.scheme == "http" else {
-            throw .misconfigured("\(start), which is not encrypted")
-        }
-        guard place.mayName(HostPlace(of: named.host)) else {
-            throw .misconfigured("\(start), which is in a private network where \(url.host) is not")
-        }
-        return named
+        guard named.scheme == "https" || url.scheme == "http" else { return "is not encrypted" }
+        return networkFlaw(of: named)
+    }
+
+    /// Metadata must not direct this machine to a network in which the API is not (server-side request forgery). A public
+    /// name may resolve to a private address; the connection is checked too.
+    private func networkFlaw(of named: ServiceURL) -> String? {
+        place.mayName(HostPlace(of: named.host)) ? nil : "is in a private network where \(url.host) is not"
     }
 
     private func scopes(of challenge: AuthenticationChallenge?) -> [String]? {
@@ -176,10 +237,4 @@ struct ResourceDiscovery: Sendable {
         }
         return unique.isEmpty ? nil : unique
     }
-}
-
-extension ServiceResponse {
-    /// Whether there is no document at an address. Some servers respond with another status than 404 to an address
-    /// that they do not know.
-    var isAbsence: Bool { (400..<500).contains(status) && ![407, 408, 425, 429].contains(status) }
 }

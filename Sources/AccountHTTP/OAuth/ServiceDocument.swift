@@ -20,7 +20,11 @@ enum EndpointName: String, Sendable, CaseIterable {
 }
 
 struct ServiceDocument: Sendable, Equatable {
+    /// The usable endpoints.
     var urls: [EndpointName: ServiceURL] = [:]
+
+    /// Why the document's other endpoints are not usable.
+    var flaws: [EndpointName: String] = [:]
 
     /// Whether authorization responses contain the issuer (RFC 9207, section 3).
     var namesIssuer = false

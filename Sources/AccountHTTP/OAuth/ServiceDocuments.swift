@@ -7,21 +7,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The discovery documents of a service. If the OpenID Connect document omits a value, AccountKit also reads the RFC
-/// 8414 document and uses its value. A failed request is an error, not a missing value.
+/// The discovery documents of a service, each read when it is needed. If a document has no usable value, AccountKit uses
+/// that of the next one. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {
-    private enum Position { case first, further }
-
     private struct Found {
         var document = ServiceDocument()
+
+        /// The addresses that have not answered yet.
         var unread: [ServiceURL] = []
         var freshUntil: Date?
     }
 
     private let discovery: Discovery
     private let send: @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
-    private let found: Mutex<[Position: Found]>
-    private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
+
+    /// The documents, in the order of their addresses.
+    private let found: Mutex<[Found]>
+    private let fetches = SingleFlight<Int, Result<Found, AuthorityError>>(by: ==)
 
     /// - Parameter endpoints: The endpoints, if they are already known. In this case, AccountKit reads no document.
     init(
@@ -30,46 +32,66 @@ final class ServiceDocuments: Sendable {
     ) {
         self.discovery = discovery
         self.send = send
-        found = Mutex(endpoints.map { [.first: Found(document: ServiceDocument(urls: $0.urls))] } ?? [:])
+        found = Mutex(endpoints.map { [Found(document: ServiceDocument(urls: $0.urls))] } ?? [])
     }
 
     /// Whether this process has read a document, or needs none.
-    var isKnown: Bool { found.withLock { $0[.first] != nil } }
+    var isKnown: Bool { found.withLock { !$0.isEmpty } }
 
+    /// Returns an endpoint; `nil` if no document names a usable one. An endpoint is judged when it is needed: a sign-in or
+    /// a refresh that does not need it is not affected by its flaw.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
-        let first = try await found(.first)
+        let first = try await found(0)
         if let url = first.document.urls[name] ?? discovery.knownURL(name) {
             return Endpoint(url: url, document: first.document, freshUntil: first.freshUntil)
         }
-        guard !first.unread.isEmpty else { return nil }
-        let further = try await found(.further)
-        var document = further.document
-        // The first document has priority. An account stores its user info endpoint with the token endpoint.
-        document.urls[.userInfo] = first.document.urls[.userInfo] ?? document.urls[.userInfo]
-        return document.urls[name].map { Endpoint(url: $0, document: document, freshUntil: further.freshUntil) }
+        var last = first
+        var number = 0
+        while !last.unread.isEmpty {
+            number += 1
+            last = try await found(number)
+            guard let url = last.document.urls[name] else { continue }
+            var document = last.document
+            // The first document has priority. An account stores its user info endpoint with the token endpoint.
+            document.urls[.userInfo] = first.document.urls[.userInfo] ?? document.urls[.userInfo]
+            return Endpoint(url: url, document: document, freshUntil: last.freshUntil)
+        }
+        return nil
     }
 
-    func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
+    /// Returns the reason why ``endpoint(_:)`` found none; `nil` if no document names the endpoint.
+    func flaw(of name: EndpointName) -> AuthorityError? {
+        let flaws = found.withLock { $0.compactMap { $0.document.flaws[name] } }
+        return flaws.first.map { .misconfigured("in the discovery document of \(discovery.issuer.identifier), \($0)") }
+    }
 
-    func documentation() async throws(AuthorityError) -> String? { try await found(.first).document.documentation }
+    func scopes() async throws(AuthorityError) -> [String]? { try await found(0).document.scopes }
+
+    func documentation() async throws(AuthorityError) -> String? { try await found(0).document.documentation }
 
     func listsGrant(_ grant: String) async throws(AuthorityError) -> Bool {
-        let first = try await found(.first)
-        if first.document.grants?.contains(grant) == true { return true }
-        guard !first.unread.isEmpty else { return false }
-        return try await found(.further).document.grants?.contains(grant) == true
+        var number = 0
+        while true {
+            let document = try await found(number)
+            if document.document.grants?.contains(grant) == true { return true }
+            guard !document.unread.isEmpty else { return false }
+            number += 1
+        }
     }
 
-    private func found(_ position: Position) async throws(AuthorityError) -> Found {
-        if let known = found.withLock({ $0[position] }) { return known }
+    /// Reads the first document.
+    func load() async throws(AuthorityError) { _ = try await found(0) }
+
+    private func found(_ number: Int) async throws(AuthorityError) -> Found {
+        if let known = found.withLock({ number < $0.count ? $0[number] : nil }) { return known }
         let result: Result<Found, AuthorityError>
-        do throws(SingleFlight<Position, Result<Found, AuthorityError>>.Departure) {
-            result = try await fetches.value(for: position) { _ in
+        do throws(SingleFlight<Int, Result<Found, AuthorityError>>.Departure) {
+            result = try await fetches.value(for: number) { _ in
                 // Another task may have just read the document.
-                if let known = self.found.withLock({ $0[position] }) { return .success(known) }
+                if let known = self.found.withLock({ number < $0.count ? $0[number] : nil }) { return .success(known) }
                 do throws(AuthorityError) {
-                    let found = try await self.fetch(position)
-                    self.found.withLock { $0[position] = found }
+                    let found = try await self.fetch(number)
+                    self.found.withLock { if $0.count == number { $0.append(found) } }
                     return .success(found)
                 } catch {
                     return .failure(error)
@@ -81,29 +103,20 @@ final class ServiceDocuments: Sendable {
         return try result.get()
     }
 
-    private func fetch(_ position: Position) async throws(AuthorityError) -> Found {
-        switch position {
-        case .first:
-            let urls = discovery.urls
-            for (number, url) in urls.enumerated() {
-                let response = try await send(ServiceRequest(url: url))
-                if !(response.status == 404 || discovery.isFromAPI && response.isAbsence) {
-                    return Found(
-                        document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]),
-                        freshUntil: MetadataLifetime.end(of: response))
-                }
-            }
-            throw .misconfigured(
-                "\(discovery.issuer.identifier) has no discovery document: check the issuer"
-            )
-        case .further:
-            for url in try await found(.first).unread {
-                let response = try await send(ServiceRequest(url: url))
-                if let document = try discovery.furtherDocument(in: response) {
-                    return Found(document: document, freshUntil: MetadataLifetime.end(of: response))
-                }
-            }
-            return Found()
+    private func fetch(_ number: Int) async throws(AuthorityError) -> Found {
+        let urls = number == 0 ? discovery.urls : try await found(number - 1).unread
+        var search = DocumentSearch(send: send)
+        // Only the first document decides whether the service can be trusted. A further one that cannot is not used.
+        let read = number == 0 ? discovery.read : discovery.document
+        var result = try await search.document(at: urls, read)
+        if result == nil { result = try await search.documentAtSecondTry(read) }
+        guard let result else {
+            if let failure = search.failures.first?.failure { throw failure }
+            guard number == 0 else { return Found() }
+            throw discovery.absence(search.absences)
         }
+        if number == 0 { try discovery.checkServers(of: result.document) }
+        let unread = urls.filter { $0 != result.url && !search.isAnswered($0) }
+        return Found(document: result.document, unread: unread, freshUntil: MetadataLifetime.end(of: result.response))
     }
 }

@@ -34,6 +34,6 @@ extension ResponseParser {
 
     private static func isAddress(_ text: String) -> Bool {
         isShowable(text, limit: 2048) && !text.contains(" ")
-            && (text.hasPrefix("https://") || text.hasPrefix("http://"))
+            && ["https", "http"].contains(text.prefix { $0 != ":" }.lowercased()) && text.contains("://")
     }
 }

@@ -68,7 +68,9 @@ extension OAuthAuthority {
     private func exchange(
         _ idToken: Secret, forService service: String, resources: [String], scopes: [String]
     ) async throws(AuthorityError) -> ResponseObject {
-        guard let endpoint = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
+        guard let endpoint = try await documents.endpoint(.token) else {
+            throw documents.flaw(of: .token) ?? discovery.namesNoToken
+        }
         var form = FormBody()
         form.append("grant_type", WorkloadGrant.tokenExchange.type)
         form.append("subject_token", idToken)

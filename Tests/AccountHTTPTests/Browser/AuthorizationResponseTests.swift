@@ -58,7 +58,8 @@ struct AuthorizationResponseTests {
             ("code=c&iss=https://id.example/", true, true),
             ("code=c&iss=https://evil.example", false, false), ("code=c&iss=https://evil.example", true, false),
             ("code=c&iss=https://id.example.evil.example", true, false), ("code=c&iss=", true, false),
-            ("code=c&iss=https://ID.example", false, false),
+            ("code=c&iss=https://ID.example", false, true),
+            ("code=c&iss=https://id.example:443/", true, true), ("code=c&iss=https://id.example/a", true, false),
         ])
     func issuer(_ query: String, _ namesIssuer: Bool, _ isAccepted: Bool) throws {
         let thrown = failure { try outcome(query, namingIssuer: namesIssuer) }
@@ -66,13 +67,19 @@ struct AuthorizationResponseTests {
         if isAccepted { #expect(try outcome(query, namingIssuer: namesIssuer) == Secret("c")) }
     }
 
-    @Test func `Accepts only the exact spelling of an issuer that an API names`() throws {
-        var issuer = try Issuer("https://id.example")
-        issuer.form = .verbatim("https://id.example")
-        for (suffix, isAccepted) in [("", true), ("/", false)] {
-            let response = try #require(AuthorizationResponse(query: "code=c&iss=https://id.example\(suffix)"))
-            let thrown = failure { try response.code(from: issuer, namingIssuer: true, hiding: []) }
-            #expect(kind(thrown) == (isAccepted ? nil : .unclear("…")))
+    @Test func `Accepts only the exact path of an issuer that an API names`() throws {
+        for (issuer, accepted) in [
+            ("https://id.example", ["https://id.example", "https://id.example/", "https://ID.example:443"]),
+            ("https://id.example/a", ["https://id.example/a", "HTTPS://ID.example/a"]),
+            ("https://id.example/a/", ["https://id.example/a/"]),
+        ] {
+            let named = Issuer(try Issuer(issuer).url, form: .verbatim(issuer))
+            let others = ["https://id.example/b", "https://id.example:8443", "https://evil.example"]
+            for text in ["https://id.example/a", "https://id.example/a/", issuer + "//"] + accepted + others {
+                let response = try #require(AuthorizationResponse(query: "code=c&iss=\(text)"))
+                let thrown = failure { try response.code(from: named, namingIssuer: true, hiding: []) }
+                #expect(kind(thrown) == (accepted.contains(text) ? nil : .unclear("…")), "\(text)")
+            }
         }
     }
 

@@ -201,6 +201,60 @@ struct APIAuthorityTests {
         }
     }
 
+    /// The metadata of the API, and where the document of its authorization server is.
+    @Test(arguments: [401, 404, 405])
+    func `Takes the origin of an API without metadata as its issuer`(status: Int) async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/mcp" where request.method == "GET": .response(status, ["WWW-Authenticate": "Bearer"])
+            case "/.well-known/oauth-protected-resource/mcp": .response(404)
+            default: Self.respond(to: request, at: address)
+            }
+        } _: { server in
+            let authority = try Self.authority(server)
+            #expect(try await authority.authorizationServers() == [server.address])
+            let service = try await authority.signInAuthority()
+            #expect(service.issuer == server.address && service.options.resources.isEmpty)
+            // The document is read once.
+            #expect(server.targets.filter { $0 == "/.well-known/oauth-authorization-server" }.count == 1)
+
+            let device = try await authority.beginDeviceSignIn()
+            let account = try await authority.account(with: try await authority.pollDeviceSignIn(device))
+            let later = try Self.authority(server)
+            #expect(later.isAuthority(of: account))
+            _ = try await later.refresh(account)
+            var other = account
+            other.issuer = server.address + "/other"
+            #expect(!later.isAuthority(of: other))
+        }
+    }
+
+    @Test func `Prefers the URL of an API to its origin as the issuer`() async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/mcp/.well-known/openid-configuration":
+                .json(#"{"issuer":"\#(address)/mcp","token_endpoint":"\#(address)/mcp/token"}"#)
+            case "/.well-known/oauth-protected-resource/mcp": .response(404)
+            default: Self.respond(to: request, at: address)
+            }
+        } _: { server in
+            let service = try await Self.authority(server).signInAuthority()
+            #expect(service.issuer == server.address + "/mcp")
+        }
+    }
+
+    @Test func `Names all addresses of an API without metadata or service`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .response(404)
+        } _: { server in
+            let failure = await asyncFailure { try await Self.authority(server).signInAuthority() }
+            #expect(kind(failure) == .misconfigured("…"))
+            let text = "\(try #require(failure))"
+            for path in Set(server.targets) where path != "/mcp" { #expect(text.contains("\(path): 404"), "\(text)") }
+            #expect(server.requests.allSatisfy { $0.target == "/mcp" || $0.method == "GET" })
+        }
+    }
+
     @Test func `Uses a metadata document only where the service supports it`() async throws {
         let url = "https://app.example/client.json"
         for isSupported in [true, false] {

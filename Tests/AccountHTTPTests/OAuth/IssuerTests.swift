@@ -76,15 +76,45 @@ struct IssuerTests {
     }
 
     @Test(
-        "Compares issuers exactly, except for a trailing slash",
+        "Compares issuers after normalization of the host, port and empty path",
         arguments: [
             ("https://example.com", true), ("https://example.com/", true), ("https://example.com//", false),
-            ("https://Example.com", false), ("https://example.com:443", false), ("http://example.com", false),
-            ("https://example.com/a", false), ("https://example.com.", false), ("", false),
+            ("https://Example.com", true), ("HTTPS://EXAMPLE.COM/", true), ("https://example.com:443", true),
+            ("https://example.com:443/", true), ("https://example.com:0443", true), ("https://example.com:80", false),
+            ("http://example.com", false), ("https://example.com/a", false), ("https://example.com.", false),
+            ("https://example.com?", false), ("https://example.com/#", false), ("https://a@example.com", false),
+            ("https://example.com/%2f", false), ("https://www.example.com", false), ("example.com", false), ("", false),
+            (" https://example.com", false), ("https://example.com:443@evil.example", false),
         ])
     func same(_ other: String, _ expected: Bool) throws {
         #expect(try Issuer("https://example.com").isSame(as: other) == expected)
         #expect(try Issuer("https://example.com/").isSame(as: other) == expected)
+        #expect(Issuer.isSame("https://example.com", other) == expected)
+        #expect(Issuer.isSame(other, "HTTPS://example.com:443/") == expected)
+    }
+
+    /// The last column is the result if the user typed the issuer.
+    @Test(arguments: [
+        ("https://id.example/a", "https://id.example/a", true, true),
+        ("https://id.example/a", "https://ID.example:443/a", true, true),
+        ("https://id.example/a", "https://id.example/a/", false, true),
+        ("https://id.example/a/", "https://id.example/a", false, true),
+        ("https://id.example/a/", "HTTPS://id.example/a/", true, true),
+        ("https://id.example/a", "https://id.example/a//", false, false),
+        ("https://id.example/a", "https://id.example/A", false, false),
+        ("https://id.example/a", "https://id.example/%61", false, false),
+        ("https://id.example/a", "https://id.example/b/../a", false, false),
+        ("https://id.example/a", "https://id.example/a?x", false, false),
+        ("https://id.example/a", "https://id.example", false, false),
+    ])
+    func `Compares longer paths by their characters`(
+        named: String, other: String, isSame: Bool, isSameIfTyped: Bool
+    ) throws {
+        var issuer = try Issuer(named)
+        #expect(issuer.isNamed(by: other) == isSameIfTyped)
+        issuer.form = .verbatim(named)
+        #expect(issuer.isNamed(by: other) == isSame)
+        #expect(Issuer.isSame(named, other) == isSame)
     }
 
     @Test("Rejects an invalid client ID, scope or timeout of an authority")

@@ -1,4 +1,7 @@
 import AccountKit
+import FoundationEssentials
+import HTTPTypes
+import Synchronization
 import Testing
 
 @testable import AccountHTTP
@@ -85,23 +88,146 @@ struct ResourceDiscoveryTests {
 
     @Test func `Treats the URL as an issuer if there is no document`() async throws {
         let resource = try await discovery { _ throws(AuthorityError) in ServiceResponse(404) }.resource()
+        #expect(resource.identifier == nil && resource.scopes == nil)
+        #expect(resource.authorizationServers == ["https://api.example/mcp"])
         #expect(
-            resource
-                == ProtectedResource(
-                    identifier: nil, authorizationServers: ["https://api.example/mcp"], scopes: nil))
+            resource.answers == [
+                "https://api.example/.well-known/oauth-protected-resource/mcp: 404",
+                "https://api.example/.well-known/oauth-protected-resource: 404",
+            ])
+    }
+
+    // MARK: Every address is tried
+
+    private static let root = "https://api.example/.well-known/oauth-protected-resource"
+
+    private static let answers: [ServiceResponse] =
+        [204, 302, 307, 400, 401, 403, 404, 405, 410].map { ServiceResponse($0, ["Location": "/elsewhere"]) } + [
+            .json(200, "{}"), .json(200, "[]"), .json(200, "{"), .json(200, ""), .json(200, #"{"error":"not found"}"#),
+            ServiceResponse(200, ["Content-Type": "text/html"], "<!DOCTYPE html>"),
+            .json(200, document.replacing("api.example", with: "evil.example")),
+        ]
+
+    @Test(arguments: answers.indices)
+    func `Finds the document after any other answer at the first address`(index: Int) async throws {
+        for challenged in [true, false] {
+            let resource = try await discovery { url throws(AuthorityError) in
+                switch url {
+                case "https://api.example/mcp" where challenged:
+                    ServiceResponse(401, ["WWW-Authenticate": #"Bearer resource_metadata="https://meta.example/1""#])
+                case "https://api.example/mcp": ServiceResponse(405)
+                case Self.root: .json(200, Self.document)
+                default: Self.answers[index]
+                }
+            }.resource()
+            #expect(resource.identifier == "https://api.example/mcp")
+        }
+    }
+
+    @Test(arguments: [429, 500, 503])
+    func `Asks an address again, and needs it only without another document`(status: Int) async throws {
+        for (isRepaired, hasOther) in [(true, false), (false, true), (false, false)] {
+            let count = Counter()
+            let discovery = try discovery { url throws(AuthorityError) in
+                switch url {
+                case "https://api.example/mcp": ServiceResponse(405)
+                case Self.root: hasOther ? .json(200, Self.document) : ServiceResponse(404)
+                default: count.next() > 1 && isRepaired ? .json(200, Self.document) : ServiceResponse(status)
+                }
+            }
+            let failure = await asyncFailure { try await discovery.resource() }
+            let isFound = isRepaired || hasOther
+            #expect(failure == (isFound ? nil : .unavailable(status: status, retryAfter: nil)))
+        }
     }
 
     @Test(arguments: [
-        (429, AuthorityError.unavailable(status: 429, retryAfter: nil)),
-        (503, .unavailable(status: 503, retryAfter: nil)),
-        (302, .intercepted("…")),
+        "", "x", "//meta.example/1", "http://meta.example/1", "ftp://meta.example", "https://a@meta.example/",
     ])
-    func `A temporary failure is not the absence of a document`(status: Int, failure: AuthorityError) async throws {
-        let discovery = try discovery { url throws(AuthorityError) in
-            ServiceResponse(url == "https://api.example/mcp" ? 404 : status)
-        }
-        #expect(kind(await asyncFailure { try await discovery.resource() }) == failure)
+    func `An odd address in a challenge leads to the well-known addresses`(address: String) async throws {
+        let resource = try await discovery { url throws(AuthorityError) in
+            switch url {
+            case "https://api.example/mcp":
+                ServiceResponse(401, ["WWW-Authenticate": #"Bearer resource_metadata="\#(address)", scope="a""#])
+            case Self.root: .json(200, Self.document)
+            default: ServiceResponse(404)
+            }
+        }.resource()
+        #expect(resource.identifier == "https://api.example/mcp" && resource.scopes == ["a"])
     }
+
+    @Test func `A path in a challenge is one on the server of the API`() async throws {
+        let resource = try await discovery { url throws(AuthorityError) in
+            switch url {
+            case "https://api.example/mcp":
+                ServiceResponse(401, ["WWW-Authenticate": #"Bearer resource_metadata="/meta?x=1""#])
+            case "https://api.example/meta?x=1": .json(200, Self.document)
+            default: ServiceResponse(500)
+            }
+        }.resource()
+        #expect(resource.identifier == "https://api.example/mcp")
+    }
+
+    @Test(arguments: ["https://169.254.169.254/", "https://10.0.0.1/x", "https://localhost/x", "http://127.0.0.1/x"])
+    func `A challenge that names a private network ends the search`(address: String) async throws {
+        let discovery = try discovery { url throws(AuthorityError) in
+            url == "https://api.example/mcp"
+                ? ServiceResponse(401, ["WWW-Authenticate": #"Bearer resource_metadata="\#(address)""#])
+                : .json(200, Self.document)
+        }
+        #expect(kind(await asyncFailure { try await discovery.resource() }) == .misconfigured("…"))
+    }
+
+    // MARK: The challenge to POST
+
+    @Test(arguments: [200, 204, 302, 400, 401, 403, 404, 405, 406, 500])
+    func `Finds metadata that only the challenge to POST names`(status: Int) async throws {
+        let posted = Mutex<[ServiceRequest]>([])
+        let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
+            request throws(AuthorityError) in
+            switch (request.method, request.url.description) {
+            case (.post, _):
+                posted.withLock { $0.append(request) }
+                return ServiceResponse(
+                    401, ["WWW-Authenticate": #"Bearer resource_metadata="https://api.example/meta", scope="read""#])
+            case (_, "https://api.example/mcp"):
+                // A challenge of another scheme says nothing about tokens.
+                return ServiceResponse(status, ["WWW-Authenticate": "Basic realm=x"])
+            case (_, "https://api.example/meta"): return .json(200, Self.document)
+            default: return ServiceResponse(404)
+            }
+        }
+        #expect(try await discovery.resource().scopes == ["read"])
+        let requests = posted.withLock(\.self)
+        #expect(requests.map(\.url.description) == ["https://api.example/mcp"])
+        let request = try #require(requests.first)
+        #expect(request.authorization == nil && request.secrets.isEmpty)
+        #expect(String(decoding: request.body ?? Data(), as: UTF8.self).contains(#""method":"initialize""#))
+    }
+
+    @Test func `Sends no POST request if it is not necessary`() async throws {
+        for (hasChallenge, hasDocument) in [(true, true), (true, false), (false, true)] {
+            let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
+                request throws(AuthorityError) in
+                #expect(request.method == .get)
+                if request.url.path == "/mcp" {
+                    return hasChallenge ? ServiceResponse(401, ["WWW-Authenticate": "Bearer"]) : ServiceResponse(405)
+                }
+                return hasDocument ? .json(200, Self.document) : ServiceResponse(404)
+            }
+            let resource = try await discovery.resource()
+            #expect((resource.identifier != nil) == hasDocument)
+        }
+        // The server is not reachable now.
+        let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
+            request throws(AuthorityError) in
+            #expect(request.method == .get)
+            throw .noResponse(.refused)
+        }
+        #expect(await asyncFailure { try await discovery.resource() } == .noResponse(.refused))
+    }
+
+    // MARK: The content of the document
 
     @Test(arguments: [
         ("https://api.example", true), ("https://api.example/", true), ("https://api.example/mcp", true),
@@ -123,7 +249,7 @@ struct ResourceDiscoveryTests {
     }
 
     @Test(arguments: [
-        #"{}"#, #"{"resource":7,"authorization_servers":["https://id.example"]}"#,
+        #"{"resource":7,"authorization_servers":["https://id.example"]}"#,
         #"{"resource":"https://api.example/mcp"}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":[]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":[7]}"#,
@@ -168,12 +294,20 @@ struct ResourceDiscoveryTests {
         #expect((await asyncFailure { try await discovery.resource() } == nil) == isAccepted)
     }
 
-    @Test func `The verbatim form of an issuer accepts only one spelling`() throws {
-        var issuer = try Issuer("https://id.example/")
-        issuer.form = .verbatim("https://id.example/")
-        #expect(issuer.isNamed(by: "https://id.example/"))
-        #expect(!issuer.isNamed(by: "https://id.example"))
-        #expect(!issuer.isNamed(by: "https://ID.example/"))
+    @Test(arguments: [
+        (#"["https://id.example/"]"#, ["https://id.example/"]),
+        (#"[7,"","http://id.example","https://10.0.0.1","https://id.example"]"#, ["https://id.example"]),
+        (#"["https://id.example","https://ID.example:443/"]"#, ["https://id.example"]),
+        (#"["https://id.example/a","https://id.example/a/"]"#, ["https://id.example/a", "https://id.example/a/"]),
+    ])
+    func `Returns each usable authorization server once`(servers: String, expected: [String]) async throws {
+        let discovery = try discovery { url throws(AuthorityError) in
+            .json(200, #"{"resource":"https://API.example:443/mcp/","authorization_servers":\#(servers)}"#)
+        }
+        let resource = try await discovery.resource()
+        #expect(resource.authorizationServers == expected)
+        // The service gets the spelling of the API.
+        #expect(resource.identifier == "https://API.example:443/mcp/")
     }
 
     @Test func `Tries three documents for an issuer that an API names`() throws {

@@ -1,4 +1,5 @@
 import AccountKit
+import Synchronization
 import Testing
 
 @testable import AccountHTTP
@@ -91,6 +92,51 @@ struct ServiceDocumentsTests {
             _ = try await authority.verify(account(at: server.address))
             let signal = try #require(await asyncFailure { try await authority.beginDeviceSignIn() })
             #expect(kind(signal) != .misconfigured("…"))
+        }
+    }
+
+    @Test func `Reads each document until one has a usable endpoint`() async throws {
+        let asked = Mutex<[String]>([])
+        let documents = ServiceDocuments(
+            Discovery(issuer: try Issuer("https://id.example/a"), isFromAPI: true)
+        ) { request throws(AuthorityError) in
+            let path = request.url.path
+            asked.withLock { $0.append(path) }
+            let member =
+                switch path {
+                case "/.well-known/oauth-authorization-server/a": #""revocation_endpoint":"/revoke""#
+                case "/.well-known/openid-configuration/a": #""token_endpoint":"https://id.example/token""#
+                default: #""revocation_endpoint":"https://id.example/revoke""#
+                }
+            return .json(200, #"{"issuer":"https://ID.example:443/a",\#(member)}"#)
+        }
+        #expect(try await documents.endpoint(.token)?.url.description == "https://id.example/token")
+        #expect(asked.withLock(\.count) == 2)
+        #expect(try await documents.endpoint(.revocation)?.url.description == "https://id.example/revoke")
+        #expect(try await documents.endpoint(.userInfo) == nil)
+        #expect(documents.flaw(of: .userInfo) == nil)
+        #expect(asked.withLock(\.count) == 3)
+    }
+
+    @Test func `Asks an address that failed again when it is needed`() async throws {
+        let isBroken = Mutex(true)
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case Self.first: isBroken.withLock(\.self) ? .response(503) : .json(discoveryDocument(address))
+            case Self.second: .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/token"}"#)
+            case "/userinfo": .json(#"{"sub":"248289761001"}"#)
+            default: .json(#"{"access_token":"a","token_type":"Bearer"}"#)
+            }
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            let account = account(at: server.address, refreshToken: "r")
+            _ = try await authority.refresh(account)
+            #expect(server.targets == [Self.first, Self.second, "/token"])
+            // It is unknown whether the service has a user info endpoint.
+            let failure = await asyncFailure { try await authority.verify(account) }
+            #expect(failure == .unavailable(status: 503, retryAfter: nil))
+            isBroken.withLock { $0 = false }
+            _ = try await authority.verify(account)
         }
     }
 
