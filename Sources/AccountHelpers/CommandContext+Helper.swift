@@ -19,18 +19,22 @@ struct HelperToken {
 extension CommandContext {
     /// Returns the token of the session, refreshing it first if needed. A token from the environment replaces the
     /// archive only for the current session, because the token is for one service.
-    func helperToken() async throws -> HelperToken {
+    ///
+    /// - Parameter rule: The rule that allows the token; `nil` if the user chose the session for any server.
+    func helperToken(for rule: Rule?) async throws -> HelperToken {
         if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
             return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
         }
-        guard App.environmentToken == nil else { return try await archived(archive) }
-        return try await archived(store)
+        guard App.environmentToken == nil else { return try await archived(archive, rule) }
+        return try await archived(store, rule)
     }
 
-    private func archived(_ store: AccountStore) async throws -> HelperToken {
+    private func archived(_ store: AccountStore, _ rule: Rule?) async throws -> HelperToken {
         let stored = try await signedInAccount(in: store)
+        try rule?.checkSignIn(of: stored, hint)
         try stored.credentials.checkIsBearer(hint)
         let account = try await withUsableToken(stored, in: store)
+        try rule?.checkSignIn(of: account, hint)
         try account.credentials.checkIsBearer(hint)
         let token = try account.credentials.accessToken.fitForHeader()
         return HelperToken(
