@@ -263,7 +263,9 @@ public struct AccountService: Sendable, Equatable, Codable {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         // Another program may have signed in since then, for another API.
         let resources = account.credentials.resources
-        if let url, !resources.isEmpty, !resources.contains(where: { self.resources.contains($0) || Self.covers($0, url) }) {
+        if let url, !resources.isEmpty,
+            !resources.contains(where: { self.resources.contains($0) || Self.covers($0, url) })
+        {
             self.url = nil
         }
         issuer = account.issuer
@@ -278,10 +280,8 @@ public struct AccountService: Sendable, Equatable, Codable {
 
     private static func covers(_ resource: String, _ url: String) -> Bool {
         if resource == url { return true }
-        guard let resource = try? RuleURL(resource), let url = try? RuleURL(String(url.prefix { $0 != "?" })) else {
-            // Only the authority can compare them.
-            return true
-        }
+        let (resource, url) = (resource.prefix { $0 != "?" }, url.prefix { $0 != "?" })
+        guard let resource = try? RuleURL(String(resource)), let url = try? RuleURL(String(url)) else { return false }
         return resource.covers(url)
     }
 

@@ -30,7 +30,7 @@ extension LoginCommand {
         else { return .here }
         let resources = try await api.signInResources()
         let remembered = context.readableService(of: context.session)?.url
-        guard Self.isForOtherAPI(earlier, remembered, than: url, resources, issuer: api.accountIssuer) else {
+        guard earlier.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: api.accountIssuer) else {
             return .here
         }
         let other = earlier.credentials.resources.first?.shown ?? remembered?.shown ?? "another API"
@@ -69,30 +69,33 @@ extension LoginCommand {
             case .signedOut: return session
             case .verified(let account), .unverified(let account, _):
                 let remembered = context.readableService(of: session)?.url
-                let isOther = Self.isForOtherAPI(account, remembered, than: url, resources, issuer: issuer)
+                let isOther = account.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: issuer)
                 // A session of a service, and not of an API, is not replaced.
                 if !isOther, !account.credentials.resources.isEmpty || remembered != nil { return session }
             case .unreadable: continue
             }
         }
         throw AccountError(
-            .invalidArgument, "there are too many sessions named after \(ruled.host)", hint: "choose one with --session")
+            .invalidArgument, "there are too many sessions named after \(ruled.host)", hint: "choose one with --session"
+        )
     }
+}
 
-    /// Returns whether an account is for another API than a sign-in. An account that is for no API is not.
+extension Account {
+    /// Returns whether this account is for another API than a sign-in. An account that is for no API is not.
     ///
     /// - Parameters:
-    ///   - remembered: The URL with which the user signed in to the account; `nil` without a URL.
+    ///   - remembered: The URL with which the user signed in to this account; `nil` without a URL.
     ///   - url: The URL of the sign-in.
     ///   - resources: The resources that the sign-in requests, that of the API first; empty if the API names none.
     ///   - issuer: The issuer of the sign-in.
-    static func isForOtherAPI(
-        _ account: Account, _ remembered: String?, than url: String, _ resources: [String], issuer: String?
+    func isForOtherAPI(
+        signedInAt remembered: String?, than url: String, _ resources: [String], issuer other: String?
     ) -> Bool {
-        let old = account.credentials.resources
+        let old = credentials.resources
         if old.isEmpty {
             guard let remembered, remembered != url else { return false }
-            return !(resources.isEmpty && issuer == account.issuer)
+            return !(resources.isEmpty && other == issuer)
         }
         if let resource = resources.first { return !old.contains(resource) }
         guard let url = try? RuleURL(String(url.prefix { $0 != "?" })) else { return true }

@@ -46,12 +46,12 @@ extension Rule {
         guard let signIn, !signIn.allows(account) else { return }
         let api = account.credentials.resources.first.map { " for \($0.shown)" } ?? ""
         let service = account.issuer.map { " from \($0.shown)" } ?? ""
-        let name = SessionName(namedAfter: url, otherThan: session)
         let target = signIn.resource == nil ? "--issuer \(signIn.issuer.shellWord)" : "\(url)"
         throw AccountError(
             .misconfigured,
             "session \(session) now has a token\(api)\(service), which was not issued for \(url), so it is not sent there",
-            hint: "sign in for \(url.host) with `\(hint.tool) login \(target) --session \(name)`, or allow this token with "
+            hint:
+                "sign in for \(url.host) with `\(hint.tool) login \(target) --session NAME`, or allow this token with "
                 + "`\(hint.tool) rule add \(url) --session \(session)`")
     }
 }
@@ -65,10 +65,5 @@ extension SessionName {
         while let first = host.first, !first.isLetter, !first.isNumber { host.removeFirst() }
         while let last = host.last, !last.isLetter, !last.isNumber { host.removeLast() }
         self = (try? SessionName(number == 1 ? host : "\(host)-\(number)")) ?? .default
-    }
-
-    fileprivate init(namedAfter url: RuleURL, otherThan session: SessionName) {
-        let name = SessionName(namedAfter: url)
-        self = name == session ? SessionName(namedAfter: url, number: 2) : name
     }
 }
