@@ -261,6 +261,13 @@ public struct AccountService: Sendable, Equatable, Codable {
     ///   - acceptsGivenSecret: Whether the client secret in the environment may belong to the account.
     init(of account: Account, remembered: AccountService?, acceptsGivenSecret: Bool = false) {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
+        // Another program may have signed in since then, for another API.
+        let resources = account.credentials.resources
+        if let url, !resources.isEmpty,
+            !resources.contains(where: { self.resources.contains($0) || Self.covers($0, url) })
+        {
+            self.url = nil
+        }
         issuer = account.issuer
         clientID = account.credentials.clientID
         let isUnknown = account.credentials.clientSecret == .unknown && account.credentials.machine == nil
@@ -269,6 +276,13 @@ public struct AccountService: Sendable, Equatable, Codable {
         workload = account.credentials.machine?.workload
         if workload != nil { clientAssertionAudience = account.credentials.machine?.assertionAudience }
         workloadGrant = workload == nil ? nil : account.credentials.machine?.type
+    }
+
+    private static func covers(_ resource: String, _ url: String) -> Bool {
+        if resource == url { return true }
+        let (resource, url) = (resource.prefix { $0 != "?" }, url.prefix { $0 != "?" })
+        guard let resource = try? RuleURL(String(resource)), let url = try? RuleURL(String(url)) else { return false }
+        return resource.covers(url)
     }
 
     /// The file with the client's key, and the options of its assertions.

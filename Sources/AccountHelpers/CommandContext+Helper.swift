@@ -21,24 +21,28 @@ extension CommandContext {
     /// Returns the token of the session, refreshing it first if needed. A token from the environment replaces the
     /// archive only for the current session, because the token is for one service.
     ///
-    /// - Parameter place: The server for which a program asks that asks again if the server refuses the token, and does not
-    ///   say so; `nil` for other programs.
-    func helperToken(for place: String? = nil) async throws -> HelperToken {
+    /// - Parameters:
+    ///   - rule: The rule that allows the token; `nil` if the user chose the session for any server.
+    ///   - place: The server for which a program asks that asks again if the server refuses the token, and does not say
+    ///     so; `nil` for other programs.
+    func helperToken(for rule: Rule?, at place: String? = nil) async throws -> HelperToken {
         if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
             return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
         }
-        guard App.environmentToken == nil else { return try await archived(archive, for: place) }
-        return try await archived(store, for: place)
+        guard App.environmentToken == nil else { return try await archived(archive, rule, place) }
+        return try await archived(store, rule, place)
     }
 
-    private func archived(_ store: AccountStore, for place: String?) async throws -> HelperToken {
+    private func archived(_ store: AccountStore, _ rule: Rule?, _ place: String?) async throws -> HelperToken {
         var stored = try await signedInAccount(in: store)
+        try rule?.checkSignIn(of: stored, hint)
         try stored.credentials.checkIsBearer(hint)
         if let place, await isAskedAgain(for: place, stored.credentials) {
             try await distrust(stored.credentials.accessToken)
             stored = try await signedInAccount(in: store)
         }
         let account = try await withUsableToken(stored, in: store)
+        try rule?.checkSignIn(of: account, hint)
         try account.credentials.checkIsBearer(hint)
         let token = try account.credentials.accessToken.fitForHeader()
         return HelperToken(

@@ -125,6 +125,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let answers = try await LoginConversation(context: context).answers(beside: self)
         else { return try await signIn(in: context, answering: nil) }
         guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
+        try await signIn(in: session, answering: answers)
+    }
+
+    private func signIn(in session: SessionName, answering answers: LoginConversation<App>.Answers?) async throws {
         let other = try CommandContext<App>(options, session: session)
         do {
             try await signIn(in: other, answering: answers)
@@ -142,19 +146,30 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async throws {
         var plan = try await plan(in: context, answering: answers)
+        let earlier = await earlierAccount(in: context)
+        let place = try await place(for: plan.service.url, plan.authority, besides: earlier, in: context)
+        if case .session(let session) = place { return try await signIn(in: session, answering: answers) }
+        if [.browser, .device].contains(plan.way), let api = plan.authority as? any DiscoveringAuthority {
+            try await confirmService(of: api, at: plan.service.url, in: context)
+        }
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: plan.authority.accountIssuer)
-        let question = ReplacementQuestion(context, extending: plan.extended)
+        var isReplacing = false
+        if case .replacing = place { isReplacing = true }
+        let question = ReplacementQuestion(context, extending: plan.extended, isAccepted: isReplacing)
         let account = try await perform(plan, in: context, question)
         plan.service.issuer = account.issuer ?? plan.service.issuer
         let session = question.otherSession ?? context.session
-        await saveSettings(of: plan.service, apis(of: account, plan), for: account, in: session, context)
+        await saveSettings(
+            of: plan.service, apis(of: account, plan), for: account,
+            replacing: session == context.session ? earlier : nil, in: session, context)
         if context.location != nil {
             await context.keepRegistration(of: account)
             // Until now, the authority has prevented the removal of the registration.
             withExtendedLifetime(plan.authority) {}
         }
-        reportReplacement(by: account, in: session, question, context)
+        reportReplacement(
+            by: account, in: session, of: isReplacing ? earlier : nil, question, context)
         try await report(account, of: plan, in: session, replaced: question.replaced, context)
         if let authority = plan.authority as? any RegisteringAuthority {
             await context.removeReplacedRegistration(before: account, in: context.store, at: authority)
@@ -195,9 +210,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             : try await authority(for: &service, in: context, answering: answers, extending: extended)
         let way = try isMachine ? .client : answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)
-        if [.browser, .device].contains(way), let api = authority as? any DiscoveringAuthority {
-            try await confirmService(of: api, at: service.url, in: context)
-        }
         if way == .token, request.dpop == true {
             throw AccountError(
                 .invalidArgument, "an existing token cannot be bound to a key", hint: "omit --dpop")
@@ -248,7 +260,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let place = account.issuer.map { " at \($0)" } ?? ""
         let name = session == .default ? "" : " (session \(session))"
         let client = account.isClient ? "the client " : ""
-        Terminal.say(.success, "Signed in as \(client)\(bold: account.shownName)\(place)\(name).")
+        let word = account.isNamedAfterAPI ? "to" : "as"
+        Terminal.say(.success, "Signed in \(word) \(client)\(bold: account.shownName)\(place)\(name).")
         let advisor = plan.authority as? any RefreshTokenAdvisor
         let advice = await advisor?.refreshTokenAdvice(usesBrowser: plan.way == .browser)
         let hint = context.hint(for: session)
@@ -310,8 +323,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Says which archive or account the sign-in replaced.
+    ///
+    /// - Parameter earlier: The account for another API that the sign-in replaced; `nil` if there was none.
     private func reportReplacement(
-        by account: Account, in session: SessionName, _ question: ReplacementQuestion<App>,
+        by account: Account, in session: SessionName, of earlier: Account?, _ question: ReplacementQuestion<App>,
         _ context: CommandContext<App>
     ) {
         if let place = context.store.quarantinedArchive {
@@ -322,7 +337,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                         + "service until they expire.")
             }
         }
-        if let replaced = question.replaced, !question.isAsked {
+        if let earlier, !question.isAsked {
+            let api = earlier.credentials.resources.first.map { " for \($0.shown)" } ?? ""
+            Terminal.say(
+                "note: this sign-in replaces the one\(api) in session \(session), and other programs no longer get a token "
+                    + "there. To keep both, sign in with `\(context.tool) login URL --session NAME`.")
+        } else if let replaced = question.replaced, !question.isAsked {
             Terminal.say(
                 "note: \(account.shownName) replaces \(replaced.shownNameAndPlace) in session \(session). To keep both, sign in with "
                     + "`\(context.tool) login --session NAME`.")

@@ -88,7 +88,9 @@ struct LoginConversation<App: AccountApplication> {
     /// - Returns: `nil` to sign in to the same service again.
     private func session(besides account: Account) async throws -> SessionName? {
         Terminal.say(
-            .success, "You are signed in as \(bold: account.shownNameAndPlace) (session \(context.session)).")
+            .success,
+            "You are signed in \(account.isNamedAfterAPI ? "to" : "as") \(bold: account.shownNameAndPlace) (session \(context.session))."
+        )
         let choice = try choose(
             "What do you want to do?",
             ["Sign in to the same service again", "Sign in to another account, in a new session"])

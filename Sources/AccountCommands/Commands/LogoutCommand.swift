@@ -169,11 +169,11 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         guard let account = report.account else { return "No user was signed in\(place)." }
         if let move = account.move {
             return
-                "Signed out \(account.shownName)\(place) only here: the session continues at \(move.place). To end the "
+                "Signed out \(account.signedOutText)\(place) only here: the session continues at \(move.place). To end the "
                 + "session, sign out there."
         }
         let (result, reason) = RevocationResult.of(report)
-        return "Signed out \(account.shownName)\(place)."
+        return "Signed out \(account.signedOutText)\(place)."
             + result.text(service: account.issuer ?? "The service", reason: reason, endingAt: page)
     }
 }

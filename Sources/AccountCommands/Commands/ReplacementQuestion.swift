@@ -13,9 +13,12 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
     private let context: CommandContext<App>
     /// The account whose permissions the sign-in extends.
     private let extended: Account?
+    /// Whether the user has already agreed to replace the account.
+    private let isAccepted: Bool
     private let state = Mutex(State())
 
-    init(_ context: CommandContext<App>, extending extended: Account?) {
+    init(_ context: CommandContext<App>, extending extended: Account?, isAccepted: Bool) {
+        self.isAccepted = isAccepted
         self.context = context
         self.extended = extended
     }
@@ -30,11 +33,11 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
     func beforeAsking(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.willAsk = body } }
 
     func decide(_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision {
-        if let extended, stored.isSameUser(as: extended), stored.isUnidentified, new.isUnidentified,
-            new.issuer == stored.issuer
-        {
-            return .keepID
+        // A service that names no user gives no reason to ask whether this is another user.
+        if stored.isUnidentified, new.issuer == stored.issuer, new.isForSameAPI(as: stored) {
+            return extended?.isSameUser(as: stored) == true && new.isUnidentified ? .keepID : .replace
         }
+        if isAccepted { return replace(stored) }
         guard isAsked else { return replace(stored) }
         state.withLock(\.willAsk)()
         Terminal.say("\(stored.shownNameAndPlace) is signed in to session \(context.session).")
@@ -82,5 +85,10 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
 }
 
 extension Account {
+    fileprivate func isForSameAPI(as other: Account) -> Bool {
+        let (mine, others) = (credentials.resources, other.credentials.resources)
+        return mine.first == others.first || mine.contains { others.contains($0) }
+    }
+
     var shownNameAndPlace: String { shownName + (issuer.map { " at \($0)" } ?? "") }
 }

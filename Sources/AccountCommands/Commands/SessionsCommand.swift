@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import ArgumentParser
 
 #if canImport(FoundationEssentials)
@@ -57,7 +58,8 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
                 } else {
                     "signed in"
                 }
-            return [account.shownName, account.issuer ?? "-", text]
+            let api = account.credentials.resources.first.map { " for \($0.shown)" } ?? ""
+            return [account.shownName, (account.issuer ?? "-") + api, text]
         case .signedOut: return ["-", "-", "signed out"]
         case .unreadable(let error) where error.code == .noKey:
             return ["-", "-", "unreadable (locked, or its key is missing)"]
@@ -93,7 +95,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
         if options.json { return try JSONDocument.print(StateDocument(state, session: session)) }
         let user =
             switch state {
-            case .verified(let account), .unverified(let account, _): "signed in as \(account.shownName)"
+            case .verified(let account), .unverified(let account, _): "signed in \(account.signedInText)"
             case .signedOut: "not signed in"
             case .unreadable(let error): "which cannot be read: \(error)"
             }

@@ -104,9 +104,15 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         switch state {
         case _ where App.environmentToken != nil: rows += rowsOfGivenToken(context)
         case .verified(let account), .unverified(let account, _):
-            rows.append((Self.userLabel, account.shownName + (account.isClient ? " (a client, not a user)" : "")))
+            let note =
+                account.isClient
+                ? " (a client, not a user)" : account.isNamedAfterAPI ? " (the service names no user)" : ""
+            rows.append((Self.userLabel, account.shownName + note))
             if let key = context.clientKey(of: account) { rows.append(("Client key", key.path)) }
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
+            if !account.credentials.resources.isEmpty {
+                rows.append(("API", account.credentials.resources.joined(separator: " ").shown))
+            }
             if let workload = account.credentials.machine?.workload {
                 rows.append(("Workload", workload.joined(separator: " ")))
             }

@@ -49,6 +49,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         // A reader suffices to show the stored account.
         var state = offline ? await context.reader.load() : await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
+        var requirement: AccessRequirement?
         if !offline, let account = state.account {
             let now = SystemWallClock().now
             if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge, of: now) {
@@ -62,6 +63,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                         ? await context.store.confirmMachine(with: authority, timeout: .seconds(5))
                         : await context.store.checkSession(with: authority, timeout: .seconds(5))
                 }
+                if case .verified = state { requirement = (authority as? any DiscoveringAuthority)?.unmetRequirement }
             }
         }
         // Omit an unreadable move; still report that no user is signed in.
@@ -69,7 +71,16 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var document = StateDocument(state, session: context.session)
         let isExpired = state.isExpired(at: SystemWallClock().now)
         if isExpired { document.reason = "expired" }
+        if let requirement {
+            document.reason = UnverifiedReason.Code.insufficientScope.rawValue
+            document.message = "the API requires \(requirement)"
+        }
         try present(document, state, context, incoming: incoming)
+        if let requirement {
+            Terminal.say(
+                "note: the API accepts the token, but requires \(requirement). Sign in again with "
+                    + "`\(context.hint.command("login", requirement.signInOptions))`.")
+        }
         if !offline, case .unverified(let account, _) = state { await context.warnIfRenewalIsRefused(account) }
         // Deliver revocations only if the service has just responded. Otherwise, the command must not use the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {

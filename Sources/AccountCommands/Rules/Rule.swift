@@ -15,7 +15,14 @@ package struct Rule: Sendable, Equatable {
     /// and contains no symbolic links.
     package var directory: String?
 
-    package init(url: RuleURL, session: SessionName, username: String? = nil, directory: String? = nil) {
+    /// The sign-in whose token the rule allows. `nil` for any token of the session: an earlier version made the rule, or
+    /// no user was signed in. The next sign-in then sets it.
+    package var signIn: RuleSignIn?
+
+    package init(
+        url: RuleURL, session: SessionName, username: String? = nil, directory: String? = nil, signIn: RuleSignIn? = nil
+    ) {
+        self.signIn = signIn
         self.url = url
         self.session = session
         self.username = username
@@ -33,7 +40,7 @@ package struct Rule: Sendable, Equatable {
 }
 
 extension Rule: Codable {
-    private enum CodingKeys: String, CodingKey { case url, session, username, directory }
+    private enum CodingKeys: String, CodingKey { case url, session, username, directory, issuer, resource }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -42,6 +49,10 @@ extension Rule: Codable {
         username = try container.decodeIfPresent(String.self, forKey: .username)
         if let username, !Self.isUsername(username) { throw RuleURL.Flaw.malformed }
         directory = try container.decodeIfPresent(String.self, forKey: .directory)
+        let resource = try container.decodeIfPresent(String.self, forKey: .resource)
+        signIn = try container.decodeIfPresent(String.self, forKey: .issuer).map {
+            RuleSignIn(issuer: $0, resource: resource)
+        }
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -50,5 +61,7 @@ extension Rule: Codable {
         try container.encode(session.rawValue, forKey: .session)
         try container.encodeIfPresent(username, forKey: .username)
         try container.encodeIfPresent(directory, forKey: .directory)
+        try container.encodeIfPresent(signIn?.issuer, forKey: .issuer)
+        try container.encodeIfPresent(signIn?.resource, forKey: .resource)
     }
 }

@@ -1,3 +1,5 @@
+import AccountKit
+
 /// Maps URLs to sessions. If no rule covers a URL, programs get no token for it.
 package struct RuleSet: Codable, Equatable, Sendable {
     package private(set) var rules: [Rule] = []
@@ -33,13 +35,24 @@ package struct RuleSet: Codable, Equatable, Sendable {
     }
 
     /// Adds a rule unless its URL already has a rule for all directories. Returns the existing rule if that rule is for
-    /// another session.
+    /// another session. An existing rule for the same session allows the token of the new sign-in from now on.
     mutating func add(unlessRuled rule: Rule) -> Rule? {
-        if let other = rules.first(where: { $0.url == rule.url && $0.directory == nil }) {
-            return other.session == rule.session ? nil : other
+        guard let index = rules.firstIndex(where: { $0.url == rule.url && $0.directory == nil }) else {
+            rules.append(rule)
+            return nil
         }
-        rules.append(rule)
+        guard rules[index].session == rule.session else { return rules[index] }
+        for index in rules.indices where rules[index].url == rule.url && rules[index].session == rule.session {
+            rules[index].signIn = rule.signIn
+        }
         return nil
+    }
+
+    /// Sets the sign-in of the session's rules that contain none.
+    mutating func bind(_ session: SessionName, to signIn: (RuleURL) -> RuleSignIn?) {
+        for index in rules.indices where rules[index].session == session && rules[index].signIn == nil {
+            rules[index].signIn = signIn(rules[index].url)
+        }
     }
 
     package mutating func remove(where isMeant: (Rule) -> Bool) -> [Rule] {

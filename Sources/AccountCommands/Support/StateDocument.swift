@@ -23,6 +23,9 @@ struct StateDocument: Encodable {
         var issuer: String?
         var profile: [String: ProfileValue]?
 
+        /// The APIs that the token is for (RFC 8707).
+        var resources: [String]?
+
         /// `true` if the session belongs to a client without a user.
         var isMachine: Bool?
 
@@ -34,6 +37,7 @@ struct StateDocument: Encodable {
             username = account.username
             issuer = account.issuer
             profile = account.profile.fields.isEmpty ? nil : account.profile.fields
+            resources = account.credentials.resources.isEmpty ? nil : account.credentials.resources
             isMachine = account.isClient ? true : nil
             workload = account.credentials.machine?.workload
         }

@@ -62,9 +62,10 @@ package enum StateText {
         return text + "."
     }
 
-    /// Explains that a session has no user; `nil` for the session of a user.
+    /// Explains that a session has no user, or that the service does not name the user; `nil` for other sessions.
     static func clientNote(_ account: Account) -> String? {
-        account.isClient ? "This session belongs to a client, not to a user." : nil
+        if account.isClient { return "This session belongs to a client, not to a user." }
+        return account.isNamedAfterAPI ? "You are signed in to \(account.shownName). The service names no user." : nil
     }
 
     /// The error of a command that needs a token, after a session without a refresh token has ended.

@@ -51,11 +51,8 @@ extension APIAuthority: ClientAuthority {
 }
 
 extension APIAuthority: TokenAuthority {
-    /// Signs in with an existing token. The authorization server must have a user info endpoint.
+    /// Signs in with an existing token. If user info does not identify its user, the API must accept the token.
     public func signIn(token: Secret) async throws -> Account {
-        let authority = try await authority(receiving: .token)
-        var account = try await authority.signIn(token: token)
-        account.credentials.resources = authority.options.resources
-        return account
+        try await authority(receiving: .token).signIn(token: token)
     }
 }

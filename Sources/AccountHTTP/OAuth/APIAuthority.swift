@@ -106,6 +106,7 @@ public struct APIAuthority: Sendable {
             var resource: ProtectedResource?
             var signIn: OAuthAuthority?
             var ofAccount: (account: Account, authority: OAuthAuthority)?
+            var requirement: AccessRequirement?
         }
 
         private let state = Mutex(State())
@@ -118,6 +119,11 @@ public struct APIAuthority: Sendable {
         var signIn: OAuthAuthority? {
             get { state.withLock(\.signIn) }
             set { state.withLock { $0.signIn = newValue } }
+        }
+
+        var requirement: AccessRequirement? {
+            get { state.withLock(\.requirement) }
+            set { state.withLock { $0.requirement = newValue } }
         }
 
         var current: OAuthAuthority? { state.withLock { $0.signIn ?? $0.ofAccount?.authority } }
@@ -215,7 +221,7 @@ public struct APIAuthority: Sendable {
                 hint: "choose the scopes yourself (on a command line, with --no-default-scopes and --scope)")
         }
         var api = APIOrigin(
-            namer: isIssuerNamed ? nil : apiURL, scopes: resource.scopes, isIssuerGiven: isIssuerNamed)
+            url: apiURL, namer: isIssuerNamed ? nil : apiURL, scopes: resource.scopes, isIssuerGiven: isIssuerNamed)
         let service = knownService(at: named)
         if resource.scopes == nil, service == nil, scopes == nil {
             api.tentativeScopes = Set(["openid", "profile", "email"]).subtracting(additionalScopes)
@@ -269,7 +275,7 @@ public struct APIAuthority: Sendable {
                     Issuer(named.url, form: service?.quirks.issuerForm ?? .exact), client: client, scopes: scopes,
                     additionalScopes: additionalScopes, options: options, service: service, timeout: timeout,
                     tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger,
-                    api: APIOrigin(namer: isIssuerNamed ? nil : apiURL, isIssuerGiven: true))
+                    api: APIOrigin(url: apiURL, namer: isIssuerNamed ? nil : apiURL, isIssuerGiven: true))
             }
         } catch {
             throw .misconfigured("\(error)")
@@ -280,9 +286,12 @@ public struct APIAuthority: Sendable {
 // MARK: - The authority of the account
 
 extension APIAuthority: AccountAuthority {
-    /// Asks the service for the user of the access token; see `OAuthAuthority`.
+    /// Asks the service for the user of the access token. If the service cannot identify the user of this token, sends the
+    /// token to the API itself; see `OAuthAuthority`.
     public func verify(_ account: Account) async throws -> Identity {
-        try await authority(of: account).verify(account)
+        let (identity, requirement) = try await authority(of: account).check(account)
+        cache.requirement = requirement
+        return identity
     }
 
     /// Exchanges the refresh token, for the resources of the sign-in.
@@ -303,12 +312,17 @@ extension APIAuthority: AccountAuthority {
     /// Returns whether a sign-in for this API obtained the account.
     public func isAuthority(of account: Account) -> Bool {
         guard let other = account.issuer else { return false }
+        let resources = account.credentials.resources
+        if resources.contains(where: { ProtectedResource.covers($0, apiURL) }) { return true }
+        // An API without metadata has the URL of its issuer.
+        if (try? Issuer(url))?.isSame(as: other) == true { return true }
+        // The issuer may have issued the token for another API. An earlier version did not store the resources.
+        let requested = options.resources + (cache.signIn?.options.resources ?? [])
+        guard resources.isEmpty || resources.contains(where: requested.contains) else { return false }
         if let signIn = cache.signIn, signIn.isAuthority(of: account) { return true }
-        if account.credentials.resources.contains(where: { ProtectedResource.covers($0, apiURL) }) { return true }
-        // An API without metadata has the URL of its issuer, or the same origin.
-        if (try? Issuer(issuer ?? url))?.isSame(as: other) == true { return true }
-        guard issuer == nil, account.credentials.resources.isEmpty else { return false }
-        return Issuer(ServiceURL(at: apiURL, path: ""), form: .exact).isSame(as: other)
+        if let issuer { return (try? Issuer(issuer))?.isSame(as: other) ?? false }
+        // The issuer of an API without metadata may have the same origin.
+        return resources.isEmpty && Issuer(ServiceURL(at: apiURL, path: ""), form: .exact).isSame(as: other)
     }
 
     /// The issuer of the last sign-in, or the chosen one; `nil` before the first sign-in.
@@ -389,6 +403,16 @@ extension APIAuthority: RegisteringAuthority {
 }
 
 extension APIAuthority: DiscoveringAuthority {
+    package var unmetRequirement: AccessRequirement? { cache.requirement }
+
+    package func signInResources() async throws(AccountError) -> [String] {
+        do throws(AuthorityError) {
+            return try await signInAuthority().options.resources
+        } catch {
+            throw AccountError(signIn: error, advice: "check the URL")
+        }
+    }
+
     package func authorizationServers() async throws(AccountError) -> [String] {
         do throws(AuthorityError) {
             return try await protectedResource().authorizationServers.map { (try? Issuer($0))?.identifier ?? $0 }

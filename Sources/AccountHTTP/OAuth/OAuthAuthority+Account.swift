@@ -4,24 +4,66 @@ import Logging
 extension OAuthAuthority: AccountAuthority {
     /// Requests the user of the access token from the user info endpoint (OpenID Connect Core, section 5.3).
     ///
+    /// If user info cannot identify the user of a token for an API, AccountKit asks the introspection endpoint, and then
+    /// sends a GET request with the token to that API. Each response except 401 confirms the session.
+    ///
     /// - Returns: The user. All claims except `sub` are fields of the profile with the same names.
     /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account
-    ///   belongs to another service, or if the service has no user info endpoint.
+    ///   belongs to another service, or if the service has no user info endpoint and the token is for no API.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
+        try await check(account).identity
+    }
+
+    /// Returns the user of the token, and what the API of the session requires beyond it; see ``verify(_:)``.
+    func check(
+        _ account: Account
+    ) async throws(AuthorityError) -> (identity: Identity, requirement: AccessRequirement?) {
         try checkIssuer(of: account)
         guard account.credentials.machine == nil else {
             throw .misconfigured("this session belongs to a client, not to a user")
         }
-        let identity = try await identity(of: account)
-        guard identity.id == account.id else { throw .otherUser(id: identity.id) }
-        return identity
+        let result = try await confirmation(of: account)
+        guard result.identity.id == account.id else { throw .otherUser(id: result.identity.id) }
+        return result
     }
 
-    private func identity(of account: Account) async throws(AuthorityError) -> Identity {
-        if let url = storedUserInfo(of: account.credentials) {
+    /// Asks user info, then introspection, and then the API. The user that the sign-in stored remains the user if no
+    /// endpoint of the service identifies one.
+    private func confirmation(
+        of account: Account
+    ) async throws(AuthorityError) -> (identity: Identity, requirement: AccessRequirement?) {
+        let credentials = account.credentials
+        let url = apiURL(of: credentials)
+        var failure: AuthorityError?
+        do throws(AuthorityError) {
+            if let identity = try await userInfo(of: account) { return (identity, nil) }
+        } catch {
+            guard url != nil, leavesOpen(error, credentials) else { throw error }
+            failure = error
+        }
+        if credentials.isForAPIOnly || credentials.idToken == nil {
+            // Only a refresh can show that the session has ended, and the API decides what introspection leaves open.
+            var identity =
+                url == nil ? try await introspectedIfAllowed(credentials) : try await introspectedAtSignIn(credentials)
+            // Keep the account's ID if it did not come from the service.
+            if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
+            if let identity, identity.id == account.id || !credentials.isForAPIOnly { return (identity, nil) }
+        }
+        if let url { return (Identity(id: account.id), try await requirement(at: url, of: credentials)) }
+        throw failure
+            ?? .misconfigured(
+                credentials.isForAPIOnly
+                    ? "\(issuer) cannot identify the user of this token, which is for an API only" : noUserInfo)
+    }
+
+    /// Returns the user from user info; `nil` if the service has none, or if it did not identify the user at the sign-in.
+    private func userInfo(of account: Account) async throws(AuthorityError) -> Identity? {
+        let credentials = account.credentials
+        guard !credentials.isForAPIOnly else { return nil }
+        if let url = storedUserInfo(of: credentials) {
             let failure: AuthorityError
             do throws(AuthorityError) {
-                let identity = try await userInfo(with: account.credentials, at: url).identity
+                let identity = settled(try await userInfo(with: credentials, at: url).identity, account)
                 guard identity.id == account.id else { throw .otherUser(id: identity.id) }
                 return identity
             } catch {
@@ -31,29 +73,16 @@ extension OAuthAuthority: AccountAuthority {
             let mayHaveMoved = failure.isResponse || failure.isAboutHost && url.host != issuerIdentifier.url.host
             guard mayHaveMoved, try await documents.endpoint(.userInfo)?.url != url else { throw failure }
         }
-        if account.credentials.isForAPIOnly {
-            // Only a refresh can show that the session has ended.
-            var identity = try await introspectedIfAllowed(account.credentials)
-            // Keep the account's ID if it did not come from the service.
-            if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
-            guard let identity, identity.id == account.id else {
-                throw .misconfigured("\(issuer) cannot identify the user of this token, which is for an API only")
-            }
-            return identity
-        }
-        let asksUserInfo = try await asksUserInfo(with: account.credentials)
-        if !asksUserInfo, account.credentials.idToken == nil,
-            var identity = try await introspectedIfAllowed(account.credentials)
-        {
-            // Keep the account's ID if it did not come from the service.
-            if account.id == identity.username || account.isUnidentified { identity.id = account.id }
-            return identity
-        }
-        if !asksUserInfo, api != nil {
-            throw .misconfigured(
-                "\(issuer) cannot identify the user of this token: it was requested without the scope openid")
-        }
-        return try await userInfo(with: account.credentials).identity
+        guard try await documents.endpoint(.userInfo) != nil else { return nil }
+        return settled(try await userInfo(with: credentials).identity, account)
+    }
+
+    /// Returns the user with the ID of the account, if that ID did not come from the service.
+    private func settled(_ identity: Identity, _ account: Account) -> Identity {
+        var identity = identity
+        let isEntered = lacksOpenID(account.credentials) && identity.username == account.id
+        if account.isUnidentified || isEntered { identity.id = account.id }
+        return identity
     }
 
     /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client to which the service

@@ -241,11 +241,12 @@ extension OAuthAuthority {
         with credentials: Credentials
     ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
         guard let url = try await documents.endpoint(.userInfo)?.url else {
-            throw documents.flaw(of: .userInfo)
-                ?? .misconfigured("\(issuer) has no user info endpoint, so it cannot identify the user of a token")
+            throw documents.flaw(of: .userInfo) ?? .misconfigured(noUserInfo)
         }
         return try await userInfo(with: credentials, at: url)
     }
+
+    var noUserInfo: String { "\(issuer) has no user info endpoint, so it cannot identify the user of a token" }
 
     func userInfo(
         with credentials: Credentials, at url: ServiceURL
@@ -283,6 +284,22 @@ extension AuthorityError {
         switch self {
         case .noResponse, .untrustedTLS, .notSent, .unavailable: false
         default: true
+        }
+    }
+
+    /// Whether there was no response.
+    var isMissing: Bool {
+        switch self {
+        case .noResponse, .untrustedTLS, .notSent, .proxyAuthenticationRequired: true
+        default: false
+        }
+    }
+
+    /// Whether the service may respond differently soon.
+    var isTemporary: Bool {
+        switch self {
+        case .noResponse, .notSent, .unavailable: true
+        default: false
         }
     }
 

@@ -63,18 +63,43 @@ extension OAuthAuthority: TokenAuthority {
     ///
     /// The account has no refresh token and no client, because the service did not issue the token to this app.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint. If the text cannot be a
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint, and the sign-in is for no
+    ///   API that could confirm the token. If the text cannot be a
     ///   token, `signInRefused` without a request to the service.
     public func signIn(token: Secret) async throws(AuthorityError) -> Account {
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .signInRefused("this is not a token: it is empty, or contains a space or another invalid character")
         }
         var credentials = Credentials(accessToken: token, issuedAt: clock.now)
-        let (identity, response) = try await userInfo(with: credentials)
-        credentials.issuedAt = response.receivedAt
-        credentials.expiresAt = TokenExpiry.date(in: [:], accessToken: token, response: response)
         credentials.clientSecret = .none
-        return account(identity, credentials, username: nil)
+        if api != nil { credentials.resources = options.resources }
+        do throws(AuthorityError) {
+            let (identity, response) = try await userInfo(with: credentials)
+            credentials.issuedAt = response.receivedAt
+            credentials.expiresAt = TokenExpiry.date(in: [:], accessToken: token, response: response)
+            return account(identity, credentials, username: nil)
+        } catch {
+            guard api != nil, let url = apiURL(of: credentials), !error.isMissing, needsNoUser(after: error) else {
+                throw error
+            }
+            return try await account(withToken: credentials, for: url)
+        }
+    }
+
+    /// Returns the account for a token that only the API can confirm.
+    private func account(
+        withToken credentials: Credentials, for url: ServiceURL
+    ) async throws(AuthorityError) -> Account {
+        var credentials = credentials
+        do throws(AuthorityError) {
+            _ = try await requirement(at: url, of: credentials)
+        } catch {
+            guard error == .unauthorized else { throw error }
+            throw .signInRefused("\(url) does not accept the token (401)")
+        }
+        credentials.isForAPIOnly = true
+        credentials.expiresAt = JSONWebToken(credentials.accessToken)?.expiresAt
+        return try await account(with: credentials, claimed: nil, signedInAs: nil)
     }
 }
 
@@ -83,6 +108,8 @@ extension OAuthAuthority {
     /// endpoint, AccountKit uses the ID token, introspection, the user name of the sign-in, or a random ID, in this
     /// order of preference. If the request to the user info endpoint fails, the ID token identifies the user, unless
     /// the endpoint returns another user or the service rejects the new access token.
+    ///
+    /// For an API, AccountKit asks user info once, with or without the scope `openid`, and no failure prevents the sign-in.
     ///
     /// The tokens must pass the ``TokenCheck``. If they do not, the caller revokes them.
     ///
@@ -94,19 +121,20 @@ extension OAuthAuthority {
         let claimed = try TokenCheck(
             issuer: issuerIdentifier, clientID: credentials.clientID ?? clientID, nonce: nonce, date: date
         ).check(&credentials).flatMap { ServerText(secrets: credentials.tokens).passable($0) }
-        guard try await asksUserInfo(with: credentials) else {
-            // Also without the settings that contain the URL of the API, a check must not ask the endpoint.
-            credentials.isForAPIOnly = try await documents.endpoint(.userInfo) != nil
-            return try await account(with: credentials, claimed: claimed, signedInAs: username)
-        }
         do throws(AuthorityError) {
-            let identity = try await userInfoAskedTwice(with: credentials)
+            guard try await documents.endpoint(.userInfo) != nil else {
+                return try await account(with: credentials, claimed: claimed, signedInAs: username)
+            }
+            let identity =
+                api == nil
+                ? try await userInfoAskedTwice(with: credentials) : try await userInfo(with: credentials).identity
             // The users must be the same (OpenID Connect Core, section 5.3.2).
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
             return account(identity, credentials, username: username)
         } catch {
-            if mayBeForAPIOnly(error) {
-                credentials.isForAPIOnly = true
+            if needsNoUser(after: error) {
+                // Later checks ask user info only if its failure was temporary, and the token may be for more than the API.
+                credentials.isForAPIOnly = claimed == nil || !options.resources.isEmpty || !error.isTemporary
                 return try await account(with: credentials, claimed: claimed, signedInAs: username)
             }
             guard let claimed, !Self.endsSignIn(error) else { throw error }

@@ -89,7 +89,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
         try rule.url.checkStaysHere()
         let context = try context(of: rule.session)
         do {
-            let token = try await context.helperToken()
+            let token = try await context.helperToken(for: rule)
             try JSONDocument.print(
                 DockerCredential.Credentials(
                     serverURL: server, username: username(rule, token.username, context), secret: token.token.reveal()))

@@ -76,7 +76,7 @@ struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
         let token: HelperToken
         do {
             try request.url?.checkStaysHere()
-            token = try await context.helperToken()
+            token = try await context.helperToken(for: rule)
         } catch {
             // The rule covers this host, so git need not ask other helpers or the user.
             try Terminal.printText("quit=1\n")

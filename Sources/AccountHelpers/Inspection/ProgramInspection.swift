@@ -42,7 +42,7 @@ struct ProgramInspection<App: AccountApplication> {
                 findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error))", isNote: true))
             }
         }
-        return summarized(findings) + (await sessionFindings(users))
+        return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(rules))
     }
 
     /// Names all programs that do not use the sessions in one note.
@@ -58,6 +58,23 @@ struct ProgramInspection<App: AccountApplication> {
     }
 
     // MARK: The sessions that programs use
+
+    /// Names the rules whose sessions now have the token of another sign-in.
+    private func signInFindings(_ rules: RuleSet) async -> [Finding] {
+        var findings: [Finding] = []
+        for rule in rules.sorted where rule.signIn != nil {
+            // Another check reports an unreadable session.
+            guard let account = try? await context.archive(of: rule.session, isInteractive: false).load().account else {
+                continue
+            }
+            do throws(AccountError) {
+                try rule.checkSignIn(of: account, context.hint)
+            } catch {
+                findings.append(Finding(error))
+            }
+        }
+        return findings
+    }
 
     private func sessionFindings(_ users: [(session: SessionName, what: String)]) async -> [Finding] {
         var findings: [Finding] = []

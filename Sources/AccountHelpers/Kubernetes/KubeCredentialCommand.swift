@@ -54,27 +54,32 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
     func run() async throws {
         var version = KubernetesAPIVersion.v1
         var server = "a cluster"
+        var rule: Rule?
         try await perform {
             let info = try Environment.value(KubernetesExecInfo.variable).map { try KubernetesExecInfo($0) }
             server = info?.spec?.cluster?.server ?? server
             version = try KubernetesAPIVersion(
                 named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
-            return try CommandContext(
-                options, session: try ruledSession(info?.spec?.cluster), isInteractive: false)
+            rule = try self.rule(for: info?.spec?.cluster)
+            return try CommandContext(options, session: rule?.session, isInteractive: false)
         } _: { context in
-            let token = usesIDToken ? try await idToken(context) : try await context.helperToken(for: server)
+            let token =
+                usesIDToken
+                ? try await idToken(context, rule) : try await context.helperToken(for: rule, at: server)
             try JSONDocument.print(KubernetesExecCredential(token, version: version))
         }
     }
 
-    private func idToken(_ context: CommandContext<App>) async throws -> HelperToken {
-        let token = try await context.usableIDToken(try await context.signedInAccount())
+    private func idToken(_ context: CommandContext<App>, _ rule: Rule?) async throws -> HelperToken {
+        let account = try await context.signedInAccount()
+        if App.environmentToken == nil { try rule?.checkSignIn(of: account, context.hint) }
+        let token = try await context.usableIDToken(account)
         return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 
-    /// Returns the session of the server's rule; `nil` for the current session if any cluster may receive the token.
+    /// Returns the server's rule; `nil` for the current session if any cluster may receive the token.
     /// Throws an error if the server has no rule, or if kubectl does not verify the server.
-    private func ruledSession(_ cluster: KubernetesExecInfo.Spec.Cluster?) throws -> SessionName? {
+    private func rule(for cluster: KubernetesExecInfo.Spec.Cluster?) throws -> Rule? {
         if anyCluster { return nil }
         guard let cluster, let server = cluster.server else {
             throw AccountError(
@@ -103,6 +108,6 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
                 hint: "change the rule, or the session in the kubeconfig"
             )
         }
-        return rule.session
+        return rule
     }
 }

@@ -23,15 +23,18 @@ struct HeadersCommand<App: AccountApplication>: HelperCommand {
 
     func run() async throws {
         var url: RequestURL?
+        var rule: Rule?
         try await perform {
             let parsed = try RequestURL(self.url)
             url = parsed
-            return try context(of: try parsed.rule(in: Preferences(container: try App.container())).session)
+            let found = try parsed.rule(in: Preferences(container: try App.container()))
+            rule = found
+            return try context(of: found.session)
         } _: { context in
             try url?.ruled.checkStaysHere()
             let store = try context.helperStore()
             try await context.signedInAccount(in: store).credentials.checkIsBearer(context.hint)
-            let token = try await context.helperToken(for: self.url).token
+            let token = try await context.helperToken(for: rule, at: self.url).token
             try JSONDocument.print(["Authorization": "Bearer \(token.reveal())"])
         }
     }

@@ -25,6 +25,7 @@ final class RuledSender<App: AccountApplication>: Sendable {
         do {
             let store = try context.helperStore()
             let account = try await context.signedInAccount(in: store)
+            if !store.usesGivenToken { try rule.checkSignIn(of: account, context.hint) }
             try account.credentials.checkIsBearer(context.hint)
             // The service of a token from the environment may be unknown, and the token is never refreshed.
             if App.environmentToken == nil || store === context.archive {

@@ -31,7 +31,8 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
             commandName: "add", abstract: "Allow other programs to use a session at a URL and below it.",
             discussion: """
                 Without --session, the rule is for the current session. The rule replaces a rule for the same URL, user \
-                name and directory.
+                name and directory. It allows the token of the current sign-in: after a sign-in to the session at \
+                another service or for another API, programs get no token at the URL.
 
                   \(CommandLine.toolName) rule add https://git.example.com --session work
                 """)
@@ -47,10 +48,12 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
                 .invalidArgument,
                 "--username must not contain colons or control characters, or exceed 255 bytes")
         }
-        let rule = Rule(
+        var rule = Rule(
             url: try place.ruleURL(), session: context.session, username: place.username,
             directory: try place.directory.map { path throws(AccountError) in try RulePlace.existing(path) })
-        let replaced = try await context.preferences.changeRules { $0.add(rule) }
+        // Without a readable account, the next sign-in sets the sign-in of the rule.
+        rule.signIn = await context.ruledAccount(of: rule.session).flatMap { RuleSignIn(of: $0, at: rule.url) }
+        let replaced = try await context.preferences.changeRules { [rule] in $0.add(rule) }
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
         Terminal.say(.success, "Programs use session \(rule.session) at \(rule.text)\(previous).")
@@ -128,7 +131,8 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "which", abstract: "Print which session other programs use at a URL.",
             discussion: """
-                Exits with 1 if there is no rule; then programs get no token. The result applies to the current \
+                Exits with 1 if there is no rule, and with 78 if the session now has the token of another sign-in; then \
+                programs get no token. The result applies to the current \
                 directory, unless --directory specifies another.
 
                   \(CommandLine.toolName) rule which https://git.example.com
@@ -150,6 +154,14 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
         let rule = try context.preferences.rules().rule(for: url, username: place.username) {
             directory ?? WorkingDirectory.path
         }
+        var problem: AccountError?
+        if let rule, let account = await context.ruledAccount(of: rule.session) {
+            do throws(AccountError) {
+                try rule.checkSignIn(of: account, context.hint)
+            } catch {
+                problem = error
+            }
+        }
         if options.json {
             try JSONDocument.print(Document(url: url.description, rule: rule.map(RuleDocument.init)))
         } else if let rule {
@@ -159,6 +171,7 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
                 "No rule for \(url), so programs get no token for it. Add one with "
                     + "`\(context.hint.command("rule add \(url.origin)"))`.")
         }
+        if let problem { throw problem }
         if rule == nil { throw ExitCode.failure }
     }
 }
@@ -215,12 +228,24 @@ struct RuleDocument: Encodable {
     var session: String
     var username: String?
     var directory: String?
+    var issuer: String?
+    var resource: String?
 
     init(_ rule: Rule) {
         url = rule.url.description
         session = rule.session.rawValue
         username = rule.username
         directory = rule.directory
+        issuer = rule.signIn?.issuer
+        resource = rule.signIn?.resource
+    }
+}
+
+extension CommandContext {
+    /// Returns the account of a session without asking a question; `nil` if no user is signed in, or if the archive cannot be
+    /// read.
+    fileprivate func ruledAccount(of session: SessionName) async -> Account? {
+        try? await archive(of: session, isInteractive: false).load().account
     }
 }
 

@@ -124,12 +124,25 @@ public struct Account: Sendable, Equatable, Identifiable {
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
     /// The name to display for the user: the first of user name, full name, e-mail address, nickname and id that is
-    /// available.
-    public var displayName: String {
-        for name in [username, profile.name, profile.email, profile.nickname] {
-            if let name, name.contains(where: { !$0.isWhitespace }) { return name }
-        }
-        return id
+    /// available. If the service names no user, this is the host of the API that the user signed in to, such as
+    /// `api.example.com`, or else the host of the service.
+    public var displayName: String { username(orClaim: profile) ?? (isUnidentified ? apiHost ?? "an API" : id) }
+
+    /// Whether the service names no user, so that the ``displayName`` is the host of the API.
+    package var isNamedAfterAPI: Bool { isUnidentified && username(orClaim: profile) == nil }
+
+    private func username(orClaim profile: UserProfile) -> String? {
+        [username, profile.name, profile.email, profile.nickname].lazy.compactMap(\.self)
+            .first { $0.contains { !$0.isWhitespace } }
+    }
+
+    /// The host, with its port if there is one, of the first resource that has one, or else of the issuer.
+    private var apiHost: String? {
+        (credentials.resources + [issuer].compactMap(\.self)).lazy.compactMap { text in
+            guard let start = text.firstRange(of: "://")?.upperBound else { return nil }
+            let host = text[start...].prefix { !"/?#".contains($0) }
+            return host.isEmpty || host.contains("@") ? nil : String(host)
+        }.first
     }
 
     /// The prefix of a random ID for a user whom the service does not identify.

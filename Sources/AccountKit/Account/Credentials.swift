@@ -59,8 +59,8 @@ public struct Credentials: Sendable, Equatable {
     /// its metadata, or if the app specified the endpoint.
     package var tokenEndpoint: TokenEndpoint?
 
-    /// Whether the user info endpoint cannot identify the user of the access token, because the token is for an API only
-    /// or was requested without the scope `openid`.
+    /// Whether the user info endpoint cannot identify the user of the access token, because it did not at the sign-in: the
+    /// token is for an API only, was requested without the scope `openid`, or the endpoint does not work.
     package var isForAPIOnly = false
 
     /// Whether the service has reported that the tokens belong to another user.

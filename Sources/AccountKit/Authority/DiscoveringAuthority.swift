@@ -15,6 +15,13 @@ package protocol DiscoveringAuthority: AccountAuthority {
     ///   the API names the service.
     func signInService() async throws(AccountError) -> SignInService
 
+    /// Returns the resources that a sign-in requests tokens for (RFC 8707); empty if the API names none. The first call asks
+    /// the API.
+    func signInResources() async throws(AccountError) -> [String]
+
+    /// What the API required beyond the token in the last check of a session; `nil` for nothing.
+    var unmetRequirement: AccessRequirement? { get }
+
     /// Returns an error if the access token names its audience, and the API is not part of it (RFC 7519, section 4.1.3).
     func audienceProblem(of credentials: Credentials) -> AccountError?
 

@@ -174,20 +174,6 @@ struct APIAuthorityTests {
         }
     }
 
-    @Test func `Never asks user info about a token that was requested without openid`() async throws {
-        try await LoopbackServer.run {
-            Self.respond(to: $0, at: $1, metadata: ["userinfo_endpoint": #""\#($1)/userinfo""#])
-        } _: { server in
-            let authority = try Self.authority(server)
-            let credentials = try await authority.pollDeviceSignIn(try await authority.beginDeviceSignIn())
-            let account = try await authority.account(with: credentials)
-            // Another process without the settings does not know that an API named the service.
-            let plain = try OAuthAuthority(issuer: server.address, clientID: "registered", clock: FixedClock())
-            await #expect(throws: AuthorityError.self) { try await plain.verify(account) }
-            #expect(!server.requests.contains { $0.target == "/userinfo" })
-        }
-    }
-
     @Test func `Creates the authority of the authorization server that the API names`() async throws {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)

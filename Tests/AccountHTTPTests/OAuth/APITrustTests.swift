@@ -123,7 +123,8 @@ struct APITrustTests {
             let authority = try OAuthAuthority(
                 named, client: .identifier("tool", secret: Secret(canary)), scopes: nil, additionalScopes: [],
                 options: OAuthRequestOptions(), service: service, timeout: .seconds(20),
-                tokenRequestTimeout: .seconds(20), clock: FixedClock(), logger: nil, api: APIOrigin())
+                tokenRequestTimeout: .seconds(20), clock: FixedClock(), logger: nil,
+                api: APIOrigin(url: try ServiceURL("https://api.example.com")))
             #expect(authority.isNamedByAPIOnly == !isNamed)
         }
     }

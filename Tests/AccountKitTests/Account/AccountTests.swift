@@ -36,6 +36,29 @@ struct AccountTests {
         #expect(account.displayName == "1")
     }
 
+    @Test(
+        arguments: [
+            (["https://api.example.com/mcp"], "https://id.example.com", "api.example.com"),
+            (["https://api.example.com:8443/mcp?x=1"], nil, "api.example.com:8443"),
+            (["https://api.example.com"], nil, "api.example.com"),
+            (["https://[::1]:8080/mcp"], nil, "[::1]:8080"), (["https://api.example.com?x"], nil, "api.example.com"),
+            (["urn:example:api", "https://b.example/x"], "https://id.example.com", "b.example"),
+            (["urn:example:api"], "https://id.example.com/tenant", "id.example.com"),
+            ([], "https://id.example.com", "id.example.com"),
+            (["https://user:secret@api.example.com"], "https://id.example.com", "id.example.com"), ([], nil, "an API"),
+        ] as [([String], String?, String)])
+    func `Names an account after its API if the service names no user`(
+        resources: [String], issuer: String?, name: String
+    ) {
+        for id in ["local:8F3B", ""] {
+            var account = Account(id: id, issuer: issuer, credentials: Self.credentials)
+            account.credentials.resources = resources
+            #expect(account.displayName == name && account.isNamedAfterAPI)
+            account.username = "alice"
+            #expect(account.displayName == "alice" && !account.isNamedAfterAPI)
+        }
+    }
+
     @Test func `Leaves an account unchanged when a copy changes`() {
         let alice = Account(id: "1", username: "alice", credentials: Self.credentials, profile: ["points": 1])
         var copy = alice

@@ -1,0 +1,104 @@
+import AccountKit
+import AccountSupport
+
+/// A sign-in for an API in a session that already has a token for another API. Programs send the token of a session to the
+/// URLs of its rules, so each API gets its own session, unless the user decides otherwise.
+extension LoginCommand {
+    /// Where a sign-in for an API is stored.
+    enum Place {
+        case here
+
+        /// In the session of the command, whose sign-in for another API the user agreed to replace.
+        case replacing
+        case session(SessionName)
+    }
+
+    /// Returns the account of the session before the sign-in; `nil` if there is none, or if it cannot be read without a
+    /// question. The sign-in itself reports an archive that it cannot open.
+    func earlierAccount(in context: CommandContext<App>) async -> Account? {
+        let account = try? await context.archive(of: context.session, isInteractive: false).load().account
+        return account?.move == nil ? account : nil
+    }
+
+    /// Asks on a terminal if the session has a token for another API. Without a terminal, chooses a session with the name
+    /// of the host, unless the user named the session.
+    func place(
+        for url: String?, _ authority: any AccountAuthority, besides earlier: Account?, in context: CommandContext<App>
+    ) async throws -> Place {
+        guard let url, !stepUp, let earlier, let api = authority as? any DiscoveringAuthority,
+            let ruled = try? RuleURL(String(url.prefix { $0 != "?" }))
+        else { return .here }
+        let resources = try await api.signInResources()
+        let remembered = context.readableService(of: context.session)?.url
+        guard earlier.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: api.accountIssuer) else {
+            return .here
+        }
+        let other = earlier.credentials.resources.first?.shown ?? remembered?.shown ?? "another API"
+        let isNamed = options.session != nil || Environment.value(App.sessionVariable) != nil
+        guard LoginConversation<App>.isPossible(options) else {
+            if isNamed { return .replacing }
+            let session = try await freeSession(for: url, ruled, resources, issuer: api.accountIssuer, in: context)
+            Terminal.say(
+                "Session \(context.session) stays signed in for \(other). The sign-in for \(url.shown) goes to session "
+                    + "\(session); to use it in other commands, add --session \(session).")
+            return .session(session)
+        }
+        Terminal.say("Session \(context.session) is signed in for \(other), and programs use its token there.")
+        let session = try await freeSession(for: url, ruled, resources, issuer: api.accountIssuer, in: context)
+        if isNamed {
+            let answer = try Terminal.ask("Replace it with a sign-in for \(url.shown)? [y/N] ")
+            guard answer.lowercased().hasPrefix("y") else {
+                throw AccountError(
+                    .cancelled, "session \(context.session) is still signed in for \(other)",
+                    hint: "to keep both, run `\(context.tool) login \(url.shellWord) --session \(session)`")
+            }
+            return .replacing
+        }
+        let answer = try Terminal.ask("Sign in for \(url.shown) in another session, \(session)? [Y/n] ")
+        return answer.lowercased().hasPrefix("n") ? .replacing : .session(session)
+    }
+
+    /// Returns the first session named after the host that has no account, or an account for the same API.
+    private func freeSession(
+        for url: String, _ ruled: RuleURL, _ resources: [String], issuer: String?, in context: CommandContext<App>
+    ) async throws -> SessionName {
+        for number in 1...99 {
+            let session = SessionName(namedAfter: ruled, number: number)
+            guard session != context.session else { continue }
+            switch try await context.archive(of: session, isInteractive: false).load() {
+            case .signedOut: return session
+            case .verified(let account), .unverified(let account, _):
+                let remembered = context.readableService(of: session)?.url
+                let isOther = account.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: issuer)
+                // A session of a service, and not of an API, is not replaced.
+                if !isOther, !account.credentials.resources.isEmpty || remembered != nil { return session }
+            case .unreadable: continue
+            }
+        }
+        throw AccountError(
+            .invalidArgument, "there are too many sessions named after \(ruled.host)", hint: "choose one with --session"
+        )
+    }
+}
+
+extension Account {
+    /// Returns whether this account is for another API than a sign-in. An account that is for no API is not.
+    ///
+    /// - Parameters:
+    ///   - remembered: The URL with which the user signed in to this account; `nil` without a URL.
+    ///   - url: The URL of the sign-in.
+    ///   - resources: The resources that the sign-in requests, that of the API first; empty if the API names none.
+    ///   - issuer: The issuer of the sign-in.
+    func isForOtherAPI(
+        signedInAt remembered: String?, than url: String, _ resources: [String], issuer other: String?
+    ) -> Bool {
+        let old = credentials.resources
+        if old.isEmpty {
+            guard let remembered, remembered != url else { return false }
+            return !(resources.isEmpty && other == issuer)
+        }
+        if let resource = resources.first { return !old.contains(resource) }
+        guard let url = try? RuleURL(String(url.prefix { $0 != "?" })) else { return true }
+        return !old.contains { (try? RuleURL($0))?.covers(url) == true }
+    }
+}
