@@ -65,4 +65,37 @@ struct JSONEditTests {
     func `Rejects a document that is not an object`(text: String) {
         #expect(JSONEdit(Array(text.utf8)) == nil)
     }
+
+    private static let added = #""h": {\#n    "ghcr.io": "account"\#n  }"#
+
+    @Test(arguments: [
+        ("// c\n", "// c\n\n{\n  \(added)\n}\n"), ("{ // c\n}", "{ // c\n  \(added)\n}"),
+        ("{/* c */}", #"{/* c */"h": {"ghcr.io": "account"}}"#),
+        ("{\n  \"b\": 1, // c\n}", "{\n  \"b\": 1,\n  \(added), // c\n}"),
+        ("{\n  // c\n  \"b\": [1, 2,], /* d\n*/\n}", "{\n  // c\n  \"b\": [1, 2,],\n  \(added), /* d\n*/\n}"),
+        (#"{"u": "http://x/*", }"#, #"{"u": "http://x/*", "h": {"ghcr.io": "account"}, }"#),
+        (#"{"u": "a\",}//"}"#, #"{"u": "a\",}//", "h": {"ghcr.io": "account"}}"#),
+        ("\u{FEFF}{}", "\u{FEFF}{\n  \(added)\n}"),
+    ])
+    func `Keeps comments and trailing commas where a program allows them`(before: String, after: String) throws {
+        var edit = try #require(JSONEdit(Array(before.utf8), allowingComments: true))
+        try edit.set(Self.helper, at: ["h", "ghcr.io"])
+        #expect(String(decoding: edit.text, as: UTF8.self) == after)
+        #expect(edit.value(at: ["h", "ghcr.io"])?.string == "account")
+        let again = JSONEdit(edit.text, allowingComments: true)
+        #expect(again?.value(at: ["h", "ghcr.io"])?.string == "account")
+    }
+
+    @Test(arguments: ["{ // c }", "{/* }", #"{"a": 1,,}"#, "{,} x", "[1] // c", #"{"a" 1}"#])
+    func `Refuses text that is not JSON even without comments`(text: String) {
+        #expect(JSONEdit(Array(text.utf8), allowingComments: true) == nil)
+        #expect(JSONEdit(Array("{} // c".utf8)) == nil && JSONEdit(Array("{\"a\": 1,}".utf8)) == nil)
+    }
+
+    @Test func `Removes the last member before a trailing comma`() throws {
+        var edit = try #require(JSONEdit(Array("{\n  \"a\": 1, // c\n  \"b\": 2,\n}".utf8), allowingComments: true))
+        edit.remove(at: ["b"])
+        #expect(String(decoding: edit.text, as: UTF8.self) == "{\n  \"a\": 1,\n}")
+        #expect(edit.root?.members.count == 1)
+    }
 }

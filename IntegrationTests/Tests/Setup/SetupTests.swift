@@ -35,8 +35,17 @@ struct SetupTests {
 
         /// Runs setup with the command on the search path.
         func setup(_ arguments: String...) async throws -> Outcome {
-            let search = "PATH=\(container.path("bin")):\(Command.searchPath)"
-            return try await account.command(["setup"] + arguments).run(by: "env", search).run()
+            try await command(["setup"] + arguments).run()
+        }
+
+        /// Returns a command that is on the search path.
+        func command(_ arguments: [String]) -> Command {
+            account.command(arguments).run(by: "env", "PATH=\(container.path("bin")):\(Command.searchPath)")
+        }
+
+        func git(_ arguments: String...) async throws {
+            let outcome = try await Command(words: ["git"] + arguments, environment: container.environment).run()
+            #expect(outcome.exitCode == 0, "\(outcome)")
         }
 
         /// Expects that setup changes nothing.
@@ -80,7 +89,74 @@ struct SetupTests {
         }
     }
 
+    @Test func `Reports the helper that git asks first, without its password`() async throws {
+        try await Home.run { home in
+            let helper = "!f() { echo username=x; echo password=hunter2; }; f"
+            try await home.git("config", "--global", "credential.helper", helper)
+            let added = try await home.setup("git", "https://git.example.com", "--add-rule")
+            #expect(added.exitCode == 0, "\(added)")
+            #expect(try await home.account("rule", "which", "https://git.example.com").output == "default\n")
+
+            let problem = "asks a shell command first for https://git.example.com/, so it never asks this tool"
+            let doctor = try await home.command(["doctor", "--programs"]).run()
+            #expect(doctor.exitCode == 78, "\(doctor)")
+            for text in [added.errors, doctor.output] {
+                #expect(text.contains(problem), "\(text)")
+                #expect(!text.contains("hunter2"), "\(text)")
+                #expect(
+                    text.contains("`git config --global --replace-all credential.https://git.example.com.helper ''`"))
+            }
+
+            // The advice helps.
+            let setting = "credential.https://git.example.com.helper"
+            try await home.git("config", "--global", "--replace-all", setting, "")
+            try await home.git("config", "--global", "--add", setting, "!account git-credential")
+            let well = try await home.setup("git")
+            #expect(well.errors.contains("asks this tool first for https://git.example.com/"), "\(well)")
+
+            // So does the setup of another tool, which discards all helpers.
+            try await home.git("config", "--global", "--replace-all", setting, "")
+            let discarded = try await home.setup("git")
+            #expect(discarded.errors.contains("Git never asks this tool for https://git.example.com/"), "\(discarded)")
+        }
+    }
+
+    @Test func `Offers to add the missing rule on a terminal`() async throws {
+        try await Home.run { home in
+            let words = ["setup", "docker", "ghcr.io"]
+            let silent = try await home.command(words).run()
+            #expect(silent.errors.contains("`account rule add https://ghcr.io/`"), "\(silent)")
+            let refused = try await Terminal.run(home.command(words), .wait("[y/N] "), .type("n"), .enter)
+            #expect(refused.exitCode == 0 && refused.screen.contains("session default"), "\(refused)")
+            #expect(try await home.account("rule", "which", "https://ghcr.io").exitCode == 1)
+            let accepted = try await Terminal.run(home.command(words), .wait("[y/N] "), .type("y"), .enter)
+            #expect(accepted.exitCode == 0, "\(accepted)")
+            #expect(try await home.account("rule", "which", "https://ghcr.io").output == "default\n")
+            let again = try await Terminal.run(home.command(words))
+            #expect(!again.screen.contains("[y/N]"), "\(again)")
+        }
+    }
+
     // MARK: docker
+
+    @Test func `Writes the key that docker looks up, and replaces one that it does not`() async throws {
+        try await Home.run { home in
+            let old = "{\n  \"credHelpers\": {\n    \"https://ghcr.io/\": \"account\"\n  }\n}\n"
+            try home.write(old, to: ".docker/config.json")
+            let doctor = try await home.command(["doctor", "--programs"]).run()
+            #expect(doctor.exitCode == 78 && doctor.output.contains("`account setup docker ghcr.io`"), "\(doctor)")
+            let done = try await home.setup("docker", "https://GHCR.io:443/", "docker.io")
+            #expect(done.exitCode == 0, "\(done)")
+            let entries = "\"ghcr.io\": \"account\",\n    \"https://index.docker.io/v1/\": \"account\""
+            #expect(
+                try home.text(".docker/config.json") == "{\n  \"credHelpers\": {\n    \(entries)\n  }\n}\n")
+            #expect(done.errors.contains("`account rule add https://index.docker.io/`"), "\(done)")
+            try await home.expectUnchanged("docker", "ghcr.io", "registry-1.docker.io")
+            #expect(try await home.setup("docker", "--remove", "https://ghcr.io", "index.docker.io").exitCode == 0)
+            #expect(try home.text(".docker/config.json") == "{}\n")
+            try await home.expectUnchanged("docker", "library/alpine", exitCode: 64)
+        }
+    }
 
     @Test func `Adds registries to docker's configuration and keeps other settings`() async throws {
         try await Home.run { home in
@@ -250,6 +326,39 @@ struct SetupTests {
             #expect(try await home.setup("--remove", "mcp", "--file", file).exitCode == 0)
             #expect(try home.text("mcp.json") == "{}\n")
             try await home.expectUnchanged("mcp", "--file", file, "--remove")
+        }
+    }
+
+    @Test func `Keeps the comments of an MCP client, and writes where it reads`() async throws {
+        try await Home.run { home in
+            let url = "https://api.example.com/mcp"
+            let before = """
+                {
+                  // Servers of the team.
+                  "servers": {
+                    "other": {"command": "x"}, // keep
+                  },
+                }
+
+                """
+            try home.write(before, to: ".vscode/mcp.json")
+            let file = home.path(".vscode/mcp.json")
+            let done = try await home.setup("mcp", url, "--file", file, "--add-rule")
+            #expect(done.exitCode == 0 && done.errors.contains("Programs use session default at \(url)"), "\(done)")
+            let entry = """
+                ,
+                    "api.example.com": {
+                      "type": "stdio",
+                      "command": "account",
+                      "args": ["mcp", "\(url)"]
+                    }
+                """
+            #expect(
+                try home.text(".vscode/mcp.json")
+                    == before.replacing(#"{"command": "x"}"#, with: #"{"command": "x"}"# + entry))
+            try await home.expectUnchanged("mcp", url, "--file", file)
+            #expect(try await home.setup("--remove", "mcp", "--file", file).exitCode == 0)
+            #expect(try home.text(".vscode/mcp.json") == before)
         }
     }
 }

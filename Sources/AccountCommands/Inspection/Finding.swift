@@ -1,10 +1,10 @@
 package import AccountKit
 
 package struct Finding {
-    var problem: String
+    package var problem: String
 
     /// The text that follows the problem on the same line, so it begins with a colon.
-    var advice = ""
+    package var advice = ""
 
     /// The file or folder that other users can change. Errors about the same path have the same cause.
     var insecurePath: String?
@@ -17,7 +17,7 @@ package struct Finding {
     /// Repairs the problem without losing data; `nil` if only the user can repair it.
     var repair: (() async throws -> Void)?
 
-    var isNote = false
+    package var isNote = false
     var isFixed = false
 
     package init(

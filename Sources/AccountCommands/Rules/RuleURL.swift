@@ -119,9 +119,10 @@ extension RuleURL: CustomStringConvertible {
         "\(origin)/" + path.map { $0.percentEncoded(keeping: "-._~") }.joined(separator: "/")
     }
 
-    package var origin: String {
-        "\(scheme)://\(host)" + (port == Self.port(of: scheme) ? "" : ":\(port)")
-    }
+    package var origin: String { "\(scheme)://\(authority)" }
+
+    /// The host, with the port unless it is the scheme's default.
+    package var authority: String { host + (port == Self.port(of: scheme) ? "" : ":\(port)") }
 }
 
 // MARK: - Reading

@@ -31,15 +31,17 @@ package enum ExternalProgram {
     package static func isInstalled(_ program: String) -> Bool { InstalledProgram(program) != nil }
 
     /// Returns the output of a program; `nil` if there is no such program, if it fails, or if it prints more than 4
-    /// MiB. Other users of the machine can read the arguments, but not `input`. `hidden` names more variables that the
-    /// program must not get, in addition to the secrets of this process.
+    /// MiB. Other users of the machine can read the arguments, but not `input` or `values`, the variables to set.
+    /// `hidden` names more variables that the program must not get, in addition to the secrets of this process.
     package static func output(
-        of program: String, _ arguments: [String], input: String = "", hiding hidden: [String] = []
+        of program: String, _ arguments: [String], input: String = "", setting values: [String: String] = [:],
+        hiding hidden: [String] = []
     ) async -> String? {
         // A program that ends before reading its input must not end this process.
         if !input.isEmpty { signal(SIGPIPE, SIG_IGN) }
         let result = try? await run(
-            .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
+            .name(program), arguments: Arguments(arguments),
+            environment: environment(setting: values, hiding: hidden),
             input: .inputWriter, output: .string(limit: 4 << 20), error: .discarded
         ) { execution in
             // A program need not read its input.

@@ -239,7 +239,7 @@ package enum Terminal {
     }
 
     /// Asks a question like ``answer(to:within:)``. If standard input has ended, the answer is empty.
-    static func ask(_ question: String) throws(AccountError) -> String { try answer(to: question) ?? "" }
+    package static func ask(_ question: String) throws(AccountError) -> String { try answer(to: question) ?? "" }
 
     /// Reads a line byte by byte, so that the input after it is not consumed; `nil` if standard input has ended. Also
     /// throws an `Interruption` if a signal arrives while a token exchange delays signals.

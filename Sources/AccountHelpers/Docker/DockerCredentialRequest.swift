@@ -16,8 +16,13 @@ enum DockerCredential {
     static let noUsername = "no credentials username"
 
     /// Returns the URLs that a server name such as `ghcr.io` or `127.0.0.1:5000/team` can mean. Without a scheme, the
-    /// name means an `https` URL, or an `http` URL on this machine.
+    /// name means an `https` URL, or an `http` URL on this machine. All names of Docker Hub mean the same URLs.
     static func urls(of server: String) -> [RuleURL] {
+        if let registry = DockerRegistry(server), registry.isHub { return registry.urls }
+        return parsedURLs(of: server)
+    }
+
+    static func parsedURLs(of server: String) -> [RuleURL] {
         let texts = server.contains("://") ? [server] : ["https://" + server, "http://" + server]
         return texts.compactMap { try? RuleURL($0) }
     }

@@ -16,23 +16,23 @@ struct ProgramInspection<App: AccountApplication> {
     private static var maximumByteCount: Int { 4 << 20 }
 
     func findings() async -> [Finding] {
-        let rules: RuleSet
+        let surroundings: ProgramSurroundings
         do {
-            rules = try context.preferences.rules()
+            surroundings = try self.surroundings()
         } catch {
             return [Finding(error)]
         }
-        let program = ToolProgram(String(context.tool.prefix { $0 != " " }))
-        let surroundings = ProgramSurroundings(
-            tool: context.tool, rules: rules, isInstalled: program.isInstalled, isSameFile: program.isSameFile)
         var findings = await gitFindings(surroundings)
         // Programs that are named after the tool require it to be a separate command, not a subcommand.
         let isCommand = !context.tool.contains(" ")
         if isCommand { findings += dockerFindings(surroundings) }
-        var users = rules.sorted.map { (session: $0.session, what: $0.url.description) }
-        let kube = kubeFindings(surroundings)
+        var users = surroundings.rules.sorted.map { (session: $0.session, what: $0.url.description) }
+        let kube = await kubeFindings(surroundings)
         findings += kube.findings
         users += kube.users
+        for path in MCPSetup.paths(home: Self.home, configuration: Self.configurationFolder) {
+            findings += mcpFindings(path, surroundings)
+        }
         if isCommand {
             let units = KeepUnits(tool: context.tool, folder: Self.configurationFolder + "/systemd/user")
             do {
@@ -43,6 +43,28 @@ struct ProgramInspection<App: AccountApplication> {
             }
         }
         return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(rules))
+    }
+
+    /// Returns what a program does with its present configuration, after `setup` has changed it.
+    ///
+    /// - Parameter file: The file of the MCP client; `nil` for other programs.
+    func findings(of program: SetupProgram, file: String?) async throws -> [Finding] {
+        let surroundings = try surroundings()
+        let findings =
+            switch program {
+            case .git: await gitFindings(surroundings)
+            case .docker: dockerFindings(surroundings)
+            case .kubectl: await kubeFindings(surroundings).findings
+            case .mcp: file.map { mcpFindings($0, surroundings) } ?? []
+            }
+        return findings.filter { $0.missingProgram == nil }
+    }
+
+    private func surroundings() throws -> ProgramSurroundings {
+        let program = ToolProgram(String(context.tool.prefix { $0 != " " }))
+        return ProgramSurroundings(
+            tool: context.tool, rules: try context.preferences.rules(), isInstalled: program.isInstalled,
+            isSameFile: program.isSameFile, location: { InstalledProgram($0)?.path })
     }
 
     /// Names all programs that do not use the sessions in one note.
@@ -99,10 +121,8 @@ struct ProgramInspection<App: AccountApplication> {
 
     private func gitFindings(_ surroundings: ProgramSurroundings) async -> [Finding] {
         guard surroundings.isInstalled("git") else { return [] }
-        // git also fails if there is no such setting.
-        let output = await ExternalProgram.output(
-            of: "git", GitSetup.arguments, hiding: ["GIT_DIR", "GIT_WORK_TREE"])
-        return GitSetup(output ?? "").findings(surroundings)
+        let setup = await GitSetup.read()
+        return setup.findings(surroundings, answers: await setup.answers(surroundings))
     }
 
     private func dockerFindings(_ surroundings: ProgramSurroundings) -> [Finding] {
@@ -110,8 +130,45 @@ struct ProgramInspection<App: AccountApplication> {
         let path = folder + "/config.json"
         do {
             guard let bytes = try read(path) else { return DockerSetup(path: path).findings(surroundings) }
-            if let setup = DockerSetup(bytes, path: path) { return setup.findings(surroundings) }
-            return [Finding(problem: "\(path) is not a JSON object, so it was not inspected", isNote: true)]
+            guard let setup = DockerSetup(bytes, path: path) else {
+                return [Finding(problem: "\(path) is not a JSON object, so it was not inspected", isNote: true)]
+            }
+            return setup.findings(surroundings) + hiddenFindings(setup, surroundings)
+        } catch {
+            return [unreadable(path, error)]
+        }
+    }
+
+    /// Reports what programs read before docker's configuration.
+    private func hiddenFindings(_ setup: DockerSetup, _ surroundings: ProgramSurroundings) -> [Finding] {
+        var findings: [Finding] = []
+        if let text = AccountSupport.Environment.value("DOCKER_AUTH_CONFIG"),
+            let earlier = DockerSetup(Array(text.utf8), path: "$DOCKER_AUTH_CONFIG")
+        {
+            findings += setup.findings(hiddenBy: earlier, for: "docker 28.3 or later", removal: nil, surroundings)
+        }
+        if let path = surroundings.location("docker"), path.hasPrefix("/snap/"), !setup.helpers.isEmpty {
+            findings.append(
+                Finding(
+                    problem: "docker from snap (\(path)) cannot read \(setup.path) or run this tool",
+                    advice: ": install docker from another source", isNote: true))
+        }
+        guard let program = DockerSetup.containerTools.first(where: surroundings.isInstalled) else { return findings }
+        let paths =
+            AccountSupport.Environment.value("REGISTRY_AUTH_FILE").map { [$0] }
+            ?? [AccountSupport.Environment.value("XDG_RUNTIME_DIR"), Self.configurationFolder].compactMap(\.self)
+            .map { $0 + "/containers/auth.json" }
+        for path in paths {
+            // An unreadable file is a matter of the other program.
+            guard let bytes = try? read(path), let earlier = DockerSetup(bytes, path: path) else { continue }
+            findings += setup.findings(hiddenBy: earlier, for: program, removal: "\(program) logout", surroundings)
+        }
+        return findings
+    }
+
+    private func mcpFindings(_ path: String, _ surroundings: ProgramSurroundings) -> [Finding] {
+        do {
+            return try read(path).flatMap { MCPSetup($0, path: path) }?.findings(surroundings) ?? []
         } catch {
             return [unreadable(path, error)]
         }
@@ -119,12 +176,14 @@ struct ProgramInspection<App: AccountApplication> {
 
     private func kubeFindings(
         _ surroundings: ProgramSurroundings
-    ) -> (findings: [Finding], users: [(session: SessionName, what: String)]) {
+    ) async -> (findings: [Finding], users: [(session: SessionName, what: String)]) {
         let named = AccountSupport.Environment.value("KUBECONFIG")?.split(separator: ":").map(String.init)
         var findings: [Finding] = []
         var users: [(session: SessionName, what: String)] = []
         var isThere = surroundings.isInstalled("kubectl")
         var isSetUp = false
+        let view = isThere ? await KubeView.read() : nil
+        let merged = view?.setup.ownUsers(surroundings.tool, surroundings.program, in: ".").map(\.name)
         for path in named ?? [Self.home + "/.kube/config"] {
             do {
                 guard let bytes = try read(path) else { continue }
@@ -133,6 +192,14 @@ struct ProgramInspection<App: AccountApplication> {
                 findings += setup.findings(path: path, surroundings)
                 for user in setup.ownUsers(surroundings.tool, surroundings.program, in: path.parentDirectory) {
                     isSetUp = true
+                    if let merged, !merged.contains(user.name) {
+                        findings.append(
+                            Finding(
+                                problem:
+                                    "kubectl takes the user \(user.name.shown) from another file in $KUBECONFIG, and not "
+                                    + "from \(path), so it does not ask this tool",
+                                advice: ": give one of them another name"))
+                    }
                     // Without a name, the session is the rule's or the current one.
                     guard let session = user.session.flatMap({ try? SessionName($0) }) else { continue }
                     users.append((session, "kubectl's user \(user.name.shown)"))
@@ -142,6 +209,7 @@ struct ProgramInspection<App: AccountApplication> {
                 findings.append(unreadable(path, error))
             }
         }
+        findings += view?.findings(surroundings) ?? []
         if isThere, !isSetUp {
             findings.append(
                 Finding(

@@ -11,6 +11,9 @@ struct ProgramSurroundings {
     /// Returns whether a path leads to the file of this tool.
     var isSameFile: (String) -> Bool
 
+    /// Returns the path of a program; `nil` if it is not installed.
+    var location: (String) -> String? = { _ in nil }
+
     var program: ToolProgram {
         let name = tool.split(separator: " ").first.map(String.init) ?? tool
         return ToolProgram(name: name, isInstalled: isInstalled, isSameFile: isSameFile)

@@ -6,7 +6,7 @@ import AccountSupport
 struct DockerChange {
     let tool: String
 
-    /// Empty for all registries when removing.
+    /// The registries as the user writes them; see ``DockerRegistry``. Empty for all registries when removing.
     let registries: [String]
 
     private static let member = "credHelpers"
@@ -18,8 +18,8 @@ struct DockerChange {
 
     func apply(removing: Bool, onlyPrinting: Bool) throws -> SetupOutcome {
         let old = try file.read()
-        guard var edit = JSONEdit(old ?? []), case let helpers = edit.value(at: [Self.member]),
-            helpers?.isObject != false
+        guard var edit = JSONEdit(old ?? []), case let value = edit.value(at: [Self.member]),
+            case let helpers = value?.isNull == true ? nil : value, helpers?.isObject != false
         else {
             throw AccountError(
                 .damaged, "\(file.path) is not a configuration of docker, so it was not changed",
@@ -27,18 +27,33 @@ struct DockerChange {
         }
         let set = helpers?.members.compactMap { member in member.name.string.map { ($0, member.value.string) } } ?? []
         let current = Dictionary(set) { $1 }
-        let named = removing && registries.isEmpty ? current.keys.sorted() : registries
-        let changed = named.filter { (current[$0] == .some(tool)) == removing }
-        guard !changed.isEmpty else {
+        let own = current.filter { $0.value == tool }.keys.sorted()
+        var changed: [String] = []
+        // Entries under a key that docker does not look up, which earlier versions wrote.
+        var obsolete: [String] = []
+        if removing {
+            let keys = registries.map { DockerRegistry($0)?.key ?? $0 }
+            changed = own.filter {
+                keys.isEmpty || registries.contains($0) || keys.contains(DockerRegistry($0)?.key ?? $0)
+            }
+        } else {
+            for name in registries {
+                guard let registry = DockerRegistry(name) else {
+                    throw AccountError(.invalidArgument, "\(name.shown) is not the name of a registry, such as ghcr.io")
+                }
+                if current[registry.key] != .some(tool), !changed.contains(registry.key) {
+                    changed.append(registry.key)
+                }
+                obsolete += own.filter { DockerRegistry($0) == registry && !registry.keys.contains($0) }
+            }
+        }
+        guard !changed.isEmpty || !obsolete.isEmpty else {
             return .unchanged(
                 removing
-                    ? "docker does not ask this tool for tokens." : "docker already asks this tool for these tokens.")
+                    ? "\(file.path) does not contain this tool." : "\(file.path) already contains this tool.")
         }
         let names = changed.map(\.shown).joined(separator: ", ")
         for registry in changed where !removing {
-            if DockerCredential.urls(of: registry).isEmpty {
-                throw AccountError(.invalidArgument, "\(registry.shown) is not the name of a registry, such as ghcr.io")
-            }
             if let other = current[registry] {
                 throw AccountError(
                     .misconfigured, "docker uses the helper \(other?.shown ?? "") for \(registry.shown) (\(file.path))",
@@ -49,8 +64,18 @@ struct DockerChange {
             let entries = JSONEdit.Value.object([
                 (Self.member, .object(changed.map { ($0, .string(tool)) }))
             ]).text("  ", "")
-            return .shown("\(removing ? "remove from" : "add to") \(file.path):\n\(entries)\n")
+            let added = changed.isEmpty ? "" : "\(removing ? "remove from" : "add to") \(file.path):\n\(entries)\n"
+            let removed = Set(obsolete).sorted().map { "remove from \(file.path): \($0.shown)\n" }.joined()
+            return .shown(added + removed)
         }
+        if !removing, value?.isNull == true {
+            do {
+                try edit.set(.object([]), at: [Self.member])
+            } catch {
+                throw AccountError(.damaged, "\(file.path): \(error.name.shown) is not an object")
+            }
+        }
+        for key in Set(obsolete).sorted() { edit.remove(at: [Self.member, key]) }
         for registry in changed {
             if removing {
                 edit.remove(at: [Self.member, registry])
@@ -63,11 +88,10 @@ struct DockerChange {
             }
         }
         try file.replace(old, with: edit.text, makesFolder: true)
-        guard !removing else { return .changed("docker no longer asks this tool for tokens for \(names).") }
-        let program = "docker-credential-\(tool)"
-        let advice =
-            ExternalProgram.isInstalled(program)
-            ? "" : " It runs \(program), which does not exist yet: see `\(tool) doctor --programs`."
-        return .changed("docker asks this tool for tokens for \(names).\(advice)")
+        guard !removing else { return .changed("Removed this tool from \(file.path) for \(names).") }
+        return .changed(
+            changed.isEmpty
+                ? "Removed entries that docker does not look up from \(file.path)."
+                : "Added this tool to \(file.path) for \(names).")
     }
 }

@@ -29,7 +29,11 @@ struct GitChange {
 
     func apply(removing: Bool, onlyPrinting: Bool) async throws -> SetupOutcome {
         guard ExternalProgram.isInstalled("git") else { throw AccountError(.inaccessible, "git is not installed") }
-        let values = await run(["--get-all", Self.setting])?.split(separator: "\n").map(String.init) ?? []
+        // git asks helpers in all its files, but only those in the user's file can be removed.
+        let values =
+            removing
+            ? await run(["-z", "--get-all", Self.setting])?.split(separator: "\0").map(String.init) ?? []
+            : await GitSetup.read().helpers.filter { $0.url == nil }.map(\.command)
         let own = values.compactMap { value in GitSetup.program(of: value, for: tool).map { (value, $0) } }
             .filter { program.isRun(by: $0.1) || program.isGone($0.1) }
         let commands: [[String]]
@@ -57,7 +61,9 @@ struct GitChange {
         }
         guard !commands.isEmpty else {
             return .unchanged(
-                removing ? "git does not ask this tool for tokens." : "git already asks this tool for tokens.")
+                removing
+                    ? "git's configuration of the user does not contain this tool."
+                    : "git's configuration already contains this tool.")
         }
         if onlyPrinting { return .shown(commands.map { text($0) + "\n" }.joined()) }
         for command in commands {
@@ -70,8 +76,8 @@ struct GitChange {
         return .changed(
             removing
                 ? other.map { "Removed the helper of `setup`. git still runs `\($0.shown)`." }
-                    ?? "git no longer asks this tool for tokens." : "git asks this tool for tokens of URLs with a rule."
-        )
+                    ?? "Removed this tool from git's configuration."
+                : "Added this tool to the credential helpers in git's configuration.")
     }
 
     private func removal(of value: String) -> [String] { ["--fixed-value", "--unset-all", Self.setting, value] }
@@ -83,6 +89,6 @@ struct GitChange {
     private func run(_ arguments: [String]) async -> String? {
         await ExternalProgram.output(
             of: "git", ["-C", "/", "config", "--global"] + arguments,
-            hiding: ["GIT_DIR", "GIT_WORK_TREE"])
+            hiding: GitSetup.hiddenVariables)
     }
 }

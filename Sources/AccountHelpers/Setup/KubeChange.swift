@@ -19,7 +19,8 @@ struct KubeChange {
                 .inaccessible, "kubectl is not installed, and only kubectl can change a kubeconfig",
                 hint: "install it first")
         }
-        guard let output = await run(["view", "-o", "json"]), let config = JSONText(Array(output.utf8)) else {
+        guard let output = await run(Array(KubeView.arguments.dropFirst())), let config = JSONText(Array(output.utf8))
+        else {
             throw AccountError(
                 .inaccessible, "kubectl cannot read the kubeconfig", hint: "run `kubectl config view` to see why")
         }
@@ -49,7 +50,7 @@ struct KubeChange {
         } else {
             let changes = try own.map { try corrections(of: $0) } ?? settings
             if changes.isEmpty {
-                return .unchanged("kubectl already asks this tool for the token of \(user.shown).")
+                return .unchanged("The kubeconfig already contains the user \(user.shown) of this tool.")
             }
             command = ["set-credentials", user] + changes
         }
@@ -65,8 +66,7 @@ struct KubeChange {
         return .changed(
             removing
                 ? "kubectl no longer has the user \(user.shown)."
-                : "kubectl asks this tool for the token of the user \(user.shown). Choose it with "
-                    + "`kubectl config set-context --current --user=\(user.shellWord)`.")
+                : "Added the user \(user.shown), whose token comes from this tool, to the kubeconfig.")
     }
 
     private var settings: [String] {

@@ -2,8 +2,7 @@ import AccountCommands
 import AccountKit
 import AccountSupport
 
-/// Adds a server that this tool connects to the configuration of an MCP client. The clients use one format: an object
-/// `mcpServers` with the command of each server by name.
+/// Adds a server that this tool connects to the configuration of an MCP client; see ``MCPClientFormat``.
 struct MCPChange {
     let tool: [String]
 
@@ -17,38 +16,58 @@ struct MCPChange {
     /// `nil` to print the entry.
     let file: String?
 
-    private static let member = "mcpServers"
-
     func apply(removing: Bool, onlyPrinting: Bool) throws -> SetupOutcome {
         guard let file else {
-            return .shown(JSONEdit.Value.object([(Self.member, .object([(key, entry)]))]).text("  ", "") + "\n")
+            return .shown(text(of: .common))
         }
         let configuration = ConfigurationFile(path: file)
         let old = try configuration.read()
-        guard var edit = JSONEdit(old ?? []), case let servers = edit.value(at: [Self.member]),
-            servers?.isObject != false
-        else {
+        guard var edit = JSONEdit(old ?? [], allowingComments: true) else {
             throw AccountError(
-                .damaged, "\(file) is not JSON with an object \(Self.member), so it was not changed",
-                hint: "correct the file; comments are not supported")
+                .damaged, "\(file) is not a JSON object, so it was not changed", hint: "correct the file")
+        }
+        var format = MCPClientFormat(path: file, edit)
+        // Earlier versions wrote the server for another client.
+        let places = [format] + MCPClientFormat.all
+        if removing,
+            let other = places.first(where: { place in
+                edit.value(at: place.place)?.members.contains { isOwn($0.value) } ?? false
+            })
+        {
+            format = other
+        }
+        let value = edit.value(at: format.place)
+        let servers = value?.isNull == true ? nil : value
+        guard servers?.isObject != false else {
+            throw AccountError(
+                .damaged, "\(format.name) in \(file) is not an object, so the file was not changed",
+                hint: "correct the file")
         }
         let outcome =
             removing
-            ? try self.removing(from: &edit, servers)
-            : try adding(to: &edit, servers?[key])
+            ? try self.removing(from: &edit, format, servers)
+            : try adding(to: &edit, format, servers)
         guard case .changed(let text) = outcome else { return outcome }
         if onlyPrinting {
             return .shown(
                 removing
                     ? "\(text)\n"
-                    : JSONEdit.Value.object([(Self.member, .object([(key, entry)]))]).text("  ", "") + "\n")
+                    : self.text(of: format))
         }
         try configuration.replace(old, with: edit.text)
         return outcome
     }
 
-    private func adding(to edit: inout JSONEdit, _ current: JSONText?) throws -> SetupOutcome {
-        if let current {
+    private func text(of format: MCPClientFormat) -> String {
+        var value = JSONEdit.Value.object([(key, entry(format))])
+        for name in format.place.reversed() { value = .object([(name, value)]) }
+        return value.text("  ", "") + "\n"
+    }
+
+    private func adding(
+        to edit: inout JSONEdit, _ format: MCPClientFormat, _ servers: JSONText?
+    ) throws -> SetupOutcome {
+        if let current = servers?[key] {
             guard isOwn(current) else {
                 throw AccountError(
                     .misconfigured, "\(file ?? "") has another server named \(key.shown)",
@@ -69,14 +88,28 @@ struct MCPChange {
             guard let command = current["command"]?.string, command.hasPrefix("/"),
                 !ExternalProgram.isInstalled(command)
             else { return .unchanged("\(file ?? "") already has the server \(key.shown).") }
-            try edit.set(.string(tool[0]), at: [Self.member, key, "command"])
+            try change(to: .string(tool[0]), in: &edit, at: format.place + [key, "command"])
+        } else if servers == nil {
+            try change(to: .object([(key, entry(format))]), in: &edit, at: format.place)
         } else {
-            try edit.set(entry, at: [Self.member, key])
+            try change(to: entry(format), in: &edit, at: format.place + [key])
         }
         return .changed("\(file ?? "") has the server \(key.shown). Restart the client.")
     }
 
-    private func removing(from edit: inout JSONEdit, _ servers: JSONText?) throws -> SetupOutcome {
+    private func change(to value: JSONEdit.Value, in edit: inout JSONEdit, at place: [String]) throws {
+        do {
+            try edit.set(value, at: place)
+        } catch {
+            throw AccountError(
+                .damaged, "\(error.name.shown) in \(file ?? "") is not an object, so the file was not changed",
+                hint: "correct the file")
+        }
+    }
+
+    private func removing(
+        from edit: inout JSONEdit, _ format: MCPClientFormat, _ servers: JSONText?
+    ) throws -> SetupOutcome {
         // If a name occurs more than once, the last server counts.
         let named = servers?.members.filter { member in
             guard let name = member.name.string, isOwn(member.value), servers?[name] == member.value else {
@@ -92,13 +125,13 @@ struct MCPChange {
                 hint: "remove it from the file")
         }
         guard !own.isEmpty else { return .unchanged("\(file ?? "") has no such server.") }
-        for name in own { edit.remove(at: [Self.member, name]) }
+        for name in own { edit.remove(at: format.place + [name]) }
         return .changed("Removed from \(file ?? ""): \(own.map(\.shown).joined(separator: ", ")).")
     }
 
     /// The name of the server in the configuration.
     private var key: String {
-        name ?? url.map { String($0.ruled.origin.drop { $0 != "/" }.dropFirst(2)) } ?? ""
+        name ?? url?.ruled.authority ?? ""
     }
 
     private var arguments: [String] { Self.arguments(tool, url: url?.text, store: store) }
@@ -107,8 +140,8 @@ struct MCPChange {
         Array(tool.dropFirst()) + ["mcp"] + (store.map { ["--store=\($0)"] } ?? []) + (url.map { [$0] } ?? [])
     }
 
-    private var entry: JSONEdit.Value {
-        .object([("command", .string(tool[0])), ("args", .array(arguments.map { .string($0) }))])
+    private func entry(_ format: MCPClientFormat) -> JSONEdit.Value {
+        format.entry(command: tool[0], arguments: arguments)
     }
 
     private func arguments(of server: JSONText) -> [String] { server["args"]?.elements.compactMap(\.string) ?? [] }
@@ -124,7 +157,9 @@ struct MCPChange {
     /// Returns whether `setup` writes this server, by this program in any place, and with `url` and `store` if they are
     /// set.
     private func isWritten(_ server: JSONText) -> Bool {
-        guard server.members.map(\.name.string).sorted(by: { $0 ?? "" < $1 ?? "" }) == ["args", "command"],
+        let names = server.members.compactMap(\.name.string).filter { $0 != "type" }
+        guard names.sorted() == ["args", "command"], server["type"].map({ $0.string == "stdio" }) ?? true,
+            server.members.count == names.count + (server["type"] == nil ? 0 : 1),
             let command = server["command"]?.string, ToolProgram(tool[0]).isRun(by: command)
         else { return false }
         let set = arguments(of: server)

@@ -14,10 +14,13 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             commandName: "setup", abstract: "Make another program use your sessions, or undo that.",
             discussion: """
                 Changes the configuration of git, docker or kubectl, or of an MCP client. Running it again changes \
-                nothing. With --print, it only shows the change. The program gets tokens only for URLs that have a \
-                rule; see `\(CommandLine.toolName) rule`.
+                nothing. With --print, it only shows the change. Then the command finds out what the program does \
+                with its configuration, and reports what prevents it from getting a token. The program gets tokens \
+                only for URLs that have a rule; see `\(CommandLine.toolName) rule`. On a terminal, the command offers \
+                to add a missing rule.
 
                   \(CommandLine.toolName) setup git
+                  \(CommandLine.toolName) setup git https://git.example.com --add-rule --session work
                   \(CommandLine.toolName) setup docker ghcr.io
                   \(CommandLine.toolName) setup kubectl --session work
                   \(CommandLine.toolName) setup mcp https://api.example.com/mcp --file ~/.cursor/mcp.json
@@ -30,7 +33,8 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "Registries for docker (default: those with a rule), or the URL of an MCP server.", valueName: "place"))
+            "URLs for git, registries for docker (default for both: those with a rule), or the URL of an MCP server.",
+            valueName: "place"))
     var places: [String] = []
 
     @Flag(help: "Show the change without making it.")
@@ -50,7 +54,10 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             valueName: "name"))
     var name: String?
 
-    @Option(help: "Session for kubectl (default: the one of the rule).")
+    @Flag(help: "Also add the rule that the program needs, without asking.")
+    var addRule = false
+
+    @Option(help: "Session for kubectl (default: the one of the rule), or for --add-rule.")
     var session: String?
 
     @OptionGroup var helper: HelperOptions
@@ -66,10 +73,15 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         if name != nil, program == .git || program == .docker {
             throw ValidationError("--name is for `setup kubectl` and `setup mcp`")
         }
-        if session != nil, program != .kubectl { throw ValidationError("--session is for `setup kubectl`") }
+        if session != nil, program != .kubectl, !addRule {
+            throw ValidationError("--session is for `setup kubectl` and --add-rule")
+        }
+        if addRule, print || remove { throw ValidationError("--add-rule cannot be used with --print or --remove") }
         switch program {
-        case .git, .kubectl:
-            if !places.isEmpty { throw ValidationError("`setup \(program.rawValue)` takes no URL") }
+        case .git:
+            if remove, !places.isEmpty { throw ValidationError("`setup --remove git` takes no URL") }
+        case .kubectl:
+            if !places.isEmpty { throw ValidationError("`setup kubectl` takes no URL") }
         case .mcp:
             if remove, file == nil { throw ValidationError("specify the file of the MCP client with --file") }
             if places.count > 1 || places.isEmpty && !remove {
@@ -82,7 +94,11 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
     func run() async throws {
         try await perform({ try CommandContext(options, isInteractive: false) }) { context in
             let words = context.tool.split(separator: " ").map(String.init)
+            let gitURLs =
+                program == .git
+                ? try places.map { text throws(AccountError) in try RequestURL(text).ruled } : []
             let outcome: SetupOutcome
+            var registries: [String] = []
             switch program {
             case .git:
                 outcome = try await GitChange(tool: context.tool, store: helper.store)
@@ -98,7 +114,8 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
                         .invalidArgument, "docker runs \(words[0])'s helper without options, so it cannot pass --store",
                         hint: "omit --store, and set \(App.environmentPrefix)_STORE where docker runs")
                 }
-                outcome = try DockerChange(tool: context.tool, registries: try registries(context))
+                registries = try self.registries(context)
+                outcome = try DockerChange(tool: context.tool, registries: registries)
                     .apply(removing: remove, onlyPrinting: print)
             case .kubectl:
                 outcome = try await KubeChange(
@@ -109,9 +126,70 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
                 let url = try places.first.map { text throws(AccountError) in try RequestURL(text) }
                 outcome = try MCPChange(tool: words, url: url, name: name, store: helper.store, file: file)
                     .apply(removing: remove, onlyPrinting: print)
-                if !remove, let url { explainRule(url, context) }
+                if !remove, !addRule, let url, print || file == nil { explainRule(url, context) }
             }
             try report(outcome)
+            guard !print else { return }
+            if !remove {
+                let urls: [RuleURL] =
+                    switch program {
+                    case .git: gitURLs
+                    case .docker: registries.compactMap { DockerRegistry($0) }.compactMap(\.ruleURL)
+                    case .kubectl: await servers().compactMap { try? RuleURL($0) }
+                    case .mcp: try places.compactMap { text throws(AccountError) in try RequestURL(text).ruled }
+                    }
+                try await addRules(for: urls, context)
+            }
+            try await reportBehavior(context, gitURLs)
+        }
+    }
+
+    /// Adds missing rules, if the user wants that.
+    ///
+    /// - Parameter urls: The URLs at which the program needs a token.
+    private func addRules(for urls: [RuleURL], _ context: CommandContext<App>) async throws {
+        let rules = try context.preferences.rules()
+        let isAsking = !addRule && Terminal.isTerminal(.input) && Terminal.isTerminal(.error)
+        guard addRule || isAsking else { return }
+        for url in urls where !isRuled(url, rules) {
+            if isAsking {
+                let question = "There is no rule for \(url). Send the token of session \(context.session) there? [y/N] "
+                guard try Terminal.ask(question).lowercased().hasPrefix("y") else { continue }
+            }
+            let rule = Rule(url: url, session: context.session)
+            _ = try await context.preferences.changeRules { $0.add(rule) }
+            Terminal.say(.success, "Programs use session \(rule.session) at \(rule.url.description).")
+        }
+    }
+
+    private func isRuled(_ url: RuleURL, _ rules: RuleSet) -> Bool {
+        // docker accepts a rule for each host of Docker Hub, and for `http` on this machine.
+        let urls = program == .docker ? DockerCredential.urls(of: url.authority) : [url]
+        return rules.rules.contains { rule in urls.contains { rule.url.covers($0) } }
+    }
+
+    /// Returns the servers that ask for the token of kubectl's user.
+    private func servers() async -> [String] {
+        guard let view = await KubeView.read() else { return [] }
+        return view.servers(of: name ?? "account")
+    }
+
+    /// Reports what the program does now. `doctor` reports the same.
+    private func reportBehavior(_ context: CommandContext<App>, _ gitURLs: [RuleURL]) async throws {
+        var findings = try await ProgramInspection(context: context).findings(of: program, file: file)
+        if program == .git, !remove {
+            let rules = try context.preferences.rules()
+            findings += gitURLs.filter { !isRuled($0, rules) }.map { url in
+                Finding(
+                    problem: "there is no rule for \(url), so git gets no token for it",
+                    advice: ": add one with `\(context.tool) rule add \(url)`")
+            }
+        }
+        // After a removal, only what remains matters.
+        if remove { findings = findings.filter(\.isNote) }
+        for finding in findings.filter({ !$0.isNote }) + findings.filter(\.isNote) {
+            let line = finding.problem + finding.advice + "."
+            Terminal.say(finding.isNote ? nil : .warning, StyledText(line.prefix(1).uppercased() + line.dropFirst()))
         }
     }
 
@@ -127,8 +205,10 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
     private func registries(_ context: CommandContext<App>) throws -> [String] {
         guard places.isEmpty, !remove else { return places }
         let hosts = try context.preferences.rules().sorted.map(\.url).filter { $0.path.isEmpty }
-            .map { String($0.origin.drop { $0 != "/" }.dropFirst(2)) }
-        let registries = hosts.filter { $0 == "ghcr.io" || $0.hasPrefix("registry.") }
+            .map(\.authority)
+        let registries = hosts.filter { host in
+            host == "ghcr.io" || host.hasPrefix("registry.") || DockerRegistry(host)?.isHub == true
+        }
         guard !registries.isEmpty else {
             throw AccountError(
                 .invalidArgument, "specify the registries, such as `\(context.tool) setup docker ghcr.io`")
@@ -136,6 +216,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         return registries
     }
 
+    /// Explains a missing rule.
     private func explainRule(_ url: RequestURL, _ context: CommandContext<App>) {
         do {
             _ = try url.rule(in: context.preferences)

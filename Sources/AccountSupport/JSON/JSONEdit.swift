@@ -12,15 +12,33 @@ package struct JSONEdit: Sendable {
     /// The text of the document.
     package private(set) var text: [UInt8]
 
-    /// - Parameter text: The document. Empty text stands for an empty object.
+    /// The text with a space in place of each byte of a comment and of each trailing comma, so that it is JSON, and each
+    /// position is the same as in the text.
+    private var bare: [UInt8]
+
+    /// - Parameters:
+    ///   - text: The document. Empty text stands for an empty object.
+    ///   - allowsComments: Whether the document may contain comments, commas before a closing bracket, and a byte order
+    ///     mark, as programs accept in files that users edit. They are kept.
     /// - Returns: `nil` if the text is not a JSON object.
-    package init?(_ text: [UInt8]) {
-        let isEmpty = text.allSatisfy { $0 == 0x20 || 0x09...0x0D ~= $0 }
-        self.text = isEmpty ? Array("{}\n".utf8) : text
-        guard JSONText(self.text)?.isObject == true else { return nil }
+    package init?(_ text: [UInt8], allowingComments allowsComments: Bool = false) {
+        bare = allowsComments ? Self.withoutComments(text) : text
+        self.text = text
+        if bare.allSatisfy({ $0 == 0x20 || 0x09...0x0D ~= $0 }) {
+            let hasComments = bare != text
+            if hasComments {
+                self.text += Array("\n{}\n".utf8)
+                bare += Array("\n{}\n".utf8)
+            } else {
+                self.text = Array("{}\n".utf8)
+                bare = self.text
+            }
+        }
+        guard root?.isObject == true else { return nil }
     }
 
-    package var root: JSONText? { JSONText(text) }
+    /// The document without comments.
+    package var root: JSONText? { JSONText(bare) }
 
     /// A step of the path leads to a value that is not an object.
     package struct NotAnObject: Error {
@@ -42,7 +60,7 @@ package struct JSONEdit: Sendable {
                 let line = lead(before: member.name.bytes.startIndex) ?? []
                 let indent = String(decoding: line.drop { $0 == 0x0A || $0 == 0x0D }, as: UTF8.self)
                 let range = member.value.bytes.startIndex..<member.value.bytes.endIndex
-                text.replaceSubrange(range, with: value.text(unit, indent).utf8)
+                replace(range, with: value.text(unit, indent))
                 return
             }
             guard member.value.isObject else { throw NotAnObject(name: name) }
@@ -65,7 +83,7 @@ package struct JSONEdit: Sendable {
             } else {
                 range = members[index - 1].value.bytes.endIndex..<members[index].value.bytes.endIndex
             }
-            text.removeSubrange(range)
+            replace(range, with: "")
             guard members.count == 1 else { return }
             path.removeLast()
         }
@@ -84,21 +102,74 @@ package struct JSONEdit: Sendable {
             let line = lead(before: first.name.bytes.startIndex)
             let indent = String(decoding: (line ?? []).drop { $0 == 0x0A || $0 == 0x0D }, as: UTF8.self)
             let member = key + ": " + value.text(line == nil ? nil : unit, indent)
-            text.insert(contentsOf: [UInt8(ascii: ",")] + (line ?? [0x20]) + member.utf8, at: last.value.bytes.endIndex)
-            return
+            let end = last.value.bytes.endIndex
+            return replace(end..<end, with: "," + String(decoding: line ?? [0x20], as: UTF8.self) + member)
         }
         let outer = indentation(at: object.bytes.startIndex)
         let range = (object.bytes.startIndex + 1)..<(object.bytes.endIndex - 1)
-        guard let unit else {
-            return text.replaceSubrange(range, with: (key + ": " + value.text(nil, "")).utf8)
+        let hasComment = text[range] != bare[range]
+        guard let unit, !hasComment || lead(before: range.upperBound) != nil else {
+            let member = key + ": " + value.text(nil, "")
+            return replace(hasComment ? range.upperBound..<range.upperBound : range, with: member)
         }
-        let member = "\n" + outer + unit + key + ": " + value.text(unit, outer + unit) + "\n" + outer
-        text.replaceSubrange(range, with: member.utf8)
+        let member = "\n" + outer + unit + key + ": " + value.text(unit, outer + unit)
+        guard hasComment, let line = lead(before: range.upperBound) else {
+            return replace(range, with: member + "\n" + outer)
+        }
+        // The line break ends a comment.
+        let end = range.upperBound - line.count
+        replace(end..<end, with: member)
+    }
+
+    private mutating func replace(_ range: Range<Int>, with new: String) {
+        text.replaceSubrange(range, with: new.utf8)
+        bare.replaceSubrange(range, with: new.utf8)
+    }
+
+    private static func withoutComments(_ text: [UInt8]) -> [UInt8] {
+        var bare = text
+        var index = text.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        for mark in 0..<index { bare[mark] = 0x20 }
+        // The comma after the last value, if nothing but spaces and comments follows.
+        var comma: Int?
+        func skip(to end: Int) {
+            while index < end {
+                if bare[index] != 0x0A, bare[index] != 0x0D { bare[index] = 0x20 }
+                index += 1
+            }
+        }
+        while index < text.count {
+            let byte = text[index]
+            let next = index + 1 < text.count ? text[index + 1] : 0
+            switch byte {
+            case UInt8(ascii: "/") where next == UInt8(ascii: "/"):
+                skip(to: text[index...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? text.count)
+                continue
+            case UInt8(ascii: "/") where next == UInt8(ascii: "*"):
+                let end = text[(index + 2)...].firstRange(of: Array("*/".utf8))
+                skip(to: end?.upperBound ?? text.count)
+                continue
+            case UInt8(ascii: "\""):
+                comma = nil
+                index += 1
+                while index < text.count, text[index] != UInt8(ascii: "\"") {
+                    index += text[index] == UInt8(ascii: "\\") ? 2 : 1
+                }
+            case UInt8(ascii: ","): comma = index
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if let comma { bare[comma] = 0x20 }
+                comma = nil
+            case 0x20, 0x09, 0x0A, 0x0D: break
+            default: comma = nil
+            }
+            index += 1
+        }
+        return bare
     }
 
     /// The line break and the spaces before a member; `nil` if it is on the line of the member before.
     private func lead(before index: Int) -> [UInt8]? {
-        let spaces = text[..<index].reversed().prefix { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        let spaces = bare[..<index].reversed().prefix { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         let lead = Array(spaces.reversed())
         // Keep only the last line break, in case of an empty line.
         guard let end = lead.lastIndex(of: 0x0A) else { return nil }
@@ -107,7 +178,7 @@ package struct JSONEdit: Sendable {
 
     /// The spaces at the beginning of a line.
     private func indentation(at index: Int) -> String {
-        let start = text[..<index].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let start = bare[..<index].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
         return String(decoding: text[start...].prefix { $0 == 0x20 || $0 == 0x09 }, as: UTF8.self)
     }
 

@@ -23,11 +23,14 @@ import Testing
                 ("credential.helper", "store"),
                 ("credential.https://git.example.com/a.b.helper", "!account git-credential"),
                 ("credential.helper", ""), ("credential.helper", "cache --timeout=60\nx")))
-        #expect(
-            setup.helpers == [
-                .init(url: "https://git.example.com/a.b", command: "!account git-credential"),
-                .init(url: nil, command: "cache --timeout=60\nx"),
-            ])
+        // An empty helper for all URLs also discards those for single URLs.
+        #expect(setup.helpers == [.init(url: nil, command: "cache --timeout=60\nx")])
+        let single = GitSetup(
+            output(
+                ("credential.helper", "store"), ("credential.https://git.example.com/a.b.helper", "cache"),
+                ("credential.https://git.example.com/a.b.helper", "")))
+        #expect(single.helpers == [.init(url: nil, command: "store")])
+        #expect(single.settings.map(\.command) == ["store", "cache", ""])
         #expect(GitSetup("").helpers == [])
         // A name without a value means true, which is not a helper.
         #expect(GitSetup("credential.helper\0").helpers == [])
@@ -44,6 +47,9 @@ import Testing
         ("!/opt/other/account git-credential", "account", "/opt/other/account"),
         ("!myaccount git-credential", "account", "myaccount"), ("!account git-credential", "gists account", nil),
         ("store", "account", nil), ("account", "account", nil),
+        ("account git-credential", "account", nil), ("!/opt/my tools/account git-credential", "account", nil),
+        ("!/opt/my\\ tools/account git-credential", "account", "/opt/my tools/account"),
+        ("!account git-credential; true", "account", nil), ("!\"$HOME/account\" git-credential", "account", nil),
         ("!account git-credential get", "account", nil), ("!account docker-credential", "account", nil),
     ])
     func `Reads the program of a git helper that runs this command`(command: String, tool: String, program: String?) {
@@ -113,5 +119,33 @@ import Testing
         #expect(!findings.contains { !$0.isNote })
         #expect(findings.count { $0.advice.contains(advice) } == (isMissing ? 1 : 0))
         #expect(GitSetup(helper + "credential.usehttppath\0").urlsWithPath == [nil])
+    }
+
+    @Test(arguments: [
+        ("account git-credential", "does not begin with an exclamation mark"),
+        ("!/opt/my tools/account git-credential", "a path with spaces must be quoted"),
+        ("/opt/my tools/account git-credential", "a path with spaces must be quoted"),
+    ])
+    func `Reports a helper that git reads in another way`(command: String, reason: String) throws {
+        let surroundings = ProgramSurroundings(
+            tool: "account", rules: RuleSet(), isInstalled: { ["account", "/opt/my tools/account"].contains($0) },
+            isSameFile: { $0 == "account" })
+        let findings = GitSetup(output(("credential.helper", command))).findings(surroundings)
+        #expect(findings.first?.isNote == false && findings.first?.problem.contains(reason) == true, "\(findings)")
+        #expect(findings.first?.advice.contains("--unset-all credential.helper '") == true)
+    }
+
+    @Test(
+        arguments: [
+            ("store --file /home/alice/.passwords", "git-credential-store"), ("!gh auth git-credential", "gh"),
+            ("!'/opt/my tools/x' hunter2", "/opt/my tools/x"),
+            ("!f() { echo password=hunter2; }; f", "a shell command"),
+            ("!PASSWORD=hunter2 x", "a shell command"), ("/usr/lib/git-core/git-credential-libsecret", nil),
+        ] as [(String, String?)])
+    func `Names a helper without the rest of its command`(command: String, shown: String?) {
+        let helper = GitSetup.Helper(url: nil, command: command)
+        #expect(helper.shown == shown ?? command)
+        let single = GitSetup.Helper(url: "https://me:hunter2@git.example.com", command: command)
+        #expect(single.shown == (shown ?? command) + " (for git.example.com)")
     }
 }
