@@ -42,7 +42,7 @@ struct ProgramInspection<App: AccountApplication> {
                 findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error))", isNote: true))
             }
         }
-        return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(rules))
+        return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(surroundings.rules))
     }
 
     /// Returns what a program does with its present configuration, after `setup` has changed it.

@@ -156,8 +156,9 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
                 let question = "There is no rule for \(url). Send the token of session \(context.session) there? [y/N] "
                 guard try Terminal.ask(question).lowercased().hasPrefix("y") else { continue }
             }
-            let rule = Rule(url: url, session: context.session)
-            _ = try await context.preferences.changeRules { $0.add(rule) }
+            var rule = Rule(url: url, session: context.session)
+            rule.signIn = await context.ruledAccount(of: rule.session).flatMap { RuleSignIn(of: $0, at: url) }
+            _ = try await context.preferences.changeRules { [rule] in $0.add(rule) }
             Terminal.say(.success, "Programs use session \(rule.session) at \(rule.url.description).")
         }
     }
