@@ -19,6 +19,8 @@ enum Occurrence: String, CaseIterable, Sendable {
     case refresh = "refreshed"
     case boundRefresh = "and the tokens are bound to a key"
     case derivation = "a token for another API was issued"
+    case refusalReplaced = "an API refused a token, and accepted another one"
+    case replacementRefused = "or the second request failed, too"
     case adoption = "adopted the tokens of another process"
     case join = "joined a running refresh"
     case verified = "confirmed by the service"

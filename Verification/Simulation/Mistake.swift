@@ -10,6 +10,7 @@ enum Rule: Int, Sendable {
     case nothingIsLeftBehind
     case nobodyWaitsForTheService
     case seedReplaysExactly
+    case refusedTokenIsReplaced
 
     var text: String {
         switch self {
@@ -24,6 +25,7 @@ enum Rule: Int, Sendable {
         case .nothingIsLeftBehind: "the tokens that the service issued are stored or revoked"
         case .nobodyWaitsForTheService: "no process waits for the service under the lock"
         case .seedReplaysExactly: "a seed replays exactly"
+        case .refusedTokenIsReplaced: "a token that an API refuses is replaced once"
         }
     }
 }
@@ -40,6 +42,9 @@ enum Mistake: String, CaseIterable, Sendable {
 
     /// The authority reports a client that the service no longer knows as the end of the session.
     case callsUnknownClientDefinite = "calls-unknown-client-definite"
+
+    /// The app's client returns the 401 response of an API to the app, and asks for no other token.
+    case ignoresRefusals = "ignores-refusals"
 
     /// The storage allows several processes to change the archive at once.
     case locksNobodyOut = "locks-nobody-out"
@@ -154,6 +159,7 @@ enum Mistake: String, CaseIterable, Sendable {
         case .keepsLockOfTheDead: [.everythingEnds]
         case .dropsRevocations: [.signOutReachesTheService]
         case .usesOtherRandomness: [.seedReplaysExactly]
+        case .ignoresRefusals: [.refusedTokenIsReplaced]
         }
     }
 }
