@@ -24,6 +24,8 @@ enum Occurrence: String, CaseIterable, Sendable {
     case oddResponseStored = "and its refresh token was stored"
     case withheldConfirmed = "the service confirmed the user of a withheld token"
     case derivation = "a token for another API was issued"
+    case refusalReplaced = "an API refused a token, and accepted another one"
+    case replacementRefused = "or the second request failed, too"
     case adoption = "adopted the tokens of another process"
     case join = "joined a running refresh"
     case verified = "confirmed by the service"

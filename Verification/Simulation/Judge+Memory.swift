@@ -150,7 +150,7 @@ extension Judge {
             violate(.memoryAndDiskAgree, "\(operation.kind) returned \(token), which was not stored at that time")
             return
         }
-        guard [.refresh, .accessToken, .check].contains(operation.kind),
+        guard [.refresh, .accessToken, .callAPI, .check].contains(operation.kind),
             versions[operation.firstVersion].account?.token != token,
             let issued = issued(token)
         else { return }

@@ -74,6 +74,13 @@ extension Judge {
         violate(.refreshTokenIsSentOnce, "r\(tokens.text) came again, though its response had come and could be saved")
     }
 
+    /// An API refused a token that can be renewed, and AccountKit returned no other token. This is right only for a token that was itself a
+    /// replacement.
+    func gotNoReplacement(for account: Account, _ process: SimulatedProcess) {
+        guard process.isAlive, !process.refusedReplacements.contains(account.token) else { return }
+        violate(.refusedTokenIsReplaced, "an API refused \(account.token), and no other token was requested")
+    }
+
     func revokes(_ account: Account, _ operation: Operation?) {
         revokesOthers(account, operation)
         // Unsaved tokens differ from the stored ones. If their process dies during a sign-out, another process cannot detect that both

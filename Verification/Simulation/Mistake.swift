@@ -11,6 +11,7 @@ enum Rule: Int, Sendable {
     case nobodyWaitsForTheService
     case seedReplaysExactly
     case withheldTokensAreNotReturned
+    case refusedTokenIsReplaced
 
     var text: String {
         switch self {
@@ -26,6 +27,7 @@ enum Rule: Int, Sendable {
         case .nobodyWaitsForTheService: "no process waits for the service under the lock"
         case .seedReplaysExactly: "a seed replays exactly"
         case .withheldTokensAreNotReturned: "no program gets a token of another user or type"
+        case .refusedTokenIsReplaced: "a token that an API refuses is replaced once"
         }
     }
 }
@@ -42,6 +44,9 @@ enum Mistake: String, CaseIterable, Sendable {
 
     /// The authority reports a client that the service no longer knows as the end of the session.
     case callsUnknownClientDefinite = "calls-unknown-client-definite"
+
+    /// The app's client returns the 401 response of an API to the app, and asks for no other token.
+    case ignoresRefusals = "ignores-refusals"
 
     /// The storage allows several processes to change the archive at once.
     case locksNobodyOut = "locks-nobody-out"
@@ -163,6 +168,7 @@ enum Mistake: String, CaseIterable, Sendable {
         case .keepsLockOfTheDead: [.everythingEnds]
         case .dropsRevocations: [.signOutReachesTheService]
         case .usesOtherRandomness: [.seedReplaysExactly]
+        case .ignoresRefusals: [.refusedTokenIsReplaced]
         }
     }
 }

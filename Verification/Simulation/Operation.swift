@@ -7,7 +7,8 @@ final class Operation: @unchecked Sendable {
     @TaskLocal static var current: Operation?
 
     enum Kind: CaseIterable {
-        case check, checkIfOld, accessToken, derivedToken, refresh, update, updateProfile, signIn, signInByDevice
+        case check, checkIfOld, accessToken, derivedToken, callAPI, refresh, update, updateProfile, signIn,
+            signInByDevice
         case signOut, signOutLocally, load, deliverRevocations, unfinishedRefresh, finishPendingRequests
 
         /// The relative frequency.
@@ -17,6 +18,7 @@ final class Operation: @unchecked Sendable {
             case .checkIfOld: 4
             case .accessToken: 14
             case .derivedToken: 12
+            case .callAPI: 14
             case .refresh: 32
             case .update: 9
             case .updateProfile: 4
@@ -33,7 +35,9 @@ final class Operation: @unchecked Sendable {
 
         var isSignIn: Bool { [.signIn, .signInByDevice].contains(self) }
         var isSignOut: Bool { [.signOut, .signOutLocally].contains(self) }
-        var isRefreshing: Bool { [.check, .checkIfOld, .accessToken, .derivedToken, .refresh].contains(self) }
+        var isRefreshing: Bool {
+            [.check, .checkIfOld, .accessToken, .derivedToken, .callAPI, .refresh].contains(self)
+        }
     }
 
     /// The result of an operation.
@@ -150,6 +154,7 @@ final class Operation: @unchecked Sendable {
                 let target = try TokenTarget(resources: ["urn:\(number % 2)"])
                 let token = try await store.accessToken(for: target, timeout: nil, with: authority)
                 return .derivedToken(token.reveal())
+            case .callAPI: return try await callAPI(store, authority)
             case .refresh: return .account(try await store.refresh(with: authority, timeout: nil))
             case .update: return .account(try await store.update { $0.addPoint() })
             case .updateProfile:
@@ -175,6 +180,35 @@ final class Operation: @unchecked Sendable {
         } catch {
             return .failed(error)
         }
+    }
+
+    /// Sends a request to an API as `AuthenticatedClient` does: after a 401 of any form, once more with another token.
+    private func callAPI(_ store: AccountStore, _ authority: ProcessAuthority) async throws(AccountError) -> Outcome {
+        let refused = Outcome.failed(AccountError(.requestFailed, "simulated"))
+        let account = try await store.usableAccount(minimumValidity: nil, timeout: nil, with: authority)
+        guard let failure = await authority.callAPI(account) else { return .accessToken(account.token) }
+        let context = SessionDecision.Context(holdsRefreshToken: account.isRenewable)
+        switch SessionDecision.afterCall(failure, context) {
+        case .keep: return refused
+        case .askService: return .state(await store.checkSession(with: authority, timeout: nil))
+        case .refreshOnce: break
+        }
+        var replacement: Account?
+        if process.world.mistake != .ignoresRefusals {
+            replacement = try await store.account(insteadOf: account, timeout: nil, with: authority)
+        }
+        guard let replacement else {
+            process.world.judge.gotNoReplacement(for: account, process)
+            return refused
+        }
+        let next = await authority.callAPI(replacement)
+        if process.isAlive { process.world.coverage.count(next == nil ? .refusalReplaced : .replacementRefused) }
+        guard let next else { return .accessToken(replacement.token) }
+        if SessionDecision.afterCall(next, context) == .refreshOnce, process.isAlive {
+            process.refusedReplacements.insert(replacement.token)
+            store.noteRefusedReplacement(replacement)
+        }
+        return refused
     }
 }
 

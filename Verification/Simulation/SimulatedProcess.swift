@@ -39,6 +39,9 @@ final class SimulatedProcess: @unchecked Sendable {
     var inHand: Set<Int> = []
     var refused: [Tokens: Occurrence] = [:]
 
+    /// The access tokens that an API refused although they had just replaced refused ones.
+    var refusedReplacements: Set<String> = []
+
     /// The stored versions at the start of the loads that have ended since the last check.
     var endedLoads: [Int] = []
     /// The number of changes of this process that were refused because their lock was lost.
@@ -339,6 +342,16 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, T
                 return new
             default: throw failure
             }
+        }
+    }
+
+    /// Sends a request to an API. Returns the failure, or `nil` if the API accepted the token.
+    func callAPI(_ account: Account) async -> AuthorityError? {
+        do {
+            _ = try await process.call(.callAPI(account))
+            return nil
+        } catch {
+            return AuthorityError(error)
         }
     }
 

@@ -21,6 +21,7 @@ enum Call: Sendable {
     case identify(Credentials)
     case sleep
     case updateProfile(Account)
+    case callAPI(Account)
 
     var text: String {
         switch self {
@@ -42,6 +43,7 @@ enum Call: Sendable {
         case .poll(let user, _): "asks whether \(user) has entered the code"
         case .identify(let credentials): "asks whose \(credentials.token) is"
         case .sleep: "waits a while"
+        case .callAPI(let account): "calls an API with \(account.token)"
         case .updateProfile(let account): "sends the profile of \(account.token)"
         }
     }
@@ -50,7 +52,7 @@ enum Call: Sendable {
     var account: Account? {
         switch self {
         case .verify(let account), .refresh(let account), .derive(let account, _), .revoke(let account),
-            .updateProfile(let account):
+            .updateProfile(let account), .callAPI(let account):
             account
         default: nil
         }
@@ -65,7 +67,8 @@ enum Call: Sendable {
 
     var isRequest: Bool {
         switch self {
-        case .verify, .connect, .refresh, .derive, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile:
+        case .verify, .connect, .refresh, .derive, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile,
+            .callAPI:
             true
         default: false
         }

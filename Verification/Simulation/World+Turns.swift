@@ -297,6 +297,10 @@ extension World {
                 throw AuthorityError.bearerChallenge(error: "invalid_token")
             }
             return .identity(identity)
+        case .callAPI(let account):
+            // The service invalidates access tokens at any time, for example in a restart. An API need not say why it refuses a token.
+            guard service.identity(account.tokens) == nil else { return .done }
+            throw Self.refusals.randomElement(using: &random)!
         default: preconditionFailure("\(turn.call) is not a request")
         }
     }
@@ -354,6 +358,8 @@ extension World {
             failures += [.oauthError(.invalidGrant), .oauthError(.invalidGrant), .rejected("no consent")]
         case .derive: failures += [.oauthError(.invalidTarget), .oauthError(.invalidGrant), .rejected("closed")]
         case .refresh: failures += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
+        // A valid token is refused, too.
+        case .callAPI: failures += Self.refusals
         // A refusal may be temporary, so AccountKit asks three times.
         case .revoke:
             failures.removeAll { SessionDecision.afterRevocation($0) != .tryLater }
@@ -368,6 +374,12 @@ extension World {
         .noResponse(.unknownHost), .noResponse(.refused), .noResponse(.proxy), .untrustedTLS("expired"),
         .proxyAuthenticationRequired, .unavailable(status: 429, retryAfter: .seconds(5)), .oauthError(.invalidClient),
         .oauthError(.invalidRequest), .misconfigured("simulated"),
+    ]
+
+    /// The forms in which an API refuses a token.
+    private static let refusals: [AuthorityError] = [
+        .unauthorized, .bearerChallenge(error: nil), .bearerChallenge(error: "invalid_token"),
+        .bearerChallenge(error: "invalid_request"), .bearerChallenge(error: "expired_token"),
     ]
 
     /// Failures that leave open what the service did.

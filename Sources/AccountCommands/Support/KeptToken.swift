@@ -129,10 +129,7 @@ extension AccountStore {
         guard let account = await load().account,
             try KeptToken(kind, of: account.credentials, in: session) == token
         else { return nil }
-        if let pause = await refreshPause() {
-            throw AccountError(
-                .serviceUnavailable, "a refresh just failed; the next attempt is in \(pause.wholeSeconds) s")
-        }
+        if let pause = await pauseReason() { throw AccountError(notRefreshed: pause) }
         return try await refresh(with: authority(account), timeout: timeout)
     }
 }

@@ -20,10 +20,16 @@ public struct APIResponse: Sendable {
     public let body: Data
 
     private let failure: AccountError?
+    private let origin: String
 
     init(_ response: ServiceResponse, from origin: String, hiding secrets: [Secret]) {
         head = response.head
         body = Data(response.body)
+        self.origin = origin
+        if let detail = Self.interception(in: response, of: origin) {
+            failure = AccountError(request: .intercepted(detail), to: origin)
+            return
+        }
         guard head.status.kind != .successful else {
             failure = nil
             return
@@ -34,11 +40,51 @@ public struct APIResponse: Sendable {
 
     /// Decodes the body from JSON.
     ///
-    /// - Throws: If the status is not from 200 to 299, `requestFailed` with the status and the explanation of the
-    ///   service; otherwise the error of the decoder.
+    /// - Throws: An `AccountError` that names the API. `serviceUnavailable` if another server responded, such as a
+    ///   captive portal: with a web page, a redirect to another host, or status 511. `requestFailed` with the status and
+    ///   the explanation of the service if the status is not from 200 to 299, or with the place in the JSON if the value
+    ///   has another form.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         if let failure { throw failure }
-        return try JSONDecoder().decode(type, from: body)
+        do {
+            return try JSONDecoder().decode(type, from: body)
+        } catch {
+            // The text of the decoder's error may repeat values of the response, so it is not the cause.
+            throw AccountError(
+                .requestFailed, "the response from \(origin) has an unexpected form (\(Self.flaw(error)))")
+        }
+    }
+
+    /// Returns the place and the kind of a flaw, without values of the response.
+    private static func flaw(_ error: any Error) -> String {
+        func place(_ path: [any CodingKey]) -> String {
+            let names = path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }
+            return names.isEmpty ? "the whole value" : names.joined(separator: ".")
+        }
+        return switch error {
+        case DecodingError.keyNotFound(let key, let context): "\(place(context.codingPath + [key])) is missing"
+        case DecodingError.valueNotFound(_, let context): "\(place(context.codingPath)) is null"
+        case DecodingError.typeMismatch(_, let context): "\(place(context.codingPath)) has another type"
+        case DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty: "it is not JSON"
+        case DecodingError.dataCorrupted(let context): "\(place(context.codingPath)) has an invalid value"
+        default: "it is not the expected JSON"
+        }
+    }
+
+    /// Returns how another server has responded instead of the API; `nil` if the API may have responded. A gateway of the
+    /// API responds to failures (5xx) with web pages, too.
+    private static func interception(in response: ServiceResponse, of origin: String) -> String? {
+        switch response.status {
+        case 511: return "the network requires its own sign-in (511)"
+        case 300...399:
+            // The target may have any scheme and form: AccountKit does not follow it.
+            guard let target = response.head.headerFields[.location].flatMap({ URL(string: $0)?.host() }),
+                target.lowercased() != URL(string: origin)?.host()?.lowercased()
+            else { return nil }
+            return "\(response.status), a redirect to another host"
+        case 500...599: return nil
+        default: return response.isWebPage ? "\(response.status) with a web page instead of JSON" : nil
+        }
     }
 
     /// Returns the explanation in an error response, as one line that is safe to print to a terminal.

@@ -39,8 +39,9 @@ extension AuthenticatedClient {
     /// - Parameters:
     ///   - request: The request, with a path relative to `baseURL`.
     ///   - baseURL: The base URL, which must be on the ``origin``.
-    ///   - canBeRepeated: Whether the request can be sent twice. If not, this method returns the rejection, and the
-    ///     next request uses a new token.
+    ///   - canBeRepeated: Whether the request can be sent twice. If not, for example because its body is a stream that
+    ///     can be read only once, this method refreshes the refused token and returns the 401 response, and the next
+    ///     request uses the new token.
     ///   - send: Sends the request.
     ///   - read: Reads the body of a 401 response, in which some services report an invalid token. Returns the bytes,
     ///     and a body that contains them.
@@ -61,7 +62,7 @@ extension AuthenticatedClient {
 
         func exchange(
             _ account: Account, isRepeated: Bool = false
-        ) async throws -> (response: (HTTPResponse, Body), isRefused: Bool) {
+        ) async throws -> (response: (HTTPResponse, Body), refusal: AuthorityError?) {
             var authorized = ServiceRequest(url: target)
             authorized.method = request.method
             do {
@@ -81,19 +82,26 @@ extension AuthenticatedClient {
                 _ = try await read(body)
                 return try await exchange(account, isRepeated: true)
             }
+            if head.status.code == 511 {
+                throw AccountError(request: .intercepted("the network requires its own sign-in (511)"), to: origin)
+            }
             if let requirement = AccessRequirement(bare, hiding: authorized.secrets) {
                 throw AccountError(requirement, at: origin, in: store.session)
             }
             // Read only the body of a 401 response: other bodies may be endless.
-            guard head.status == .unauthorized else { return ((head, body), false) }
+            guard head.status == .unauthorized else { return ((head, body), nil) }
             let (bytes, again) = try await read(body)
-            let refusal = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())
-            return ((head, again), isRefusal(refusal, of: account.credentials))
+            let response = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())
+            return ((head, again), self.refusal(in: response, of: account.credentials))
         }
 
         let account = try await usableAccount()
-        let (response, isRefused) = try await exchange(account)
-        guard isRefused, let renewed = try await replacement(for: account), canBeRepeated else { return response }
-        return try await exchange(renewed).response
+        let (response, refusal) = try await exchange(account)
+        guard let refusal, let renewed = try await replacement(for: account, after: refusal), canBeRepeated else {
+            return response
+        }
+        let (next, nextRefusal) = try await exchange(renewed)
+        note(nextRefusal, of: renewed)
+        return next
     }
 }

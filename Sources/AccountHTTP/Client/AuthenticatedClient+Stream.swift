@@ -18,7 +18,8 @@ extension AuthenticatedClient {
     /// Sends a request as ``send(_:body:)`` does, for bodies that are too large for memory.
     ///
     /// The client processes the pieces of a body one at a time. `timeout` limits the time in which no bytes are sent
-    /// or received, and ``maximumResponseLength`` limits error responses.
+    /// or received, and ``maximumResponseLength`` limits error responses. After a 401 response, the client calls
+    /// `pieces` again, and sends the body from the beginning with the new token.
     ///
     /// ```swift
     /// let response = try await api.stream(request) { _, piece in try file.write(contentsOf: piece) }
@@ -51,14 +52,14 @@ extension AuthenticatedClient {
 
     private func exchange(
         _ request: ServiceRequest, _ transfer: BodyTransfer, _ credentials: Credentials
-    ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
+    ) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?) {
         var request = request
         do {
             try request.authorize(with: credentials)
             let response = try await nonces.exchange(request, clock: SystemWallClock()) {
                 try await transported($0, transfer)
             }
-            return try judged(response, credentials)
+            return try judged(response, to: request, credentials)
         } catch let error as AccountError {
             throw error
         } catch {

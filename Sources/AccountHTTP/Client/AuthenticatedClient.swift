@@ -16,16 +16,18 @@ public import Foundation
 /// let gists: [Gist] = try await api.get("/gists?page=2").decoded()
 /// ```
 ///
-/// Each request contains the access token, which the client refreshes before it expires. If a response reports that the
-/// token is invalid (401 with `error="invalid_token"`, RFC 6750, section 3.1), the client refreshes the token and sends
-/// the request again. Parallel requests share one refresh. The client sends the token only to this origin and follows
-/// no redirects. If another user signs in during a request, the client does not send that request with the new user's
-/// token.
+/// Each request contains the access token, which the client refreshes before it expires. If the API refuses the token
+/// with a 401 response of any form, the client refreshes the token once and sends the request again: many APIs do not
+/// report `error="invalid_token"` (RFC 6750, section 3.1), for example after a restart. If the API refuses the new token
+/// too, the client returns the response, and refreshes no token for this API for a minute. Parallel requests share one
+/// refresh. The client sends the token only to this origin and follows no redirects. If another user signs in during a
+/// request, the client does not send that request with the new user's token.
 ///
-/// If the tokens are bound to a key (RFC 9449), the client adds a proof to each request.
+/// If the tokens are bound to a key (RFC 9449), the client adds a proof to each request. A 401 response about the proof
+/// causes no refresh.
 ///
-/// An API cannot end a session. If the API rejects the token of an account without a refresh token, the client asks the
-/// authority whether the session has ended.
+/// An API cannot end a session. If the API reports `invalid_token` for an account without a refresh token, the client
+/// asks the authority whether the session has ended.
 public struct AuthenticatedClient: Sendable {
     /// The origin of the API: scheme, host and port.
     public var origin: String { originURL.description }
@@ -133,13 +135,13 @@ public struct AuthenticatedClient: Sendable {
         try await send(method, url, [.contentType: "application/json"], try JSONEncoder().encode(json))
     }
 
-    /// Sends a request. If the API rejects the token, the client sends the request again with a new token.
+    /// Sends a request. If the API refuses the token (401), the client sends the request again with a new token.
     ///
     /// - Parameters:
     ///   - request: The method, the path with its query, and the header fields. The scheme and the authority must be
     ///     absent or match the origin. The client adds the token.
     ///   - body: The body.
-    /// - Returns: The response, with any status. The status is 401 if the API rejects the new token too.
+    /// - Returns: The response, with any status. The status is 401 if the API refuses the new token too.
     /// - Throws: An `AccountError`. Before the client sends the request:
     ///   - `notSignedIn` if no user is signed in
     ///   - `misconfigured` if the account belongs to another service, if the access token is for another API than that
@@ -149,7 +151,8 @@ public struct AuthenticatedClient: Sendable {
     ///   - `conflict` if another user signs in before the client has a token, or before it repeats the request
     ///
     ///   After a request that the API may have processed:
-    ///   - `serviceUnavailable` if there was no response or the refresh failed
+    ///   - `serviceUnavailable` if there was no response, if the refresh failed, or if another server responded, such
+    ///     as a captive portal: status 511, or a web page although the request accepts only JSON
     ///   - `notSignedIn` if the session has ended
     ///   - `insufficientScope` for a 403 with `error="insufficient_scope"` (RFC 6750, section 3.1), and
     ///     `stepUpRequired` for a 401 with `acr_values` or `max_age` (RFC 9470, section 3). The error's
@@ -189,12 +192,14 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func authorized(
-        _ exchange: (Credentials) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
+        _ exchange: (Credentials) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?)
     ) async throws(AccountError) -> APIResponse {
         let account = try await usableAccount()
-        let (response, isRefused) = try await exchange(account.credentials)
-        guard isRefused, let account = try await replacement(for: account) else { return response }
-        return try await exchange(account.credentials).response
+        let (response, refusal) = try await exchange(account.credentials)
+        guard let refusal, let renewed = try await replacement(for: account, after: refusal) else { return response }
+        let (next, nextRefusal) = try await exchange(renewed.credentials)
+        note(nextRefusal, of: renewed)
+        return next
     }
 
     /// Returns the account with a token that the API may receive.
@@ -209,15 +214,24 @@ public struct AuthenticatedClient: Sendable {
     }
 
     /// Returns the account with a new token, or `nil` if there is no new token.
-    func replacement(for account: Account) async throws(AccountError) -> Account? {
-        if let account = try await store.account(insteadOf: account, with: authority) { return try checked(account) }
-        // A response of an API cannot end the session, so check the session with the authority.
-        if !account.isRenewable, asksAuthority,
+    func replacement(for account: Account, after refusal: AuthorityError) async throws(AccountError) -> Account? {
+        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.canBeRenewed))
+        if action == .keep { return nil }
+        if let renewed = try await store.account(insteadOf: account, with: authority) { return try checked(renewed) }
+        if action == .askService, asksAuthority,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
             throw store.notSignedIn(signOut)
         }
         return nil
+    }
+
+    /// Notes the refusal of a token that replaced a refused one.
+    func note(_ refusal: AuthorityError?, of renewed: Account) {
+        guard let refusal,
+            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.canBeRenewed)) == .refreshOnce
+        else { return }
+        store.noteRefusedReplacement(renewed)
     }
 
     func url(_ text: String) throws(AccountError) -> ServiceURL {
@@ -238,11 +252,11 @@ public struct AuthenticatedClient: Sendable {
 
     private func exchange(
         _ request: ServiceRequest, _ credentials: Credentials
-    ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
+    ) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?) {
         var request = request
         do {
             try request.authorize(with: credentials)
-            return try judged(try await transported(request), credentials)
+            return try judged(try await transported(request), to: request, credentials)
         } catch let error as AccountError {
             throw error
         } catch {
@@ -251,8 +265,11 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func judged(
-        _ response: ServiceResponse, _ credentials: Credentials
-    ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
+        _ response: ServiceResponse, to request: ServiceRequest, _ credentials: Credentials
+    ) throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?) {
+        if let failure = Self.interception(of: response, to: request) {
+            throw AccountError(request: failure, to: origin)
+        }
         if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }
@@ -261,8 +278,22 @@ public struct AuthenticatedClient: Sendable {
                 .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
         return (
-            APIResponse(response, from: origin, hiding: [credentials.accessToken]), isRefusal(response, of: credentials)
+            APIResponse(response, from: origin, hiding: [credentials.accessToken]),
+            refusal(in: response, of: credentials)
         )
+    }
+
+    /// Returns a failure if another server responded instead of the API, such as a captive portal: with status 511, or
+    /// with a web page although the request accepts only JSON. Other responses of this kind may come from the API:
+    /// ``APIResponse/decoded(as:)`` reports them.
+    private static func interception(of response: ServiceResponse, to request: ServiceRequest) -> AuthorityError? {
+        if response.status == 511 { return .intercepted("the network requires its own sign-in (511)") }
+        // The transport adds `Accept: application/json` if the caller sets none.
+        let accepts = request.headerFields[.accept] ?? "application/json"
+        guard (200...299).contains(response.status), accepts == "application/json", response.isWebPage else {
+            return nil
+        }
+        return .intercepted("a web page instead of JSON")
     }
 
     private func transported(_ request: ServiceRequest) async throws -> ServiceResponse {
@@ -276,15 +307,24 @@ public struct AuthenticatedClient: Sendable {
         }
     }
 
-    func isRefusal(_ response: ServiceResponse, of credentials: Credentials) -> Bool {
+    /// Returns the failure in a response that refuses the token (401); `nil` for any other response.
+    func refusal(in response: ServiceResponse, of credentials: Credentials) -> AuthorityError? {
         do throws(AuthorityError) {
             try ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof).acknowledgement(
                 in: response)
-            return false
+            return nil
         } catch {
-            return error == .bearerChallenge(error: "invalid_token")
+            switch error {
+            case .bearerChallenge, .unauthorized: return error
+            default: return nil
+            }
         }
     }
+}
+
+extension Account {
+    /// Whether a refresh can bring another token, here or in the storage to which the session was moved.
+    fileprivate var canBeRenewed: Bool { isRenewable || move != nil }
 }
 
 extension HTTPFields {
@@ -303,6 +343,10 @@ extension AccountError {
             self.init(.cancelled, "the request to \(origin) was cancelled")
         } else if case .misconfigured(let detail) = failure {
             self.init(.misconfigured, "cannot reach \(origin): \(detail)")
+        } else if case .intercepted(let detail) = failure {
+            self.init(
+                .serviceUnavailable,
+                "another server responded instead of \(origin) (\(detail)): a captive portal? You are still signed in")
         } else {
             let reason = SessionDecision.reason(for: failure)
             self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in")

@@ -67,8 +67,18 @@ struct ServiceResponse: Sendable {
         return result
     }
 
+    /// Whether the response is a web page. The body decides: some services label JSON as HTML.
+    var isWebPage: Bool {
+        guard beginsLikeMarkup else { return false }
+        return mediaType.map { ["text/html", "application/xhtml+xml", "text/plain", ""].contains($0) } ?? true
+    }
+
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
+        return beginsLikeMarkup
+    }
+
+    private var beginsLikeMarkup: Bool {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = body.starts(with: byteOrderMark) ? body.dropFirst(3) : body[...]
         return text.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "<")

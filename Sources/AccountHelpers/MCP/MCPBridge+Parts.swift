@@ -63,19 +63,43 @@ extension ForwardedResponse {
         return bytes
     }
 
+    /// Whether the server no longer knows the session of the request. The specification demands 404. After a restart,
+    /// many servers respond with 400, and some with 401, 403 or 410, and only the text names the session.
+    ///
+    /// An error with the id of a request and a code of JSON-RPC 2.0, section 5.1, comes from a session that exists.
+    func refusesSession(_ body: [UInt8]) -> Bool {
+        if status == 404 || status == 410 { return true }
+        guard [400, 401, 403].contains(status) else { return false }
+        let text = String(decoding: body.prefix(1 << 16), as: UTF8.self).lowercased()
+        if let message = JSONText(body), let id = message["id"], MCPRequestID(id) != nil,
+            let code = message["error"]?["code"].flatMap({ MCPFieldValue.text(of: $0) }),
+            ["-32700", "-32602", "-32601", "-32603"].contains(code)
+        {
+            return false
+        }
+        // A server without a session does not know that the client has begun one.
+        return text.contains("session") || text.contains("initiali") || status == 400 && body.isEmpty
+    }
+
+    /// Whether the body is a web page, which no MCP server sends.
+    func isWebPage(_ body: [UInt8]) -> Bool {
+        let first = body.first { ![0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) }
+        return first == UInt8(ascii: "<") && mediaType != "application/xml"
+    }
+
     /// Reads the response to a request of the bridge itself, and ignores other messages before it.
     func response(to request: MCPMessage, upTo limit: Int, from url: String) async throws -> MCPMessage {
-        if mediaType == "application/json" {
-            let body = try await collected(upTo: limit, from: url)
-            if let message = try? MCPMessage(body) { return message }
-        } else if mediaType == "text/event-stream" {
+        if mediaType == "text/event-stream" {
             var parser = EventStreamParser(limit: limit)
             for try await piece in body {
                 for case .message(let data) in parser.events(in: piece) {
-                    guard let message = try? MCPMessage(data), message.kind == .response(id: request.requestID)
-                    else { continue }
-                    return message
+                    if let message = MCPMessage.Batch(data).first(where: { $0.answers(request) }) { return message }
                 }
+            }
+        } else {
+            let messages = MCPMessage.Batch(try await collected(upTo: limit, from: url))
+            if let message = messages.first(where: { if case .response = $0.kind { true } else { false } }) {
+                return message
             }
         }
         throw AccountError(.requestFailed, "\(url) did not respond with a message")
@@ -92,6 +116,14 @@ extension AccountError {
             .serviceUnavailable, "the connection to \(url) was lost before the response", hint: "try again")
     }
 
+    /// Another server responded, such as a captive portal.
+    init(interceptedBy response: ForwardedResponse, at url: String) {
+        self.init(
+            .serviceUnavailable,
+            "another server responded instead of \(url) (\(response.status) with a web page), perhaps a captive portal",
+            hint: "sign in to the network, and try again")
+    }
+
     init(tooLongFrom url: String, _ limit: Int) {
         let size = limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB"
         self.init(.tooLarge, "\(url) sent a message that is longer than \(size)")
@@ -101,6 +133,7 @@ extension AccountError {
     init(refusal response: ForwardedResponse, by url: String) {
         switch response.status {
         case 401: self.init(.notSignedIn, "\(url) rejected the token")
+        case 511: self.init(interceptedBy: response, at: url)
         case 403:
             let challenge = response.field("www-authenticate") ?? ""
             let scope = challenge.firstMatch(of: /scope="([^"]*)"/).flatMap { response.shown(String($0.output.1)) }
@@ -116,6 +149,19 @@ extension AccountError {
         default: self.init(.requestFailed, "\(url) responded with status \(response.status)")
         }
     }
+}
+
+extension [UInt8] {
+    /// Whether a text begins like a JSON object or array. In a stream of events, a line does not begin like this.
+    var beginsLikeJSON: Bool {
+        let first = first { !Self.spaces.contains($0) }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    }
+
+    /// Whether there is more than spaces and line ends.
+    var hasContent: Bool { contains { !Self.spaces.contains($0) } }
+
+    private static let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
 }
 
 extension JSONText {

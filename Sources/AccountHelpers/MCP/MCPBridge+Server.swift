@@ -17,7 +17,7 @@ extension MCPBridge {
                 return try await accept(response, to: message, number)
             }
             let body = try await response.collected(upTo: 1 << 20, from: url)
-            if response.status == 404, let old = session?.id, !isRepeated {
+            if let old = session?.id, !isRepeated, response.refusesSession(body) {
                 isRepeated = true
                 try await renew(insteadOf: old)
                 continue
@@ -63,56 +63,102 @@ extension MCPBridge {
         guard message.requestID != nil else {
             exchanges[number]?.isAnswered = true
             if message.method == "notifications/initialized" { listen() }
-            // Reading the rest lets the connection serve the next request.
+            // Reading the rest lets the connection serve the next request. Its content has no meaning.
             endSoon(number)
-            _ = try await response.collected(upTo: 1 << 16, from: url)
+            _ = try? await response.collected(upTo: 1 << 16, from: url)
             return
         }
-        switch response.mediaType {
-        case "application/json":
-            let body = try await response.collected(upTo: limits.messageByteCount, from: url)
-            guard try await deliver(body, of: response, to: message, number) else {
-                throw AccountError(.requestFailed, "\(url) sent no response to the request")
+        if response.mediaType == "text/event-stream" {
+            return try await forwardEvents(of: response, to: message, number)
+        }
+        try await deliverWhole(
+            try await response.collected(upTo: limits.messageByteCount, from: url), of: response, to: message, number)
+    }
+
+    /// Forwards the messages of a complete body, which must contain the response. The body decides, not its label: some
+    /// servers label JSON as text, or as a stream, and a stream as JSON.
+    private func deliverWhole(
+        _ body: [UInt8], of response: ForwardedResponse, to request: MCPMessage, _ number: Int
+    ) async throws {
+        var outcome = await forward(body, of: response, to: request, number)
+        if outcome == nil, !body.beginsLikeJSON {
+            var parser = EventStreamParser(limit: limits.messageByteCount)
+            for piece in [body, [0x0A, 0x0A]] where outcome != true {
+                for case .message(let data) in parser.events(in: piece) where outcome != true {
+                    outcome = await forward(data, of: response, to: request, number) ?? outcome
+                }
             }
-        case "text/event-stream": try await forwardEvents(of: response, to: message, number)
-        case let type:
-            let what = response.status == 202 ? "no message" : response.shown(type) ?? "no message"
+        }
+        if outcome == true { return }
+        if response.isWebPage(body) { throw AccountError(interceptedBy: response, at: url) }
+        guard outcome == nil else { throw AccountError(.requestFailed, "\(url) sent no response to the request") }
+        if body.isEmpty || response.mediaType != "application/json" {
+            let what = body.isEmpty ? "no message" : response.shown(response.mediaType) ?? "no message"
             throw AccountError(.requestFailed, "\(url) responded with \(what) instead of a message")
         }
+        throw AccountError(.requestFailed, "\(url) sent text that is not a JSON-RPC message")
+    }
+
+    /// Forwards the messages in a text up to the response. Returns whether it contains the response; `nil` if it contains
+    /// no message.
+    private func forward(
+        _ bytes: [UInt8], of response: ForwardedResponse, to request: MCPMessage, _ number: Int
+    ) async -> Bool? {
+        var outcome: Bool?
+        for message in MCPMessage.Batch(bytes) {
+            if await deliver(message, of: response, to: request, number) { return true }
+            outcome = false
+        }
+        return outcome
     }
 
     private struct TooLong: Error {}
 
     /// Forwards the messages of a stream up to the response. If the connection breaks, the stream is resumed where the
     /// server supports this (Model Context Protocol 2025-06-18, "Transports", section "Resumability and Redelivery").
+    /// Events that are no messages, such as heartbeats, are skipped.
     private func forwardEvents(
         of first: ForwardedResponse, to message: MCPMessage, _ number: Int
     ) async throws {
         var response: ForwardedResponse? = first
         var parser = EventStreamParser(limit: limits.messageByteCount)
         var attempts = 0
+        // A body that is labelled as a stream, and is JSON. No line of a stream begins like JSON.
+        var document: [UInt8]?
+        var isUndecided = true
         while true {
             if let part = response {
                 let start = parser.lastEventID
                 do {
                     for try await piece in part.body {
+                        if isUndecided, piece.hasContent {
+                            isUndecided = false
+                            if piece.beginsLikeJSON { document = [] }
+                        }
+                        if let count = document?.count {
+                            guard count + piece.count <= limits.messageByteCount else { throw TooLong() }
+                            document? += piece
+                            continue
+                        }
                         for event in parser.events(in: piece) {
                             attempts = 0
                             if exchanges[number]?.isAnswered == true { continue }
                             // It is probably the response, and the server may send nothing else.
                             guard case .message(let data) = event else { throw TooLong() }
-                            if try await deliver(data, of: first, to: message, number) { endSoon(number) }
+                            if await forward(data, of: first, to: message, number) == true { endSoon(number) }
                         }
                     }
                 } catch is TooLong {
                     throw AccountError(tooLongFrom: url, limits.messageByteCount)
                 } catch {
                     try Task.checkCancellation()
+                    document = nil
                 }
                 if parser.lastEventID != start { attempts = 0 }
             }
             if exchanges[number]?.isAnswered == true { return }
             try Task.checkCancellation()
+            if let document { return try await deliverWhole(document, of: first, to: message, number) }
             guard message.version == nil, let session, let eventID = parser.lastEventID, attempts < 5 else {
                 throw AccountError(lost: url)
             }
@@ -149,19 +195,13 @@ extension MCPBridge {
 
     /// Forwards a message from the response to a request. Returns whether it answers the request.
     private func deliver(
-        _ bytes: [UInt8], of response: ForwardedResponse, to request: MCPMessage, _ number: Int
-    ) async throws -> Bool {
-        let message: MCPMessage
-        do {
-            message = try MCPMessage(bytes)
-        } catch {
-            throw AccountError(.requestFailed, "\(url) sent text that is not a JSON-RPC message")
-        }
+        _ message: MCPMessage, of response: ForwardedResponse, to request: MCPMessage, _ number: Int
+    ) async -> Bool {
         guard case .response(let id) = message.kind else {
             await deliver(message.text, number)
             return false
         }
-        guard id == request.requestID else {
+        guard message.answers(request) else {
             if id == nil, let id = request.requestID, let error = message.error {
                 let text = JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", error)])
                 await deliver(text, number, isFinal: true)
@@ -170,7 +210,7 @@ extension MCPBridge {
             explain("\(url) sent a response to another request, which is not passed on")
             return false
         }
-        await deliver(remember(message, of: response, to: request), number, isFinal: true)
+        await deliver(remember(message.answering(request), of: response, to: request), number, isFinal: true)
         return true
     }
 
@@ -194,7 +234,7 @@ extension MCPBridge {
         return message.text
     }
 
-    private func deliver(_ text: JSONText, _ number: Int, isFinal: Bool = false) async {
+    func deliver(_ text: JSONText, _ number: Int, isFinal: Bool = false) async {
         guard exchanges[number]?.isCancelled == false else { return }
         // Mark it first: the client may reuse the id as soon as it has the response.
         if isFinal { exchanges[number]?.isAnswered = true }

@@ -52,7 +52,10 @@ extension MCPBridge {
         }
         let text = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
         let accepted = try await send(post(try MCPMessage(Array(text.utf8)), in: new))
-        guard (200...299).contains(accepted.status) else { throw AccountError(refusal: accepted, by: url) }
+        // Some servers do not know the notification, and work without it.
+        if [401, 403].contains(accepted.status) || accepted.status >= 500 {
+            throw AccountError(refusal: accepted, by: url)
+        }
         session = new
         explain("\(url) has ended the session, so a new one was begun")
         listen()
@@ -68,9 +71,11 @@ extension MCPBridge {
 
     private func forwardMessages(in session: MCPServerSession) async {
         var parser = EventStreamParser(limit: limits.messageByteCount)
-        let pauses = BackOff(first: 1, longest: 30)
-        var failureCount = 0
+        var (failureCount, emptyCount) = (0, 0)
         while !Task.isCancelled {
+            var begin: ContinuousClock.Instant?
+            let start = parser.lastEventID
+            var hasEvent = false
             do {
                 let response = try await send(get(after: parser.lastEventID, in: session))
                 // 405: the server sends no such messages. 404: it has ended the session.
@@ -78,14 +83,16 @@ extension MCPBridge {
                     if response.status < 500, response.status != 429 { return }
                     throw AccountError(refusal: response, by: url)
                 }
-                failureCount = 0
                 refusedListenerCount = 0
+                failureCount = 0
+                begin = .now
                 for try await piece in response.body {
                     for event in parser.events(in: piece) {
                         if Task.isCancelled { return }
+                        hasEvent = true
                         switch event {
                         case .message(let data):
-                            if let message = try? MCPMessage(data) { await write(message.line) }
+                            for message in MCPMessage.Batch(data) { await forward(message) }
                         case .tooLong: explain("\(AccountError(tooLongFrom: url, limits.messageByteCount))")
                         }
                     }
@@ -100,12 +107,30 @@ extension MCPBridge {
             } catch {
                 failureCount += 1
             }
+            // A server may end a stream at any time. If it does so at once, it sends no messages this way, and must not
+            // receive a request each second.
+            if let begin {
+                let isEmpty = !hasEvent && parser.lastEventID == start
+                emptyCount = isEmpty && ContinuousClock.now - begin < limits.shortestStream ? emptyCount + 1 : 0
+            }
             parser.restart()
-            let pause = failureCount > 0 ? pauses.pause(after: failureCount) : 0
-            let requested = limits.pause(requested: parser.retryMilliseconds)
             // Cancellation ends the loop.
-            try? await Task.sleep(for: max(.seconds(pause), requested))
+            try? await Task.sleep(
+                for: max(
+                    limits.pause(after: failureCount, longest: 30, requested: parser.retryMilliseconds),
+                    limits.pause(after: emptyCount, longest: 300, requested: parser.retryMilliseconds)))
         }
+    }
+
+    /// Forwards a message from the stream that belongs to no request. Some servers send a response there.
+    private func forward(_ message: MCPMessage) async {
+        guard case .response(let id?) = message.kind,
+            let (number, exchange) = exchanges.first(where: { entry in
+                !entry.value.isAnswered && entry.value.id.map { id.matches($0) } == true
+            }), let requestID = exchange.id
+        else { return await write(message.line) }
+        await deliver(message.text.setting("id", to: requestID.text), number, isFinal: true)
+        endSoon(number)
     }
 }
 

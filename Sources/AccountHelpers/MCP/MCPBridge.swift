@@ -25,7 +25,8 @@ actor MCPBridge {
         /// The longest message, in bytes. Other messages continue after a longer one.
         var messageByteCount = MCPBridge.maximumByteCount
 
-        /// How long later messages wait for the delivery of `notifications/initialized`.
+        /// How long later messages wait for the delivery of `notifications/initialized`. For the response to
+        /// `initialize`, they wait without a limit, because it names the session.
         var opening: Duration = .seconds(10)
 
         /// The time limit for beginning a new session.
@@ -33,6 +34,22 @@ actor MCPBridge {
 
         /// The shortest pause before a connection is opened again, even if the server requests a shorter one.
         var minimumPause: Duration = .seconds(1)
+
+        /// A stream without an event that ends sooner counts as a failed attempt.
+        var shortestStream: Duration = .seconds(10)
+
+        /// Returns the pause before a stream is opened again. It doubles with each failure in succession.
+        ///
+        /// - Parameters:
+        ///   - count: The number of failures.
+        ///   - longest: The limit of the doubling, in seconds.
+        ///   - milliseconds: The pause that the server requests.
+        func pause(after count: Int, longest: Double, requested milliseconds: Int?) -> Duration {
+            let requested = pause(requested: milliseconds)
+            guard count > 0 else { return requested }
+            let first = Double(minimumPause.components.seconds)
+            return max(.seconds(BackOff(first: first, longest: longest).pause(after: count)), requested)
+        }
 
         /// Returns the pause before a connection is opened again.
         ///
@@ -52,8 +69,11 @@ actor MCPBridge {
         let isSubscription: Bool
         var task: Task<Void, Never>?
         var pendingByteCount: Int
-        var isAnswered = false
+        var isAnswered = false { didSet { if isAnswered { opening?.cancel() } } }
         var isCancelled = false
+
+        /// Later messages wait until this task is cancelled.
+        var opening: Task<Void, Never>?
     }
 
     let url: String
@@ -65,7 +85,8 @@ actor MCPBridge {
     var session: MCPServerSession?
     var renewal: Task<Void, any Error>?
 
-    /// Ends when `notifications/initialized` is delivered, or at the time limit. Later messages wait for it.
+    /// Ends when the response to `initialize` has arrived, or when `notifications/initialized` is delivered. Later messages
+    /// wait for it, so that a client may send all of them at once.
     private var opening: Task<Void, Never>?
     var listener: Task<Void, Never>?
 
@@ -103,7 +124,9 @@ actor MCPBridge {
     // MARK: From the client
 
     /// Accepts a message of the client. Returns when the bridge can accept another.
-    func receive(_ line: MCPLines.Line) async {
+    func receive(_ line: MCPLines.Line) async { await receive(line, isElement: false) }
+
+    private func receive(_ line: MCPLines.Line, isElement: Bool) async {
         let message: MCPMessage
         switch line {
         case .tooLong(let id):
@@ -111,6 +134,15 @@ actor MCPBridge {
             guard let id else { return await refuse(.notMessage, error.message) }
             return await answer(error, id)
         case .message(let bytes):
+            // A client of revision 2025-03-26 may send several messages in an array.
+            if let batch = JSONText(bytes), batch.isArray, !isElement {
+                var isEmpty = true
+                for element in JSONText.Elements(of: batch) {
+                    isEmpty = false
+                    await receive(.message(Array(element.bytes)), isElement: true)
+                }
+                if !isEmpty { return }
+            }
             do {
                 message = try MCPMessage(bytes)
             } catch {
@@ -152,17 +184,16 @@ actor MCPBridge {
             await run(message, number)
         }
         exchanges[number]?.task = task
-        if method == "notifications/initialized" {
-            // A server that does not respond must not stop the client for longer.
-            let limit = limits.opening
-            // The timer also ends if it is cancelled.
-            let timer = Task { _ = try? await Task.sleep(for: limit) }
-            Task {
-                await task.value
-                timer.cancel()
-            }
-            opening = timer
+        guard method == "initialize" || method == "notifications/initialized" else { return }
+        // A server that does not accept the notification must not stop the client for longer.
+        let limit = method == "initialize" ? nil : limits.opening
+        let opening = Task {
+            await earlier?.value
+            // Sleeping also ends if it is cancelled.
+            repeat { _ = try? await Task.sleep(for: limit ?? .seconds(3600)) } while limit == nil && !Task.isCancelled
         }
+        exchanges[number]?.opening = opening
+        self.opening = opening
     }
 
     private func run(_ message: MCPMessage, _ number: Int) async {
@@ -176,6 +207,7 @@ actor MCPBridge {
                 explain("\(error)")
             }
         }
+        exchanges[number]?.opening?.cancel()
         exchanges[number] = nil
         proceed()
     }

@@ -58,6 +58,39 @@ struct MCPMessage: Sendable {
         }
     }
 
+    /// The messages in a text: one, or the elements of an array, which a server of revision 2025-03-26 may send (JSON-RPC
+    /// 2.0, section 6). Values that are no messages are left out. The messages are read one at a time, because a long text
+    /// has more of them than memory should keep.
+    struct Batch: Sequence, IteratorProtocol {
+        private var message: MCPMessage?
+        private var elements: JSONText.Elements?
+
+        init(_ bytes: [UInt8]) {
+            guard let text = JSONText(bytes) else { return }
+            if text.isArray { elements = JSONText.Elements(of: text) } else { message = try? MCPMessage(text) }
+        }
+
+        mutating func next() -> MCPMessage? {
+            if let message = message.take() { return message }
+            while let element = elements?.next() {
+                if let message = try? MCPMessage(element) { return message }
+            }
+            return nil
+        }
+    }
+
+    /// Whether this message answers a request. The id may have another JSON type; see ``MCPRequestID/matches(_:)``.
+    func answers(_ request: MCPMessage) -> Bool {
+        guard case .response(let id?) = kind, let requestID = request.requestID else { return false }
+        return id.matches(requestID)
+    }
+
+    /// The message with the id that the client has sent.
+    func answering(_ request: MCPMessage) -> MCPMessage {
+        guard case .response(let id?) = kind, let requestID = request.requestID, id != requestID else { return self }
+        return (try? MCPMessage(text.setting("id", to: requestID.text))) ?? self
+    }
+
     var method: String? {
         switch kind {
         case .request(_, let method), .notification(let method): method
@@ -88,7 +121,7 @@ extension JSONText {
     }
 }
 
-/// The id of a request: a string or a number. "1" and 1 differ.
+/// The id of a request: a string or a number. "1" and 1 differ, but a server may confuse them; see ``matches(_:)``.
 struct MCPRequestID: Hashable, Sendable {
     /// The id as the sender wrote it.
     let text: JSONText
@@ -99,6 +132,21 @@ struct MCPRequestID: Hashable, Sendable {
     }
 
     private var key: String { text.string.map { "\"" + $0 } ?? String(decoding: text.bytes, as: UTF8.self) }
+
+    /// Returns whether a response with this id may answer a request with another id: both are the same, or the server
+    /// has returned the id in another JSON type, or rounded a number that is not exact in JavaScript (beyond 2^53). Use
+    /// this only for the response to one request.
+    func matches(_ other: MCPRequestID) -> Bool {
+        if self == other { return true }
+        guard let one = number, let two = other.number else { return false }
+        return one == two
+    }
+
+    private var number: Double? {
+        let digits = text.string ?? String(decoding: text.bytes, as: UTF8.self)
+        guard let number = Double(digits), number.isFinite else { return nil }
+        return number
+    }
 
     static func == (one: MCPRequestID, other: MCPRequestID) -> Bool { one.key == other.key }
 

@@ -33,6 +33,12 @@ final class RuledSender<App: AccountApplication>: Sendable {
             }
             let response = try await context.forwarding(of: account).forward(request, for: store)
             guard response.status == 401 else { return response }
+            // The server may have forgotten only its own session, which the caller can begin again.
+            if request.fields["Mcp-Session-Id"] != nil,
+                response.refusesSession(try await response.collected(upTo: 1 << 20, from: url.text))
+            {
+                return response
+            }
             throw AccountError(
                 .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
                 hint: store.usesGivenToken

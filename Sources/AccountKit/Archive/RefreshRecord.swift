@@ -20,6 +20,9 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
     /// The code of the last failure's ``UnverifiedReason``.
     var reason: String?
 
+    /// The detail of the last failure's ``UnverifiedReason``, without secrets.
+    var detail: String?
+
     var nextTry: Date?
 
     /// The dates of the first and last of consecutive `invalid_request` responses to refreshes of these tokens.
@@ -48,20 +51,29 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
         return wait > 0 && wait <= Self.longestPause ? wait : nil
     }
 
-    func pause(at now: Date) -> UnverifiedReason? {
+    /// Returns the reason of the last failure during the pause after it, with the time until the next attempt.
+    ///
+    /// - Parameter isShared: Whether other machines can write the record. Their text is not shown.
+    func pause(at now: Date, isShared: Bool = false) -> UnverifiedReason? {
         guard let wait = wait(at: now) else { return nil }
         // Other reasons may concern only the other process.
-        let codes = [UnverifiedReason.Code.offline, .rateLimited, .captivePortal]
+        let codes: [UnverifiedReason.Code] = [
+            .offline, .rateLimited, .captivePortal, .untrustedTLS, .proxyAuthenticationRequired, .misconfigured,
+            .insufficientScope, .unclearReply,
+        ]
         return UnverifiedReason(
-            codes.first { $0.rawValue == reason } ?? .serverError, detail: "a refresh failed a moment ago",
+            codes.first { $0.rawValue == reason } ?? .serverError, detail: isShared ? nil : detail?.shown,
             retryAfter: .seconds(Int(wait) + 1))
     }
+
+    private static let longestDetail = 300
 
     /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not all try again at the same time.
     mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
         let count = min((failureCount ?? 0) + 1, 1000)
         failureCount = count
         self.reason = reason.code.rawValue
+        detail = reason.detail.map { String($0.prefix(Self.longestDetail)) }
         if reason.isInvalidRequest {
             refusedSince = refusedSince ?? now
             refusedAt = now
@@ -96,5 +108,12 @@ extension UnverifiedReason {
     /// token.
     fileprivate var isInvalidRequest: Bool {
         code == .misconfigured && detail?.hasPrefix(OAuthErrorCode.invalidRequest.rawValue) == true
+    }
+}
+
+extension AccountArchive {
+    /// Returns the reason of the last failure during the pause after it.
+    func pause(after record: RefreshRecord?, at date: Date) -> UnverifiedReason? {
+        record?.pause(at: date, isShared: isShared)
     }
 }

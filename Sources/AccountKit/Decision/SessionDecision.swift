@@ -45,6 +45,18 @@ package enum SessionDecision {
         case refreshOnce(UnverifiedReason)
     }
 
+    /// The action after an API has responded to a request with the access token.
+    package enum Call: Hashable, Sendable {
+        /// Return the response: it does not concern the token, or another token would not change it.
+        case keep
+
+        /// Refresh once, and send the request again with the new token.
+        case refreshOnce
+
+        /// Ask the service whether the session has ended, because an API cannot end it.
+        case askService
+    }
+
     package enum SignIn: Hashable, Sendable {
         case refused(String)
         case unclear(UnverifiedReason)
@@ -82,6 +94,19 @@ package enum SessionDecision {
         case .unauthorized where context.mayRefresh: return .refreshOnce
         case .rejected(let detail): return context.sentTokenIsStored ? .clear(detail) : .adoptStored
         default: return .keep(reason(for: failure))
+        }
+    }
+
+    /// Decides what the response of an API to a request with the access token means. An API need not say why it refuses
+    /// a token, and many say nothing, so any 401 for a token that has not been refreshed since causes one refresh. Only
+    /// the response to that refresh can end the session. `holdsRefreshToken` also stands for a client without a user,
+    /// which needs no refresh token.
+    package static func afterCall(_ failure: AuthorityError, _ context: Context) -> Call {
+        switch failure {
+        case .bearerChallenge(error: let code?) where isAboutProof(code): .keep
+        case .bearerChallenge where context.mayRefresh, .unauthorized where context.mayRefresh: .refreshOnce
+        case .bearerChallenge(error: "invalid_token") where !context.holdsRefreshToken: .askService
+        default: .keep
         }
     }
 

@@ -44,17 +44,39 @@ extension AccountStore {
             .credentials.accessToken
     }
 
-    package func derivedToken(
-        for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
+    /// Returns another access token for an API that refused the stored one (401 of any form).
+    ///
+    /// If the stored token is no longer the refused one, AccountKit returns the stored token. Otherwise AccountKit
+    /// requests another token once. Send the request to the API again with that token, and only once: if the API refuses
+    /// it too, a third token would not help.
+    ///
+    /// - Parameters:
+    ///   - target: The API or scopes of the token.
+    ///   - refused: The token that the API refused.
+    ///   - timeout: How long to wait; `nil` for no limit.
+    ///   - authority: The service.
+    /// - Throws: The errors of ``accessToken(for:minimumValidity:timeout:with:)``. The refused token is never returned.
+    public func accessToken(
+        for target: TokenTarget, insteadOf refused: Secret, timeout: Duration? = .seconds(10),
         with authority: any TokenExchangeAuthority
+    ) async throws(AccountError) -> Secret {
+        try await derivedToken(for: target, insteadOf: refused, timeout: timeout, with: authority).credentials
+            .accessToken
+    }
+
+    package func derivedToken(
+        for target: TokenTarget, insteadOf refused: Secret? = nil, minimumValidity: Duration? = nil,
+        timeout: Duration? = .seconds(10), with authority: any TokenExchangeAuthority
     ) async throws(AccountError) -> DerivedToken {
         try refuseGivenToken()
         let deadline = timeout.map { ContinuousClock.now + $0 }
         let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
-        let kept = account.credentials.derivedToken(for: target)
+        let stored = account.credentials.derivedToken(for: target)
+        let kept = stored?.credentials.accessToken == refused ? nil : stored
         if let kept, kept.credentials.isGood(for: minimumValidity, at: clock.now) { return kept }
         do throws(AccountError) {
-            return try await derive(target, from: account, minimumValidity, authority, until: deadline)
+            return try await derive(
+                target, from: account, insteadOf: refused, minimumValidity, authority, until: deadline)
         } catch {
             // Do not return the stored token after a sign-out.
             guard let kept, !kept.credentials.expires(within: .zero, of: clock.now), error.code != .notSignedIn,
@@ -65,15 +87,12 @@ extension AccountStore {
     }
 
     private func derive(
-        _ target: TokenTarget, from account: Account, _ validity: Duration?, _ authority: any TokenExchangeAuthority,
-        until deadline: ContinuousClock.Instant?
+        _ target: TokenTarget, from account: Account, insteadOf refused: Secret?, _ validity: Duration?,
+        _ authority: any TokenExchangeAuthority, until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
         let record = await driver.archive.journal.readableRecord()
-        if let wait = record?.wait(at: clock.now) {
-            throw AccountError(
-                .serviceUnavailable,
-                "no token available: the service failed a moment ago; try again in \(Int(wait) + 1) s. You are still "
-                    + "signed in")
+        if let pause = driver.archive.pause(after: record, at: clock.now) {
+            throw AccountError(notRequested: pause)
         }
         let means = try await means(for: target, of: account, authority, until: deadline)
         var account = account
@@ -92,7 +111,8 @@ extension AccountStore {
         }
         func refresh(_ account: Account, by means: TokenDerivation) async -> RefreshOutcome {
             await driver.refresh(
-                account, deriving: Derivation(target: target, means: means, validity: validity), authority,
+                account, deriving: Derivation(target: target, means: means, validity: validity, refused: refused),
+                authority,
                 failureCount: record?.failureCount ?? 0, until: deadline)
         }
         var outcome = await refresh(account, by: means)
@@ -137,10 +157,17 @@ extension AccountStore {
 
 extension AccountError {
     fileprivate init(noDerivedToken reason: UnverifiedReason) {
-        let message =
-            reason.code == .misconfigured
-            ? "the service does not issue this token (\(reason.detail ?? "misconfigured"))"
-            : "this token could not be requested (\(reason))"
-        self.init(reason.errorCode, message + "; you are still signed in")
+        guard reason.code == .misconfigured else {
+            self.init(notRequested: reason)
+            return
+        }
+        self.init(
+            reason.errorCode,
+            "the service does not issue this token (\(reason.detail ?? "misconfigured")); you are still signed in")
+    }
+
+    fileprivate init(notRequested reason: UnverifiedReason) {
+        self.init(reason.errorCode, "this token could not be requested (\(reason)); you are still signed in")
+        hint = reason.retryAfter.map { "try again in \($0.components.seconds) s" }
     }
 }

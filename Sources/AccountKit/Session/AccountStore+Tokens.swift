@@ -17,7 +17,8 @@ extension AccountStore {
     ///   - authority: The service.
     /// - Returns: The token. If a refresh fails, the function returns the stored token until that token expires. After
     ///   a failed refresh, all processes pause before the next refresh: for 2 s at first, and for up to 5 min after
-    ///   repeated failures. While the service is unreachable, the pause is at most 5 s.
+    ///   repeated failures. While the service is unreachable, the pause is at most 5 s. During the pause, errors have the
+    ///   code and the message of the failure, and the time of the next attempt.
     /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session was moved to another
     ///   storage, ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired
     ///   and there is no refresh token (the account is kept, since the clock may be wrong),
@@ -53,17 +54,19 @@ extension AccountStore {
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
-    /// Returns the account with another access token than the token that a service refused as invalid (RFC 6750,
-    /// section 3.1). Returns `nil` if the session cannot be renewed, or if the refused token was issued less than a minute
-    /// ago. Throws `conflict` if another user has signed in.
+    /// Returns the account with another access token than the token that an API refused (401 of any form). If the token
+    /// has been refreshed since it was sent, this is the stored token; otherwise the function refreshes once. Returns
+    /// `nil` if the session cannot be renewed, or if an API refused this token less than a minute ago although it was
+    /// a replacement; see ``noteRefusedReplacement(_:)``. Throws `conflict` if another user has signed in.
     package func account(
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
         var account = try await loadedAccount(of: authority)
         if account.credentials.accessToken == refused.credentials.accessToken {
             if let move = account.move { throw AccountError(move) }
-            let age = clock.now.timeIntervalSince(account.credentials.issuedAt)
-            guard account.isRenewable, !(0..<60).contains(age) else { return nil }
+            guard account.isRenewable, !driver.refusedReplacement.isRecent(account.credentials, at: clock.now) else {
+                return nil
+            }
             account = try await renewed(account, with: authority, timeout, isUsable: false)
         }
         account = try await confirmedAccount(account, with: authority, timeout)
@@ -71,22 +74,20 @@ extension AccountStore {
         return account
     }
 
+    /// Records that an API also refused the token that ``account(insteadOf:timeout:with:)`` returned.
+    package func noteRefusedReplacement(_ account: Account) { driver.refusedReplacement.note(account.credentials) }
+
     /// Refreshes the account. During the pause after a failure, returns the old account if `isUsable` is `true`;
     /// otherwise throws an error.
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
         let record = await driver.archive.journal.readableRecord()
-        if account.credentials.machine != nil, let reason = driver.ownFailures.pause(at: clock.now) {
+        var pause = account.credentials.machine != nil ? driver.ownFailures.pause(at: clock.now) : nil
+        if pause == nil { pause = driver.archive.pause(after: record, at: clock.now) }
+        if let pause {
             if isUsable { return account }
-            throw AccountError(notRefreshed: reason)
-        }
-        if let wait = record?.wait(at: clock.now) {
-            if isUsable { return account }
-            throw AccountError(
-                .serviceUnavailable,
-                "the access token is no longer valid, and refreshing it failed a moment ago",
-                hint: "try again in \(Int(wait) + 1) s; you are still signed in")
+            throw AccountError(notRefreshed: pause)
         }
         let renewed = try await refreshedAccount(
             account, with: authority, timeout, isUsable: isUsable, failureCount: record?.failureCount ?? 0)
@@ -110,11 +111,11 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         guard account.credentials.isWithheld else { return account }
         // The check would refresh the tokens, but all processes pause after a failed refresh.
-        if account.credentials.needsToken(at: clock.now), let pause = await refreshPause() {
+        if account.credentials.needsToken(at: clock.now), let pause = await pauseReason() {
             let code: UnverifiedReason.Code = account.credentials.isOfOtherUser ? .wrongAccount : .unclearReply
             throw AccountError(
                 withholding: account.credentials,
-                UnverifiedReason(code, detail: "a refresh failed a moment ago", retryAfter: pause))
+                UnverifiedReason(code, detail: "the last refresh failed: \(pause)", retryAfter: pause.retryAfter))
         }
         switch await checkSession(with: authority, timeout: timeout) {
         case .verified(let account): return account
@@ -154,6 +155,11 @@ extension AccountStore {
 
     package func refreshPause() async -> Duration? {
         await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
+    }
+
+    /// Returns why the last refresh failed, with the time to wait until the next one; `nil` if no pause lasts.
+    package func pauseReason() async -> UnverifiedReason? {
+        driver.archive.pause(after: await driver.archive.journal.readableRecord(), at: clock.now)
     }
 
     /// Returns the date when the service began to refuse each refresh with `invalid_request`, possibly because it no
@@ -207,8 +213,10 @@ extension AccountStore {
 }
 
 extension AccountError {
-    fileprivate init(notRefreshed reason: UnverifiedReason) {
+    /// The tokens could not be refreshed, and the stored access token is no longer valid.
+    package init(notRefreshed reason: UnverifiedReason) {
         self.init(reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
+        hint = reason.retryAfter.map { "try again in \($0.components.seconds) s" }
     }
 
     /// The error of a request for tokens that are withheld. `reason` is why the service did not change that; `nil` if it was

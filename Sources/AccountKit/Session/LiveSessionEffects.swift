@@ -188,7 +188,7 @@ private struct LiveTransaction: SessionTransaction {
             let record = try await driver.archive.journal.record(in: transaction)
             // If another refresh failed while this refresh waited for the lease, do not send another request at once.
             if let record, record.failureCount ?? 0 != effects.failureCount,
-                let reason = record.pause(at: driver.clock.now)
+                let reason = driver.archive.pause(after: record, at: driver.clock.now)
             {
                 return .paused(reason)
             }

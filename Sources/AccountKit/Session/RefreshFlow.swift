@@ -498,6 +498,7 @@ struct RefreshFlow {
         let known = account.credentials.derivedToken(for: derivation.target)
         guard let found = stored.credentials.derivedToken(for: derivation.target) else { return true }
         guard found.credentials.accessToken == known?.credentials.accessToken else { return false }
+        if found.credentials.accessToken == derivation.refused { return true }
         return !found.credentials.isGood(for: derivation.validity, at: now)
     }
 

@@ -144,6 +144,6 @@ extension SessionDriver {
         guard let record = await archive.journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
             return nil
         }
-        return record.pause(at: clock.now)
+        return archive.pause(after: record, at: clock.now)
     }
 }

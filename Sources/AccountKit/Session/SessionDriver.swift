@@ -19,6 +19,7 @@ struct SessionDriver: Sendable {
     let logger: Logger?
 
     let ownFailures = OwnFailures()
+    let refusedReplacement = RefusedReplacement()
 
     /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
     /// share.

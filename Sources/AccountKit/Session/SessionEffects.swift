@@ -92,6 +92,9 @@ struct Derivation: Sendable, Equatable {
     /// The time for which the token must be valid; `nil` for ``Credentials/usualValidity``.
     let validity: Duration?
 
+    /// The token that an API refused; `nil` if none was refused.
+    var refused: Secret?
+
     var request: TokenRequest { .derivation(target, means) }
 }
 

@@ -2,6 +2,7 @@ import AccountKit
 import AccountTesting
 import FoundationEssentials
 import HTTPTypes
+import Synchronization
 import Testing
 
 @testable import AccountHTTP
@@ -126,13 +127,80 @@ struct AuthenticatedClientTests {
 
     // MARK: Responses that end a session, and others
 
+    private static let refusals: [LoopbackServer.Action] = [
+        .response(401), .response(401, ["WWW-Authenticate": "Basic realm=x"]),
+        .response(401, ["WWW-Authenticate": "Bearer"]), .response(401, ["WWW-Authenticate": "Bearer realm=x"]),
+        .response(401, ["WWW-Authenticate": #"Bearer error="invalid_request""#]),
+        .response(401, ["WWW-Authenticate": #"Bearer error="expired_token""#]),
+        .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token", Bearer error="invalid_request""#]),
+        .response(401, ["WWW-Authenticate": #"Bearer resource_metadata="https://api.example.com/.well-known/x""#]),
+        .response(401, ["WWW-Authenticate": "not a challenge ="]),
+        .json(#"{"message":"Bad credentials"}"#, status: 401),
+        .json(#"{"error":"invalid_token"}"#, status: 401), .json(#"{"code":401}"#, status: 401),
+        .response(401, ["Content-Type": "text/html"], "<h1>401</h1>"),
+    ]
+
+    @Test(arguments: refusals)
+    func `Refreshes once after a 401 of any form`(refusal: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { request, _ in
+            request.headers["authorization"] == "Bearer access-2" ? .json("{}") : refusal
+        } _: { server in
+            let authority = ScriptedAuthority()
+            // A token that was issued a moment ago, for example before a restart of the API.
+            let (client, store) = try await client(server, authority, signedIn: .testing(at: Self.now))
+            #expect(try await client.post("/x", "hello").head.status == 200)
+            #expect(authority.requests == [.refresh])
+            #expect(server.requests.map(\.body) == [#""hello""#, #""hello""#])
+            #expect(store.account?.credentials.accessToken == Secret("access-2"))
+        }
+    }
+
+    @Test func `Returns the 401 if the API refuses the new token too`() async throws {
+        for refusal in Self.refusals {
+            try await LoopbackServer.run { _, _ in
+                refusal
+            } _: { server in
+                let authority = ScriptedAuthority()
+                let (client, store) = try await client(server, authority, signedIn: .testing(at: Self.now))
+                for _ in 1...3 { #expect(try await client.get("/").head.status == 401) }
+                #expect(server.requests.count == 4)
+                #expect(authority.requests == [.refresh])
+                #expect(store.account != nil)
+            }
+        }
+    }
+
+    @Test func `Refreshes after each restart of an API that then accepts the token`() async throws {
+        let accepted = Mutex("access-2")
+        try await LoopbackServer.run { request, _ in
+            request.headers["authorization"] == "Bearer " + accepted.withLock { $0 } ? .json("{}") : .response(401)
+        } _: { server in
+            let authority = ScriptedAuthority()
+            let (client, _) = try await client(server, authority, signedIn: .testing(at: Self.now))
+            for number in 2...4 {
+                accepted.withLock { $0 = "access-\(number)" }
+                for _ in 1...2 { #expect(try await client.get("/").head.status == 200) }
+            }
+            #expect(authority.requests == [.refresh, .refresh, .refresh])
+        }
+    }
+
+    @Test(arguments: ["use_dpop_nonce", "invalid_dpop_proof"])
+    func `Refreshes no token after a 401 about the proof`(error: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .response(401, ["WWW-Authenticate": "Bearer error=\"\(error)\""])
+        } _: { server in
+            let authority = ScriptedAuthority()
+            let (client, _) = try await client(server, authority)
+            #expect(try await client.get("/").head.status == 401)
+            #expect(authority.requests.isEmpty)
+        }
+    }
+
     @Test(
         "Returns other API refusals to the app without a refresh",
         arguments: [
-            LoopbackServer.Action.response(401), .response(401, ["WWW-Authenticate": "Basic realm=x"]),
-            .response(401, ["WWW-Authenticate": "Bearer realm=x"]),
-            .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token", Bearer error="invalid_request""#]),
-            .response(403, ["WWW-Authenticate": "Bearer realm=x"]), .response(500), .response(404),
+            LoopbackServer.Action.response(403, ["WWW-Authenticate": "Bearer realm=x"]), .response(500), .response(404),
             .response(302, ["Location": "https://elsewhere.example/"]),
         ])
     func otherRefusals(_ action: LoopbackServer.Action) async throws {
@@ -145,6 +213,74 @@ struct AuthenticatedClientTests {
             #expect(server.requests.count == 1)
             #expect(authority.requests.isEmpty)
             #expect(store.account != nil)
+        }
+    }
+
+    // MARK: Responses of another server, and in another form
+
+    private static let page = "<!DOCTYPE html><title>Wi-Fi</title>"
+
+    @Test(arguments: [
+        LoopbackServer.Action.response(200, ["Content-Type": "text/html"], page), .response(200, [:], " \n" + page),
+        .response(203, ["Content-Type": "text/html; charset=utf-8"], page), .response(511),
+        .response(511, ["Content-Type": "text/html"], page), .response(404, ["Content-Type": "text/html"], page),
+        .response(403, ["Content-Type": "application/xhtml+xml"], page),
+        .response(302, ["Location": "https://portal.example/login"]),
+        .response(307, ["Location": "http://portal.example/"]),
+        .response(303, ["Location": "//portal.example/"]),
+    ])
+    func `Reports another server that responds instead of the API`(action: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { _, _ in
+            action
+        } _: { server in
+            let (client, store) = try await client(server, ScriptedAuthority())
+            let error = await #expect(throws: AccountError.self) {
+                let _: [String: String] = try await client.get("/").decoded()
+            }
+            #expect(error?.code == .serviceUnavailable, "\(String(describing: error))")
+            #expect(error?.message.contains("another server responded instead of \(server.address)") == true)
+            #expect(store.account != nil)
+        }
+    }
+
+    @Test func `Returns web pages that the app asks for, and those of a gateway`() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/502"
+                ? .response(502, ["Content-Type": "text/html"], Self.page)
+                : .response(200, ["Content-Type": "text/html"], Self.page)
+        } _: { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            let request = HTTPRequest(
+                method: .get, scheme: nil, authority: nil, path: "/", headerFields: [.accept: "text/html"])
+            #expect(try await client.send(request).body == Data(Self.page.utf8))
+            let error = await #expect(throws: AccountError.self) {
+                let _: [String] = try await client.get("/502").decoded()
+            }
+            #expect(error?.code == .requestFailed && error?.message.contains("status 502") == true)
+        }
+    }
+
+    struct Note: Decodable {
+        let id: Int
+        let tags: [String]
+    }
+
+    @Test(arguments: [
+        ("", "it is not JSON"), ("{", "it is not JSON"), ("canary", "it is not JSON"), ("[]", "another type"),
+        (#"{"id":1}"#, "tags is missing"), (#"{"id":"canary","tags":[]}"#, "id has another type"),
+        (#"{"id":null,"tags":[]}"#, "id "), (#"{"id":1,"tags":["a",7]}"#, "tags.[1] has another type"),
+        (#"{"id":1.5,"tags":[]}"#, "id"),
+    ])
+    func `Names the API if its JSON has another form`(body: String, flaw: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(body)
+        } _: { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            let response = try await client.get("/notes")
+            let error = #expect(throws: AccountError.self) { try response.decoded(as: Note.self) }
+            #expect(error?.code == .requestFailed)
+            let text = error?.description ?? ""
+            #expect(text.contains(server.address) && text.contains(flaw) && !text.contains("canary"), "\(text)")
         }
     }
 

@@ -77,11 +77,20 @@ struct MiddlewareTests {
         #expect(await sender.tokens == ["Bearer access-1", "Bearer access-2"])
         #expect(authority.requests == [.refresh])
 
-        // If the API refuses the new token too, the middleware spends no second refresh token.
+        // If the API refuses the new token too, the middleware spends no other refresh token.
         let never = Sender(taking: "none")
-        let response = try await authorize(never)
-        #expect(response.head.status == .unauthorized && response.body == "why, read")
-        #expect(await never.sent.count == 1)
+        for count in [2, 3] {
+            let response = try await authorize(never)
+            #expect(response.head.status == .unauthorized && response.body == "why, read")
+            #expect(await never.sent.count == count)
+        }
+        #expect(authority.requests == [.refresh, .refresh])
+    }
+
+    @Test(arguments: [[:], [.wwwAuthenticate: "Basic realm=x"], [.wwwAuthenticate: "Bearer"]] as [HTTPFields])
+    func `Refreshes another client's token that is refused without a reason`(refusal: HTTPFields) async throws {
+        let sender = Sender(taking: "access-2", refusal: refusal)
+        #expect(try await authorize(sender).head.status == .ok)
         #expect(authority.requests == [.refresh])
     }
 

@@ -189,6 +189,240 @@ struct MCPBridgeTests {
         }
     }
 
+    /// What servers say about a session that they no longer know, from public bug reports.
+    private static let lostSessions: [(status: Int, body: String)] = [
+        (404, ""), (404, "{}"), (410, ""), (400, ""), (400, "Invalid session ID\n"),
+        (
+            400,
+            #"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#
+        ),
+        (
+            400,
+            #"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Unknown Mcp-Session-Id header"},"id":null}"#
+        ),
+        (400, #"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#),
+        (400, #"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#),
+        (400, #"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"session expired"}}"#),
+        (400, #"{"error":"No transport found for sessionId"}"#),
+        (400, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"unknown session"}}"#),
+        (401, #"{"error":"Session has expired"}"#), (403, "session belongs to another token"),
+    ]
+
+    @Test(arguments: lostSessions)
+    func `Begins a new session whatever the status, and repeats the request once`(
+        lost: (status: Int, body: String)
+    ) async throws {
+        let count = Mutex(0)
+        try await run { request in
+            if request.contains("\"initialize\"") {
+                let number = count.withLock {
+                    $0 += 1
+                    return $0
+                }
+                return .json(Self.initialized, fields: ["Mcp-Session-Id": "s\(number)"])
+            }
+            if request.fields["Mcp-Session-Id"] == "s1" { return .json(lost.body, status: lost.status) }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+            #expect(count.withLock { $0 } == 2)
+            #expect(
+                wire.requests.filter { $0.contains("\"ping\"") }.map { $0.fields["Mcp-Session-Id"] } == ["s1", "s2"])
+        }
+    }
+
+    @Test func `Begins no second session if the new one is refused too`() async throws {
+        try await run { request in
+            if request.contains("\"ping\"") { return .json("no such session", status: 400) }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(line.contains("responded with status 400"), "\(line)")
+            #expect(wire.requests.count { $0.contains("\"initialize\"") } == 2)
+        }
+    }
+
+    @Test(arguments: [
+        (400, #"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"sessionId is missing"}}"#),
+        (400, #"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"bad cursor"}}"#), (500, "session lost"),
+        (429, "too many sessions"), (403, "no"), (409, "busy"),
+    ])
+    func `Keeps the session after other errors`(status: Int, body: String) async throws {
+        try await run { request in
+            request.contains("\"ping\"") ? .json(body, status: status) : try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":1,"error":{"#))
+            #expect(wire.requests.count { $0.contains("\"initialize\"") } == 1)
+        }
+    }
+
+    @Test func `Messages that are piped at once wait for the session`() async throws {
+        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+        try await run { request in
+            if request.contains("\"initialize\"") { for await _ in gates {} }
+            return try await Self.earlier(request)
+        } _: { bridge, wire in
+            await send(Self.initialize, to: bridge)
+            await send(Self.ready, to: bridge)
+            for id in 1...3 { await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"ping"}"#, to: bridge) }
+            #expect(wire.isEmpty)
+            gate.finish()
+            #expect(await wire.next() == Self.initialized)
+            var lines: Set<String> = []
+            for _ in 1...3 { lines.insert(await wire.next()) }
+            #expect(lines == Set((1...3).map { #"{"jsonrpc":"2.0","id":\#($0),"result":{}}"# }))
+            let later = wire.requests.filter { $0.method == "POST" && !$0.contains("\"initialize\"") }
+            #expect(later.allSatisfy { $0.fields["Mcp-Session-Id"] == "s1" } && later.count == 4)
+            #expect(later.first?.contains("notifications/initialized") == true)
+        }
+    }
+
+    @Test func `Messages after a refused initialize are sent`() async throws {
+        try await run { request in
+            request.contains("\"initialize\"") ? .json("", status: 500) : try await Self.earlier(request)
+        } _: { bridge, wire in
+            await send(Self.initialize, to: bridge)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":0,"error":"#))
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+        }
+    }
+
+    private static let answer = #"{"jsonrpc":"2.0","id":1,"result":{}}"#
+
+    private static let answers: [(type: String, body: String)] = [
+        ("application/json", answer), ("application/json; charset=utf-8", answer),
+        ("APPLICATION/JSON;charset=UTF-8", answer),
+        ("", answer), ("text/plain", answer), ("application/json-rpc", answer), ("text/html", answer),
+        ("text/event-stream", answer), ("text/event-stream", " \r\n" + answer + "\n"),
+        ("text/event-stream;charset=utf-8", "data: \(answer)\r\n\r\n"),
+        ("text/plain", "event: message\ndata: \(answer)\n\n"),
+        ("application/json", "data: \(answer)"), ("application/json", "[\(answer)]"),
+        ("text/event-stream", "data: [\(answer)]\n\n"),
+        ("text/event-stream", ": ping\n\ndata:\n\ndata: \n\nid: 1\n\nretry: 5\n\ndata: \(answer)\n\n"),
+        ("text/event-stream", "event: ping\ndata: 2026-01-01\n\nevent: heartbeat\ndata: {}\n\ndata: \(answer)\n\n"),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"heartbeat\"}\n\ndata: ping\n\ndata: [DONE]\n\ndata: 1\n\ndata: \(answer)\n\n"
+        ),
+        ("application/json", answer.replacing("\"id\":1", with: "\"id\":\"1\"")),
+        ("text/event-stream", "data: " + answer.replacing("\"id\":1", with: "\"id\":1.0") + "\n\n"),
+    ]
+
+    @Test(arguments: answers, [200, 202])
+    func `Reads the response from the body, whatever its label and what precedes it`(
+        answer: (type: String, body: String), status: Int
+    ) async throws {
+        try await run { request in
+            .json(answer.body, status: status, type: answer.type)
+        } _: { bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == Self.answer)
+            await bridge.finish(grace: .zero)
+            #expect(wire.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        (200, "", ""), (200, "text/plain", "accepted"), (201, "application/json", "{}"),
+        (202, "application/json", "null"),
+        (204, "", ""), (202, "text/event-stream", ""),
+    ])
+    func `Accepts any success for a notification`(status: Int, type: String, body: String) async throws {
+        try await run { request in
+            request.contains("notifications/")
+                ? .json(body, status: status, type: type) : try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == Self.answer)
+            #expect(wire.said.isEmpty)
+        }
+    }
+
+    @Test func `Reads the messages of an array from the client`() async throws {
+        try await run(Self.earlier) { bridge, wire in
+            try await begin(bridge, wire)
+            await send(
+                #"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},7]"#,
+                to: bridge)
+            let lines = Set([await wire.next(), await wire.next()])
+            #expect(lines.contains(Self.answer), "\(lines)")
+            #expect(lines.contains { $0.contains(#""id":null,"error":{"code":-32600"#) }, "\(lines)")
+        }
+    }
+
+    @Test func `Returns a web page as the response of another server`() async throws {
+        try await run { _ in
+            .json("<!DOCTYPE html><title>Wi-Fi</title>", type: "text/html")
+        } _: { bridge, wire in
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            let line = await wire.next()
+            #expect(line.contains(#""code":69,"#) && line.contains("perhaps a captive portal"), "\(line)")
+        }
+    }
+
+    // MARK: The stream of the server
+
+    @Test(
+        arguments: [
+            (0, 30, nil, 1), (1, 300, nil, 1), (2, 300, nil, 2), (3, 300, nil, 4), (5, 300, nil, 16),
+            (9, 300, nil, 256),
+            (10, 300, nil, 300), (1000, 300, nil, 300), (1000, 30, nil, 30), (2, 300, 5000, 5), (4, 300, 5000, 8),
+            (1, 300, 0, 1),
+        ] as [(Int, Double, Int?, Int)])
+    func `Doubles the pause after a stream that ends at once`(
+        count: Int, longest: Double, requested: Int?, seconds: Int
+    ) {
+        #expect(
+            MCPBridge.Limits().pause(after: count, longest: longest, requested: requested) == .seconds(Double(seconds)))
+    }
+
+    @Test func `Opens the stream of the server again after it has ended at once`() async throws {
+        let count = Mutex(0)
+        try await run { request in
+            guard request.method == "GET" else { return try await Self.earlier(request) }
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
+            guard number > 3 else { return .events("retry: 0\n: welcome\n\n") }
+            return .stream { $0.yield(Array("data: hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n".utf8)) }
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            #expect(await wire.next() == #"{"jsonrpc":"2.0","method":"n"}"#)
+            #expect(count.withLock { $0 } == 4)
+            await bridge.finish(grace: .zero)
+        }
+    }
+
+    @Test func `A response on the stream of the server answers its request`() async throws {
+        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+        try await run { request in
+            if request.contains("\"ping\"") {
+                gate.finish()
+                return .stream { _ in }
+            }
+            guard request.method == "GET" else { return try await Self.earlier(request) }
+            for await _ in gates {}
+            return .stream { $0.yield(Array("data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n".utf8)) }
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == Self.answer)
+            await bridge.finish(grace: .zero)
+        }
+    }
+
     @Test(arguments: [
         (400, #"{"jsonrpc":"2.0","error":{"code":-32602,"message":"m"}}"#, #""code":-32602,"message":"m"}"#),
         (404, #"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32601,"message":"m"}}"#, #""code":-32601"#),

@@ -22,6 +22,31 @@ struct MCPMessageTests {
     }
 
     @Test(arguments: [
+        ("1", #""1""#, true), (#""1""#, "1", true), ("0", #""0""#, true), ("1.0", "1", true), ("1e2", "100", true),
+        (#""a""#, #""a""#, true), ("9007199254740993", "9007199254740992", true),
+        ("12345678901234567890", "12345678901234567000", true), ("1", "2", false), (#""a""#, #""b""#, false),
+        ("1", #""a""#, false), (#""inf""#, #""infinity""#, false), (#""""#, "0", false),
+        (#""9f2c-1""#, #""9f2c-2""#, false),
+    ])
+    func `Matches an id that a server returns in another JSON type`(sent: String, returned: String, isSame: Bool) throws
+    {
+        let request = try message(#"{"id":\#(sent),"method":"ping"}"#)
+        let response = try message(#"{"result":{},"id":\#(returned)}"#)
+        #expect(response.answers(request) == isSame)
+        guard isSame else { return }
+        #expect(
+            String(decoding: response.answering(request).text.bytes, as: UTF8.self) == #"{"result":{},"id":\#(sent)}"#)
+    }
+
+    @Test(arguments: [
+        ("", 0), (" ", 0), ("ping", 0), ("[DONE]", 0), (#"{"type":"heartbeat"}"#, 0), ("{}", 0), ("null", 0), ("[]", 0),
+        (#"{"id":1,"result":1}"#, 1), (#"[{"id":1,"result":1},{"method":"n"},7,{}]"#, 2), ("1700000000", 0),
+    ])
+    func `Finds the messages of a text, and skips other values`(text: String, count: Int) {
+        #expect(MCPMessage.Batch(Array(text.utf8)).reduce(0) { count, _ in count + 1 } == count)
+    }
+
+    @Test(arguments: [
         (#"{"id":1"#, MCPMessage.Flaw.notJSON), ("[]", .notMessage), ("{}", .notMessage), ("7", .notMessage),
         (#"{"id":null,"method":"x"}"#, .notMessage), (#"{"id":{},"method":"x"}"#, .notMessage),
         (#"{"id":1,"method":2}"#, .notMessage),

@@ -121,6 +121,18 @@ struct RefreshRecordTests {
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
     }
 
+    @Test func `Shows the detail of a failure only if no other machine can write it`() {
+        let record = record(after: .init(.offline, detail: "the connection to a.example was refused\u{1B}[2J"))
+        let shown = record.pause(at: now)
+        #expect(shown?.code == .offline && shown?.detail?.hasPrefix("the connection to a.example was refused") == true)
+        #expect(shown?.detail?.contains("\u{1B}") == false)
+        #expect(record.pause(at: now, isShared: true) == .init(.offline, retryAfter: .seconds(3)))
+        // Records of earlier versions have no detail, and these reasons may concern only the other process.
+        #expect(self.record(after: .init(.busy)).pause(at: now) == .init(.serverError, retryAfter: .seconds(3)))
+        let long = self.record(after: .init(.unclearReply, detail: String(repeating: "x", count: 10_000)))
+        #expect(long.detail?.count == 300)
+    }
+
     // MARK: Shared
 
     @Test func `Sends no refresh from any process right after the service failed`() async throws {
@@ -171,7 +183,7 @@ struct RefreshRecordTests {
         let state = await waiting.value
         #expect(state.text == "unverified access-1: serverError")
         guard case .unverified(_, let reason) = state else { return }
-        #expect(reason == .init(.serverError, detail: "a refresh failed a moment ago", retryAfter: .seconds(21)))
+        #expect(reason == .init(.serverError, detail: "503", retryAfter: .seconds(21)))
         #expect(authority.requests.isEmpty)
         // An explicit refresh ignores the failure that the caller has seen.
         #expect(try await second.refresh(with: authority).credentials.accessToken == Secret("access-2"))

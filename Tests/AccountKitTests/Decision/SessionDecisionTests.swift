@@ -4,12 +4,12 @@ import Testing
 /// Checks the table of responses in the documentation of `SessionDecision`, row by row.
 struct SessionDecisionTests {
     /// The request that the service responded to.
-    enum Request: CaseIterable { case verify, refresh, signIn, revoke }
+    enum Request: CaseIterable { case verify, refresh, signIn, revoke, call }
 
     /// A decision without its message.
     enum Verdict: Hashable {
         case keep(UnverifiedReason.Code, retryAfter: Duration? = nil)
-        case refreshOnce, adoptStored, refused, startOver, tryLater
+        case refreshOnce, adoptStored, refused, startOver, tryLater, returnResponse, askService
         case clear(String)
         case pollAgain(slowDown: Bool)
 
@@ -20,6 +20,7 @@ struct SessionDecisionTests {
                 case .refresh: Self(SessionDecision.afterRefresh(failure))
                 case .signIn: Self(SessionDecision.afterSignIn(failure))
                 case .revoke: Self(SessionDecision.afterRevocation(failure))
+                case .call: Self(SessionDecision.afterCall(failure, context))
                 }
         }
 
@@ -32,6 +33,15 @@ struct SessionDecisionTests {
                 case .refreshOnce: .refreshOnce
                 case .adoptStored: .adoptStored
                 case .clear(let code): .clear(code)
+                }
+        }
+
+        private init(_ decision: SessionDecision.Call) {
+            self =
+                switch decision {
+                case .keep: .returnResponse
+                case .refreshOnce: .refreshOnce
+                case .askService: .askService
                 }
         }
 
@@ -268,7 +278,39 @@ struct SessionDecisionTests {
         Row("wrong password without a sign-in", .signInRefused("?"), to: [.verify, .refresh], .keep(.unclearReply)),
     ]
 
-    @Test(arguments: table) func `Maps each response to the decision in the table`(row: Row) {
+    /// An API refuses a token. Any 401 causes one refresh, unless it is about the proof in the request.
+    private static let refusedCalls: [Row] =
+        [
+            .unauthorized, .bearerChallenge(error: nil), .bearerChallenge(error: "invalid_token"),
+            .bearerChallenge(error: "invalid_request"), .bearerChallenge(error: "insufficient_scope"),
+            .bearerChallenge(error: "expired_token"), .bearerChallenge(error: "insufficient_user_authentication"),
+        ].map { failure in
+            Row("401 of an API", failure, to: [.call], when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce)
+        }
+
+    static let calls: [Row] =
+        refusedCalls + [
+            Row(
+                "401 again", .bearerChallenge(error: "invalid_token"), to: [.call], when: [.justRefreshed],
+                .returnResponse),
+            Row("401 again", .unauthorized, to: [.call], when: [.justRefreshed], .returnResponse),
+            Row(
+                "401 invalid_token, no refresh token", .bearerChallenge(error: "invalid_token"), to: [.call],
+                when: [.noRefreshToken, .tokenReplacedNoRefreshToken], .askService),
+            Row("401, no refresh token", .unauthorized, to: [.call], when: [.noRefreshToken], .returnResponse),
+            Row(
+                "401 without error, no refresh token", .bearerChallenge(error: nil), to: [.call],
+                when: [.noRefreshToken], .returnResponse),
+            Row("401 for a proof", .bearerChallenge(error: "use_dpop_nonce"), to: [.call], .returnResponse),
+            Row("401 for a proof", .bearerChallenge(error: "invalid_dpop_proof"), to: [.call], .returnResponse),
+            Row("403", .forbidden(error: "invalid_token"), to: [.call], .returnResponse),
+            Row("503", .unavailable(status: 503, retryAfter: nil), to: [.call], .returnResponse),
+            Row("web page", .intercepted("a web page"), to: [.call], .returnResponse),
+            Row("no response", .noResponse(.reset), to: [.call], .returnResponse),
+            Row("rejected", .rejected("closed"), to: [.call], .returnResponse),
+        ]
+
+    @Test(arguments: table + calls) func `Maps each response to the decision in the table`(row: Row) {
         for request in row.requests {
             for known in row.known {
                 let verdict = Verdict(on: row.failure, to: request, known.context)

@@ -167,20 +167,30 @@ struct AccessTokenTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test(arguments: [0, 1, 59.9])
-    func `Does not replace a refused token issued less than a minute ago`(age: TimeInterval)
-        async throws
-    {
-        let store = try await store(issued: age)
-        let authority = ScriptedAuthority()
-        #expect(try await token(of: store, insteadOf: store.account, authority) == nil)
-        #expect(authority.requests.isEmpty)
-    }
-
-    @Test(arguments: [60, 86_400, -1, -1e9])
-    func `Replaces a refused token issued a minute ago or in the future`(age: TimeInterval) async throws {
+    @Test(arguments: [0, 1, 59.9, 60, 86_400, -1, -1e9])
+    func `Replaces a refused token whenever the token was issued`(age: TimeInterval) async throws {
         let store = try await store(issued: age)
         #expect(try await token(of: store, insteadOf: store.account, ScriptedAuthority()) == Secret("access-2"))
+    }
+
+    @Test func `Replaces a token that was refused as a replacement after a minute`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: .seconds(86_400)), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        let refused = try #require(store.account)
+        let replacement = try #require(try await store.account(insteadOf: refused, with: authority))
+        store.noteRefusedReplacement(replacement)
+        for seconds in [0, 1, 58] {
+            clock.advance(by: .seconds(seconds))
+            #expect(try await token(of: store, insteadOf: replacement, authority) == nil)
+        }
+        #expect(authority.requests == [.refresh])
+        clock.advance(by: .seconds(1))
+        let next = try await store.account(insteadOf: replacement, with: authority)
+        #expect(next?.credentials.accessToken == Secret("access-3"))
+        // Only the last replacement was refused.
+        #expect(try await token(of: store, insteadOf: next, authority) == Secret("access-4"))
     }
 
     @Test func `Does not replace a refused token without a refresh token`() async throws {
@@ -200,6 +210,40 @@ struct AccessTokenTests {
         #expect(
             try await store.accessToken(timeout: nil, with: authority) == Secret("access-1"),
             "another API may still accept it")
+    }
+
+    private static let pauses: [(failure: AuthorityError, code: AccountError.Code, reason: String, wait: String)] = [
+        (.noResponse(.refused), .serviceUnavailable, "offline: the connection to the service was refused", "s"),
+        (.noResponse(.unknownHost), .serviceUnavailable, "offline: the host name is not known", "s"),
+        (.unavailable(status: 503, retryAfter: .seconds(20)), .serviceUnavailable, "server error: 503", "21 s"),
+        (.unavailable(status: 429, retryAfter: .seconds(9)), .serviceUnavailable, "too many requests: 429", "10 s"),
+        (.intercepted("a web page"), .serviceUnavailable, "another server responded: a web page", "s"),
+        (.untrustedTLS("expired"), .serviceUnavailable, "the connection is not secure: expired", "s"),
+        (.proxyAuthenticationRequired, .serviceUnavailable, "a proxy requires a user name and password: 407", "s"),
+        (.oauthError(.invalidClient), .misconfigured, "not set up at the service: invalid_client", "s"),
+        (.unclear("no JSON"), .serviceUnavailable, "unexpected response: no JSON", "s"),
+        (.oauthError(.serverError), .serviceUnavailable, "server error: server_error", "s"),
+    ]
+
+    @Test(arguments: pauses)
+    func `Repeats the reason of a failed refresh during the pause after it`(
+        row: (failure: AuthorityError, code: AccountError.Code, reason: String, wait: String)
+    ) async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let authority = ScriptedAuthority(refresh: [.refuse(row.failure)], clock: clock)
+        let first = await expectAccountError(row.code) { try await store.accessToken(timeout: nil, with: authority) }
+        #expect(first?.message.contains(row.reason) == true, "\(String(describing: first))")
+        for store in [store, other] {
+            let error = await expectAccountError(row.code) {
+                try await store.accessToken(timeout: nil, with: authority)
+            }
+            #expect(error?.message == first?.message)
+            #expect(error?.hint?.hasPrefix("try again in ") == true && error?.hint?.hasSuffix(row.wait) == true)
+        }
+        #expect(authority.requests == [.refresh])
     }
 
     @Test func `Returns no token of another user who signs in during the request`() async throws {

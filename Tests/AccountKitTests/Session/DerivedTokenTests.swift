@@ -37,6 +37,37 @@ struct DerivedTokenTests {
         try #require(try await storage.stateForNewProcess().account)
     }
 
+    // MARK: Replacing
+
+    @Test func `Derives another token once if the API refuses the stored one`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(clock: clock)
+        let refused = try await store.accessToken(for: target, timeout: nil, with: authority)
+        for _ in 1...2 {
+            let next = try await store.accessToken(for: target, insteadOf: refused, timeout: nil, with: authority)
+            #expect(next == Secret("derived-2"))
+        }
+        #expect(authority.requests == [.derive, .derive])
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == Secret("derived-2"))
+        #expect(store.account != nil)
+    }
+
+    @Test func `Never returns a refused token for another API`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(
+            derive: [.accept, .refuse(.noResponse(.unreachable))], clock: clock)
+        let refused = try await store.accessToken(for: target, timeout: nil, with: authority)
+        for _ in 1...2 {
+            let error = await expectAccountError(.serviceUnavailable) {
+                try await store.accessToken(for: target, insteadOf: refused, timeout: nil, with: authority)
+            }
+            #expect(error?.message.contains("offline") == true)
+        }
+        #expect(authority.requests == [.derive, .derive], "no request during the pause")
+        // Another program may still use it.
+        #expect(try await store.accessToken(for: target, timeout: nil, with: authority) == refused)
+    }
+
     // MARK: Keeping
 
     @Test func `Keeps a derived token for its target until the token expires`()
