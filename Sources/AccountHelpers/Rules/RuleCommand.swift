@@ -244,7 +244,7 @@ struct RuleDocument: Encodable {
 extension CommandContext {
     /// Returns the account of a session without asking a question; `nil` if no user is signed in, or if the archive cannot be
     /// read.
-    fileprivate func ruledAccount(of session: SessionName) async -> Account? {
+    func ruledAccount(of session: SessionName) async -> Account? {
         try? await archive(of: session, isInteractive: false).load().account
     }
 }
