@@ -65,7 +65,8 @@ public struct APIResponse: Sendable {
         case DecodingError.keyNotFound(let key, let context): "\(place(context.codingPath + [key])) is missing"
         case DecodingError.valueNotFound(_, let context): "\(place(context.codingPath)) is null"
         case DecodingError.typeMismatch(_, let context): "\(place(context.codingPath)) has another type"
-        case DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty: "it is not JSON"
+        case DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty:
+            "it is not JSON, or has a number that does not fit its field"
         case DecodingError.dataCorrupted(let context): "\(place(context.codingPath)) has an invalid value"
         default: "it is not the expected JSON"
         }

@@ -44,7 +44,6 @@ struct ScriptedTransportTests {
                 .response(HTTPResponse(status: 404, headerFields: [.contentType: "text/plain"]), .init("gone".utf8)),
                 "404: gone"
             ),
-            (.response(HTTPResponse(status: 404, headerFields: [.contentType: "text/html"]), .init("<p>".utf8)), "404"),
             (.status(302), "302"),
         ] as [(ScriptedTransport.Response, String)])
     func `Throws an error with the service's message for a failure status`(

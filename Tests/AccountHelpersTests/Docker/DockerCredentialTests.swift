@@ -8,7 +8,10 @@ import Testing
 @Suite struct DockerCredentialTests {
     @Test(arguments: [
         ("ghcr.io", ["https://ghcr.io/"]), ("https://ghcr.io", ["https://ghcr.io/"]),
-        ("https://index.docker.io/v1/", ["https://index.docker.io/v1"]),
+        (
+            "https://index.docker.io/v1/",
+            ["https://index.docker.io/v1", "https://docker.io/", "https://registry-1.docker.io/"]
+        ),
         ("Registry.Example.com:5000/team", ["https://registry.example.com:5000/team"]),
         ("127.0.0.1:5000", ["https://127.0.0.1:5000/", "http://127.0.0.1:5000/"]),
         ("localhost", ["https://localhost/", "http://localhost/"]),

@@ -86,7 +86,7 @@ struct RefreshRecordTests {
     }
 
     @Test(arguments: [
-        "offline": "offline", "rateLimited": "rateLimited", "misconfigured": "serverError", "x": "serverError",
+        "offline": "offline", "rateLimited": "rateLimited", "misconfigured": "misconfigured", "x": "serverError",
     ])
     func `Reports one process's failure as a server error to other processes`(
         recorded: String, told: String
