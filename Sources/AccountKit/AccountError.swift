@@ -77,6 +77,10 @@ extension AccountError {
         /// The session was moved to another storage, where it is refreshed.
         public static let moved = Code(rawValue: "moved")
 
+        /// The service refuses to renew the session, and the access token has expired or is refused. The account is kept,
+        /// but only another sign-in brings a token.
+        public static let renewalRefused = Code(rawValue: "renewalRefused")
+
         /// The service refused this sign-in. The stored account is unchanged.
         public static let signInRefused = Code(rawValue: "signInRefused")
 

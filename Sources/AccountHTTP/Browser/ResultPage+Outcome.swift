@@ -35,6 +35,7 @@ extension ResultPage {
             "the service responded with \(code.rawValue)" + bracketed(description)
         case .unavailable(let status, _): "the service returned a server error (\(status))"
         case .badRequest: "the service rejected the request (400)"
+        case .refused(let status): "the service rejected the request (\(status))"
         case .bearerChallenge, .unauthorized, .forbidden: "the service rejected the token that it just issued"
         case .proxyAuthenticationRequired: "a proxy requires credentials"
         case .otherUser: "the service returned contradictory information about the user"

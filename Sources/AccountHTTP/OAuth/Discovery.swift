@@ -69,6 +69,7 @@ struct Discovery: Sendable {
             challengeMethods: object["code_challenge_methods_supported"]?.words,
             documentation: page("service_documentation", in: object),
             supportsClientMetadata: object["client_id_metadata_document_supported"]?.flag == true)
+        document.requiresPushedRequests = object["require_pushed_authorization_requests"]?.flag == true
         for name in EndpointName.allCases {
             switch url(name, in: object) {
             case .success(let url)?: document.urls[name] = url

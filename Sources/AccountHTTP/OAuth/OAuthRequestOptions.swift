@@ -20,6 +20,11 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// begins, and with each token request.
     public var resources: [String]
 
+    /// Whether to leave out the parameter `resource` (RFC 8707), for services that refuse it. The session is still for its API.
+    /// AccountKit stores this choice with the session, and leaves the parameter out automatically for a ``KnownService`` that
+    /// refuses it. Requests then repeat the scopes, which alone name the API.
+    public var omitsResource: Bool
+
     /// The values of further parameters for browser and device sign-ins, such as `prompt` or `login_hint`, by name.
     public var parameters: [String: String]
 
@@ -37,13 +42,14 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 
     /// Creates options; see the properties.
     public init(
-        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
+        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [], omitsResource: Bool = false,
         parameters: [String: String] = [:], clientAuthentication: ClientAuthentication? = nil,
         username: String? = nil, bindsTokens: Bool = false
     ) {
         self.redirectURI = redirectURI
         self.audience = audience
         self.resources = resources
+        self.omitsResource = omitsResource
         self.parameters = parameters
         self.clientAuthentication = clientAuthentication
         self.username = username
@@ -85,10 +91,5 @@ extension OAuthRequestOptions {
 
     private static func isPlain(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    }
-
-    func append(to form: inout FormBody) {
-        if let audience { form.append("audience", audience) }
-        for resource in resources { form.append("resource", resource) }
     }
 }

@@ -9,6 +9,9 @@ enum EndpointName: String, Sendable, CaseIterable {
     case deviceAuthorization = "device_authorization_endpoint"
     case authorization = "authorization_endpoint"
 
+    /// RFC 9126, section 5.
+    case pushedAuthorization = "pushed_authorization_request_endpoint"
+
     /// The endpoint that describes a token (RFC 7662, section 2).
     case introspection = "introspection_endpoint"
 
@@ -28,6 +31,9 @@ struct ServiceDocument: Sendable, Equatable {
 
     /// Whether authorization responses contain the issuer (RFC 9207, section 3).
     var namesIssuer = false
+
+    /// Whether the service accepts only authorization requests that were pushed (RFC 9126, section 5).
+    var requiresPushedRequests = false
 
     // Each of these lists is `nil` if the document does not contain it.
     var scopes: [String]?

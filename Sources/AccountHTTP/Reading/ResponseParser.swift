@@ -12,6 +12,8 @@ struct ResponseParser: Sendable {
         /// The authorization endpoint, which responds through the browser.
         case authorization
         case token
+        /// RFC 9126, section 2.
+        case pushedAuthorization
         case userInfo
         case revocation
         case introspection
@@ -21,7 +23,7 @@ struct ResponseParser: Sendable {
         /// section 3.2).
         var respondsOAuthErrors: Bool {
             self == .token || self == .revocation || self == .introspection || self == .deviceAuthorization
-                || self == .registration
+                || self == .registration || self == .pushedAuthorization
         }
 
         /// Whether a challenge refers to a token. The other endpoints receive no tokens.
@@ -43,6 +45,7 @@ struct ResponseParser: Sendable {
             case .registration: "the registration endpoint"
             case .authorization: "the authorization endpoint"
             case .token: "the token endpoint"
+            case .pushedAuthorization: "the endpoint for pushed authorization requests"
             case .userInfo: "the user info endpoint"
             case .revocation: "the revocation endpoint"
             case .introspection: "the introspection endpoint"
@@ -143,6 +146,7 @@ struct ResponseParser: Sendable {
         case 403 where endpoint.isSentToken:
             let error = challengeError(in: challenges(in: response))
             throw .forbidden(error: error ?? (namesInsufficientScope(response) ? "insufficient_scope" : nil))
+        case 400..<500 where endpoint == .token: throw .refused(status: response.status)
         default: throw .unclear("\(response.status) from \(endpoint.name)")
         }
     }
@@ -166,9 +170,18 @@ struct ResponseParser: Sendable {
     /// Returns the OAuth error in an object, or `nil` if there is none (RFC 6749, section 5.2).
     func oauthError(in object: JSONObject) -> AuthorityError? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
-        return .oauthError(
-            (isRefresh ? quirks.refreshErrorCodes : quirks.signInErrorCodes)[code] ?? OAuthErrorCode(rawValue: code),
-            description: text.shown(object["error_description"]?.string))
+        let own = (isRefresh ? quirks.refreshErrorCodes : quirks.signInErrorCodes)[code]
+        var meaning = own ?? OAuthErrorCode(rawValue: code)
+        if isRefresh, meaning == .invalidGrant, asksForUser(object) { meaning = "interaction_required" }
+        return .oauthError(meaning, description: text.shown(object["error_description"]?.string))
+    }
+
+    /// Returns whether a service says beside `invalid_grant` that only the user must act, so that the refresh token is still
+    /// valid. Microsoft sends a `suberror` other than `bad_token` and `token_expired`, and Google the subtype `invalid_rapt`.
+    private func asksForUser(_ object: JSONObject) -> Bool {
+        if object["error_subtype"]?.string == "invalid_rapt" { return true }
+        guard let suberror = object["suberror"]?.string, !suberror.isEmpty else { return false }
+        return !["bad_token", "token_expired"].contains(suberror)
     }
 
     private func challenge(in response: ServiceResponse) -> AuthorityError {

@@ -79,7 +79,8 @@ extension KnownService {
     ///
     /// The issuer in documents and ID tokens contains the user's tenant where the configured issuer has `common`,
     /// `organizations` or `consumers`. Microsoft issues refresh tokens only with the scope `offline_access`. Registered
-    /// programs use the redirect host `localhost`. Microsoft does not support the revocation of tokens.
+    /// programs use the redirect host `localhost`. Microsoft does not support the revocation of tokens. It refuses requests
+    /// with `resource` beside scopes (AADSTS9010010), and names the API in the scopes, such as `api://ID/.default`.
     ///
     /// Sources: learn.microsoft.com, "OpenID Connect on the Microsoft identity platform", "OAuth 2.0 device
     /// authorization grant", "Redirect URI restrictions and limitations".
@@ -90,5 +91,5 @@ extension KnownService {
         quirks: ServiceQuirks(
             issuerForm: .perTenant,
             signInErrorCodes: ["authorization_declined": .accessDenied, "bad_verification_code": .invalidGrant],
-            redirectHost: "localhost"))
+            redirectHost: "localhost", refusesResource: true))
 }

@@ -38,5 +38,8 @@ struct ServiceQuirks: Sendable, Hashable {
         var value: String
     }
 
+    /// Whether the service refuses the parameter `resource` (RFC 8707). Only the scopes then name the API.
+    var refusesResource = false
+
     var authorizationParameters: [String: String] = [:]
 }

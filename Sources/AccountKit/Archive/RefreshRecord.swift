@@ -25,12 +25,13 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
 
     var nextTry: Date?
 
-    /// The dates of the first and last of consecutive `invalid_request` responses to refreshes of these tokens.
+    /// The dates of the first and last of consecutive refusals to renew these tokens; see
+    /// ``SessionDecision/refusesRenewal(_:)``.
     var refusedSince: Date?
     var refusedAt: Date?
 
-    /// Whether refusals have continued for at least a minute. A single refusal may be a mistake of a proxy or a
-    /// deployment.
+    /// Whether refusals have continued for at least a minute. While the access token is valid, a single refusal may be a
+    /// mistake of a proxy or a deployment, and is not worth a message.
     var isRefused: Bool {
         guard let refusedSince, let refusedAt else { return false }
         return refusedAt.timeIntervalSince(refusedSince) >= 60
@@ -56,14 +57,24 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
     /// - Parameter isShared: Whether other machines can write the record. Their text is not shown.
     func pause(at now: Date, isShared: Bool = false) -> UnverifiedReason? {
         guard let wait = wait(at: now) else { return nil }
+        var reason = failure(isShared: isShared)
+        reason.retryAfter = .seconds(Int(wait) + 1)
+        return reason
+    }
+
+    /// Returns the reason of the last failure.
+    ///
+    /// - Parameter isShared: Whether other machines can write the record. Their text is not shown.
+    func failure(isShared: Bool) -> UnverifiedReason {
         // Other reasons may concern only the other process.
         let codes: [UnverifiedReason.Code] = [
             .offline, .rateLimited, .captivePortal, .untrustedTLS, .proxyAuthenticationRequired, .misconfigured,
             .insufficientScope, .unclearReply,
         ]
-        return UnverifiedReason(
-            codes.first { $0.rawValue == reason } ?? .serverError, detail: isShared ? nil : detail?.shown,
-            retryAfter: .seconds(Int(wait) + 1))
+        var failure = UnverifiedReason(
+            codes.first { $0.rawValue == reason } ?? .serverError, detail: isShared ? nil : detail?.shown)
+        failure.refusesRenewal = refusedSince != nil && failure.code != .offline
+        return failure
     }
 
     private static let longestDetail = 300
@@ -74,7 +85,7 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
         failureCount = count
         self.reason = reason.code.rawValue
         detail = reason.detail.map { String($0.prefix(Self.longestDetail)) }
-        if reason.isInvalidRequest {
+        if reason.refusesRenewal {
             refusedSince = refusedSince ?? now
             refusedAt = now
         } else if reason.code != .offline {
@@ -100,14 +111,6 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
             record != RefreshRecord()
         else { return nil }
         return record
-    }
-}
-
-extension UnverifiedReason {
-    /// Whether the service responded with `invalid_request`, as some services do if they no longer recognize a refresh
-    /// token.
-    fileprivate var isInvalidRequest: Bool {
-        code == .misconfigured && detail?.hasPrefix(OAuthErrorCode.invalidRequest.rawValue) == true
     }
 }
 

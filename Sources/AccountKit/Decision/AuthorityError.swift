@@ -27,6 +27,10 @@ public enum AuthorityError: Error, Hashable, Sendable {
     /// reason.
     case badRequest
 
+    /// A response from the token endpoint with another status from 402 to 499 and without an OAuth error, such as 404. Also a
+    /// 400 response with a web page.
+    case refused(status: Int)
+
     /// A 403 response, and the `error` of its Bearer challenge if there is one.
     case forbidden(error: String?)
 

@@ -116,9 +116,42 @@ package enum SessionDecision {
         case .rejected(let detail): .clear(detail)
         // A Bearer challenge is not a valid response from a token endpoint.
         case .bearerChallenge(error: "invalid_token"):
-            .keep(.init(.unclearReply, detail: "401 from the token endpoint"))
+            .keep(refusal(.init(.unclearReply, detail: "401 from the token endpoint")))
+        case _ where refusesRenewal(failure): .keep(refusal(reason(for: failure)))
         default: .keep(reason(for: failure))
         }
+    }
+
+    /// Returns whether a failed refresh is a refusal that is not definite, and that another attempt will probably not change.
+    /// The service examined the request, so neither the network nor a pause helps. Such a refusal never ends the session.
+    ///
+    /// A refusal of the client (`invalid_client`) is not about the session: a refresh with the right client succeeds.
+    package static func refusesRenewal(_ failure: AuthorityError) -> Bool {
+        switch failure {
+        case .oauthError(let code, _): !isAboutProof(code.rawValue) && !leavesRenewalOpen.contains(code)
+        case .bearerChallenge(error: let code?) where isAboutProof(code): false
+        case .badRequest, .refused, .unauthorized, .bearerChallenge, .forbidden: true
+        default: false
+        }
+    }
+
+    private static func refusal(_ reason: UnverifiedReason) -> UnverifiedReason {
+        var result = reason
+        result.refusesRenewal = true
+        return result
+    }
+
+    private static let leavesRenewalOpen: Set<OAuthErrorCode> = [
+        .invalidGrant, .invalidClient, .temporarilyUnavailable, .serverError, .slowDown, .authorizationPending,
+    ]
+
+    /// Returns why the account is not confirmed if the service accepts its access token no longer: the token has expired, or
+    /// an API refused it. After a refusal to renew the session, only another sign-in brings a token.
+    package static func withoutToken(_ reason: UnverifiedReason) -> UnverifiedReason {
+        guard reason.refusesRenewal else { return reason }
+        var result = reason
+        result.code = .renewalRefused
+        return result
     }
 
     /// Decides what a failed request for a derived token means. A service also responds with `invalid_grant` if the
@@ -194,8 +227,7 @@ package enum SessionDecision {
         case .untrustedTLS(let detail): .init(.untrustedTLS, detail: detail)
         case .oauthError(let code, let description):
             switch code {
-            case .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest,
-                .invalidTarget:
+            case let code where refusesSettings.contains(code):
                 .init(.misconfigured, detail: text(code, description))
             case .temporarilyUnavailable, .serverError: .init(.serverError, detail: text(code, description))
             case "invalid_dpop_proof":
@@ -208,6 +240,7 @@ package enum SessionDecision {
             .init(.unclearReply, detail: "401 with \(code.map { "error \"\($0)\"" } ?? "no error code")")
         case .unauthorized: .init(.unclearReply, detail: "401 without a Bearer challenge")
         case .badRequest: .init(.unclearReply, detail: "400 without an OAuth error")
+        case .refused(let status): .init(.unclearReply, detail: "\(status) from the token endpoint")
         case .forbidden: .init(.unclearReply, detail: "403")
         case .proxyAuthenticationRequired:
             .init(.proxyAuthenticationRequired, detail: "407")
@@ -221,6 +254,15 @@ package enum SessionDecision {
         case .misconfigured(let detail): .init(.misconfigured, detail: detail)
         }
     }
+
+    /// Errors about the client or the request, which the user can change with the settings at the service, or with options of
+    /// the sign-in (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2; OpenID Connect Core,
+    /// section 3.1.2.6). Google reports `redirect_uri_mismatch`.
+    private static let refusesSettings: Set<OAuthErrorCode> = [
+        .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest, .invalidTarget,
+        "unsupported_response_type", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_client_metadata",
+        "invalid_request_uri", "request_not_supported", "request_uri_not_supported",
+    ]
 
     private static func text(_ code: OAuthErrorCode, _ description: String?) -> String {
         description.map { "\(code.rawValue): \($0)" } ?? code.rawValue

@@ -9,6 +9,10 @@ public struct UnverifiedReason: Hashable, Sendable {
     /// The pause that the service requested.
     public var retryAfter: Duration?
 
+    /// Whether the service refused to renew the session, and another attempt will probably not change this. The account is
+    /// kept. See ``SessionDecision/refusesRenewal(_:)``.
+    package var refusesRenewal = false
+
     /// Creates a reason.
     public init(_ code: Code, detail: String? = nil, retryAfter: Duration? = nil) {
         self.code = code
@@ -60,6 +64,10 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The service, or the app's registration there, is not set up for the request.
         public static let misconfigured = Code(rawValue: "misconfigured")
 
+        /// The service refuses to renew the session, and the access token has expired or is refused. The account is kept,
+        /// but only another sign-in brings a token.
+        public static let renewalRefused = Code(rawValue: "renewalRefused")
+
         /// The tokens do not allow the request (`insufficient_scope`; RFC 6750, section 3.1).
         public static let insufficientScope = Code(rawValue: "insufficientScope")
 
@@ -103,6 +111,7 @@ extension UnverifiedReason: CustomStringConvertible {
         case .untrustedTLS: "the connection is not secure"
         case .proxyAuthenticationRequired: "a proxy requires a user name and password"
         case .misconfigured: "not set up at the service"
+        case .renewalRefused: "the service no longer renews this session"
         case .insufficientScope: "missing permission"
         case .wrongAccount: "the token belongs to another user"
         case .replacedMeanwhile: "replaced by another process"

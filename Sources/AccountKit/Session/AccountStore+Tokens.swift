@@ -23,6 +23,8 @@ extension AccountStore {
     ///   storage, ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired
     ///   and there is no refresh token (the account is kept, since the clock may be wrong),
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and the refresh failed,
+    ///   ``AccountError/Code-swift.struct/renewalRefused`` if the token has expired and the service refuses to renew the
+    ///   session (the account is kept, since no response ended the session),
     ///   ``AccountError/Code-swift.struct/misconfigured`` if the account belongs to another service, or
     ///   ``AccountError/Code-swift.struct/conflict`` if another user signs in during the refresh.
     public func accessToken(
@@ -87,10 +89,11 @@ extension AccountStore {
         if pause == nil { pause = driver.archive.pause(after: record, at: clock.now) }
         if let pause {
             if isUsable { return account }
-            throw AccountError(notRefreshed: pause)
+            throw AccountError(notRefreshed: SessionDecision.withoutToken(pause))
         }
         let renewed = try await refreshedAccount(
-            account, with: authority, timeout, isUsable: isUsable, failureCount: record?.failureCount ?? 0)
+            account, with: authority, timeout, isUsable: isUsable, isWithoutToken: !isUsable,
+            failureCount: record?.failureCount ?? 0)
         // A user may have signed in at another service in another process.
         try check(renewed, isOf: authority)
         // Another process may have stored tokens that it withholds.
@@ -150,7 +153,9 @@ extension AccountStore {
                 .misconfigured, "the service issued no refresh token, so the session cannot be refreshed",
                 hint: "sign in again")
         }
-        return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
+        return try await refreshedAccount(
+            account, with: authority, timeout, isUsable: false,
+            isWithoutToken: account.credentials.needsToken(at: clock.now))
     }
 
     package func refreshPause() async -> Duration? {
@@ -162,11 +167,21 @@ extension AccountStore {
         driver.archive.pause(after: await driver.archive.journal.readableRecord(), at: clock.now)
     }
 
-    /// Returns the date when the service began to refuse each refresh with `invalid_request`, possibly because it no
-    /// longer recognizes the refresh token. Returns `nil` until two such responses are at least a minute apart.
+    /// Returns the date when the service began to refuse each refresh, possibly because it no longer recognizes the refresh
+    /// token. Returns `nil` until two such responses are at least a minute apart.
     package func refusesRefreshSince() async -> Date? {
         guard let record = await driver.archive.journal.readableRecord(), record.isRefused else { return nil }
         return record.refusedSince
+    }
+
+    /// Returns the reason if the service refused the last refresh and the access token has expired, so that only another
+    /// sign-in brings a token; otherwise `nil`. Sends no request.
+    package func renewalRefusal(of account: Account) async -> UnverifiedReason? {
+        guard account.move == nil, account.isRenewable, account.credentials.needsToken(at: clock.now),
+            let record = await driver.archive.journal.readableRecord(), record.refusedSince != nil
+        else { return nil }
+        let reason = SessionDecision.withoutToken(record.failure(isShared: driver.archive.isShared))
+        return reason.code == .renewalRefused ? reason : nil
     }
 
     package func notSignedIn(_ signOut: SignOut) -> AccountError {
@@ -181,9 +196,12 @@ extension AccountStore {
         }
     }
 
+    /// - Parameters:
+    ///   - isUsable: Whether to return the old account if the refresh fails.
+    ///   - isWithoutToken: Whether the access token has expired, or an API refused it.
     private func refreshedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool,
-        failureCount: Int? = nil
+        isWithoutToken: Bool, failureCount: Int? = nil
     ) async throws(AccountError) -> Account {
         let outcome = await driver.refresh(
             account, authority, failureCount: failureCount, until: timeout.map { .now + $0 })
@@ -207,7 +225,7 @@ extension AccountStore {
             }
             if isUsable { return new }
             if let move = new.move { throw AccountError(move) }
-            throw AccountError(notRefreshed: reason)
+            throw AccountError(notRefreshed: isWithoutToken ? SessionDecision.withoutToken(reason) : reason)
         }
     }
 }
@@ -215,6 +233,13 @@ extension AccountStore {
 extension AccountError {
     /// The tokens could not be refreshed, and the stored access token is no longer valid.
     package init(notRefreshed reason: UnverifiedReason) {
+        guard reason.code != .renewalRefused else {
+            self.init(
+                .renewalRefused,
+                "the service no longer renews this session\(reason.detail.map { " (\($0))" } ?? ""), and its access token is no "
+                    + "longer valid", hint: "sign in again")
+            return
+        }
         self.init(reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
         hint = reason.retryAfter.map { "try again in \($0.components.seconds) s" }
     }
@@ -283,6 +308,7 @@ extension UnverifiedReason {
     var errorCode: AccountError.Code {
         switch code {
         case .misconfigured: .misconfigured
+        case .renewalRefused: .renewalRefused
         case .busy: .busy
         case .cannotSave: .inaccessible
         case .storeUnreachable: .storeUnreachable

@@ -69,7 +69,10 @@ struct CheckFlow {
             return await verify(account, isRefreshed: true, effects)
         // Another process has obtained these tokens, and the service has not confirmed them to this process.
         case .adopted(let account): return await verify(account, isRefreshed: true, effects)
-        case .kept(let account, let reason): return .ended(.unverified(account, reason))
+        case .kept(let account, let reason):
+            let isWithoutToken = isAfterRefusal || account.credentials.needsToken(at: now)
+            return .ended(
+                .unverified(account, isWithoutToken ? SessionDecision.withoutToken(reason) : reason))
         case .unsaved(let account, let error):
             return .ended(.unverified(account, .init(.notSaved, detail: error.description)))
         case .signedOut(let signOut): return .ended(.signedOut(signOut))
